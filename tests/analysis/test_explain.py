@@ -23,10 +23,13 @@ from redmeter.analysis.explain import (
     quantile,
     replaced_effect,
 )
-from redmeter.analysis.outliers import Dispersion, dispersion, groups_of
+from redmeter.analysis.noise import Windows
+from redmeter.analysis.outliers import groups_of
 from redmeter.analysis.tails import chance, incomplete_beta
 
 COUNTS = st.integers(0, 10**9)
+#: Windows of 15 intervals.
+QUARTERS = Windows(15, 15)
 
 
 @st.composite
@@ -91,17 +94,17 @@ def test_a_mix_effect_in_closed_form() -> None:
 
 @given(
     st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), min_size=2, max_size=10),
-    st.sampled_from([0.5, 1.0, 2.0]),
+    st.sampled_from([Windows(1, 2), Windows(15, 15), Windows(4, 2, adjacent=False)]),
 )
 def test_changes_of_counts_sum_to_the_change_within_each_label(
-    counts: list[tuple[int, int]], scale: float
+    counts: list[tuple[int, int]], windows: Windows
 ) -> None:
     """Of two labels at once; their shares sum to 1."""
     rows = [
         CountRow({"route": str(at), "method": "GET" if at % 2 else "POST"}, before, after)
         for at, (before, after) in enumerate(counts)
     ]
-    found = explain_count(rows, scale)
+    found = explain_count(rows, windows)
     assert {one.label for one in found.dimensions} == {"route", "method"}
     for dimension in found.dimensions:
         changes = [group.change for group in dimension.groups]
@@ -167,7 +170,7 @@ def counted(factor: float, *, common: float = 1.0, seed: int = 1) -> list[CountR
 
 
 def named(rows: list[CountRow]) -> list[tuple[str, str | None]]:
-    return [(one.label, one.value) for one in explain_count(rows, 1.0).causes]
+    return [(one.label, one.value) for one in explain_count(rows, QUARTERS).causes]
 
 
 @pytest.mark.parametrize("factor", [0.0, 0.5, 1.5, 2.0, 5.0, 50.0])
@@ -180,7 +183,7 @@ def test_the_group_that_changed_is_the_only_cause(factor: float, common: float) 
 @pytest.mark.parametrize("common", [0.3, 1.0, 4.0])
 def test_a_change_of_all_groups_names_none(common: float) -> None:
     """It is even, unless nothing changed."""
-    found = explain_count(counted(1.0, common=common), 1.0)
+    found = explain_count(counted(1.0, common=common), QUARTERS)
     assert found.causes == []
     assert found.even is (common != 1.0)
 
@@ -235,7 +238,7 @@ def failing(factor: float, traffic: float = 1.0) -> list[RateRow]:
 
 def test_the_route_that_fails_more_often_is_the_cause_by_its_rate() -> None:
     """Its effects are those of the decomposition, and all sum to the change."""
-    found = explain_rate(failing(5.0), 1.0, ignore=["status"])
+    found = explain_rate(failing(5.0), QUARTERS, ignore=["status"])
     assert [(one.label, one.value) for one in found.causes] == [("route", "/7")]
     (cause,) = found.causes
     assert cause.rate_effect is not None
@@ -253,14 +256,14 @@ def test_more_requests_to_a_route_that_always_fails_are_a_cause_by_the_mix() -> 
             row.failed_before, row.failed_history = row.before // 2, [n // 2 for n in row.history]
             row.after *= 6
             row.failed_after = row.after // 2
-    found = explain_rate(rows, 1.0, ignore=["status"])
+    found = explain_rate(rows, QUARTERS, ignore=["status"])
     assert [(one.label, one.value) for one in found.causes] == [("route", "/3")]
     assert found.causes[0].mix_effect == pytest.approx(found.causes[0].change, rel=0.1)
 
 
 def test_more_traffic_at_the_same_rates_has_no_cause() -> None:
     """Neither on one route nor on all."""
-    assert explain_rate(failing(1.0, traffic=3.0), 1.0, ignore=["status"]).causes == []
+    assert explain_rate(failing(1.0, traffic=3.0), QUARTERS, ignore=["status"]).causes == []
 
 
 def timed(factor: float, *, everywhere: float = 1.0) -> list[HistogramRow]:
@@ -287,7 +290,7 @@ def timed(factor: float, *, everywhere: float = 1.0) -> list[HistogramRow]:
 @pytest.mark.parametrize("factor", [2.0, 5.0])
 def test_the_route_that_became_slower_is_the_cause(factor: float) -> None:
     """Its effect is in seconds, without a share."""
-    found = explain_p95(timed(factor), 1.0)
+    found = explain_p95(timed(factor), QUARTERS)
     assert [(one.label, one.value) for one in found.causes] == [("route", "/7")]
     assert found.causes[0].share is None
     assert 0 < found.causes[0].change <= found.after - found.before + 1e-9 + 0.1
@@ -297,7 +300,7 @@ def test_the_route_that_became_slower_is_the_cause(factor: float) -> None:
 @pytest.mark.parametrize("everywhere", [1.0, 3.0])
 def test_a_slowdown_of_all_routes_names_none(everywhere: float) -> None:
     """A database that is slow is not a route's fault."""
-    found = explain_p95(timed(1.0, everywhere=everywhere), 1.0)
+    found = explain_p95(timed(1.0, everywhere=everywhere), QUARTERS)
     assert found.causes == []
     assert found.even is (everywhere != 1.0)
 
@@ -309,23 +312,6 @@ def test_groups_are_those_of_labels_that_differ() -> None:
     """A series without a label is a group of its own."""
     found = groups_of([{"a": "1", "b": "x"}, {"a": "2", "b": "x"}, {"b": "x"}])
     assert found == {("a", "1"): [0], ("a", "2"): [1], ("a", None): [2]}
-
-
-def test_dispersion_of_random_steady_and_lasting_counts() -> None:
-    """1 for counts as random as can be; bursts and their length raise it."""
-    random = Random(5)
-    totals = [1000.0] * 2000
-    level, bursts = 0.0, []
-    for _ in totals:
-        level = 0.8 * level + random.gauss(0, 6)
-        bursts.append(100 + level + random.gauss(0, 10))
-    noise = dispersion([random.gauss(100, 10) for _ in totals], totals)
-    assert noise.ratio == pytest.approx(1.0, abs=0.15)
-    assert noise.lasting == pytest.approx(1.0, abs=0.3)
-    lasting = dispersion(bursts, totals)
-    assert lasting.ratio == pytest.approx(2.0, abs=0.3)
-    assert lasting.lasting > 3
-    assert dispersion([0.0] * 10, [5.0] * 10) == Dispersion(1.0, 1.0)
 
 
 @settings(max_examples=50)

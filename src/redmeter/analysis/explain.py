@@ -29,13 +29,13 @@ from fractions import Fraction
 from typing import Final, NamedTuple, TypeVar
 
 from redmeter.analysis.explanation import ChangedGroup, ChangedLabel
+from redmeter.analysis.noise import Windows
 from redmeter.analysis.outliers import (
     FEWEST_INTERVALS,
     Events,
     Excess,
     Key,
     changed,
-    common_growth,
     groups_of,
     outliers,
 )
@@ -103,16 +103,17 @@ class HistogramRow:
 # --- Counts --------------------------------------------------------------------------------
 
 
-def explain_count(rows: Sequence[CountRow], scale: float) -> Causes:
+def explain_count(rows: Sequence[CountRow], windows: Windows) -> Causes:
     """Explain the change of a count.
 
     Args:
-        scale: length of the window by that of the baseline.
+        windows: the lengths of the window and of the baseline.
     """
+    scale = windows.scale
     before, after = scale * sum(row.before for row in rows), sum(row.after for row in rows)
     change = after - before
     events = [Events(row.labels, row.before, row.after, row.history) for row in rows]
-    out = outliers(events, scale)
+    out = outliers(events, windows)
     groups = {}
     for key, members in groups_of(row.labels for row in rows).items():
         first, second = _sum(rows, members, "before"), _sum(rows, members, "after")
@@ -127,7 +128,7 @@ def explain_count(rows: Sequence[CountRow], scale: float) -> Causes:
             count_before=first,
             count=second,
         )
-    return _causes(before, after, groups, out, even=changed(events, scale))
+    return _causes(before, after, groups, out, even=changed(events, windows))
 
 
 # --- Error rates ---------------------------------------------------------------------------
@@ -164,11 +165,13 @@ def decompose(groups: Sequence[tuple[int, int, int, int]]) -> list[Effects]:
     return effects
 
 
-def explain_rate(rows: Sequence[RateRow], scale: float, *, ignore: Iterable[str] = ()) -> Causes:
+def explain_rate(
+    rows: Sequence[RateRow], windows: Windows, *, ignore: Iterable[str] = ()
+) -> Causes:
     """Explain the change of an error rate. There must be requests before and after.
 
     Args:
-        scale: length of the window by that of the baseline.
+        windows: the lengths of the window and of the baseline.
         ignore: labels by which requests failed, such as the status.
     """
     ignored = set(ignore)
@@ -199,32 +202,30 @@ def explain_rate(rows: Sequence[RateRow], scale: float, *, ignore: Iterable[str]
         Events(label_set, row.before, row.after, row.history)
         for label_set, row in zip(labels, rows, strict=True)
     ]
-    growth = common_growth(requests, scale)
-    failures = _failures(rows, labels, growth)
+    failures = [
+        Events(
+            label_set,
+            row.failed_before,
+            row.failed_after,
+            row.failed_history,
+            row.before,
+            row.after,
+            row.history,
+        )
+        for label_set, row in zip(labels, rows, strict=True)
+    ]
     out = [
         excess
-        for excess in outliers(failures, growth)
+        for excess in outliers(failures, windows)
         if abs(groups[excess.key].change) >= LEAST_EFFECT * before
     ]
     least = max(LEAST_MIX[0] * abs(change), LEAST_MIX[1] * before)
     named = {excess.key for excess in out}
-    for excess in outliers(requests, scale):
+    for excess in outliers(requests, windows):
         mix = groups[excess.key].mix_effect or 0.0
         if excess.key not in named and mix * change > 0 and abs(mix) >= least:
             out.append(excess)
-    return _causes(before, after, groups, out, even=changed(failures, growth))
-
-
-def _failures(
-    rows: Sequence[RateRow], labels: Sequence[Mapping[str, str]], growth: float
-) -> list[Events]:
-    """Return the failures as events that are expected to grow as their own requests did."""
-    events = []
-    for row, label_set in zip(rows, labels, strict=True):
-        ratio = (row.after + growth) / (row.before + 1.0)
-        expected = row.failed_before * ratio / growth
-        events.append(Events(label_set, expected, row.failed_after, row.failed_history))
-    return events
+    return _causes(before, after, groups, out, even=changed(failures, windows))
 
 
 def _rate_sums(rows: Sequence[RateRow], members: Sequence[int]) -> tuple[int, int, int, int]:
@@ -266,11 +267,11 @@ def lower_edge(edge: float) -> float:
 _BASE: Final = 2 ** (1 / 16)
 
 
-def explain_p95(rows: Sequence[HistogramRow], scale: float, q: float = 0.95) -> Causes:
+def explain_p95(rows: Sequence[HistogramRow], windows: Windows, q: float = 0.95) -> Causes:
     """Explain the change of a percentile. There must be values before and after.
 
     Args:
-        scale: length of the window by that of the baseline.
+        windows: the lengths of the window and of the baseline.
         q: the quantile.
     """
     whole_before = merge(row.before for row in rows)
@@ -285,7 +286,7 @@ def explain_p95(rows: Sequence[HistogramRow], scale: float, q: float = 0.95) -> 
             value=key[1],
             before=quantile(first, q) if first else None,
             after=quantile(second, q) if second else None,
-            change=replaced_effect(whole, first, second, scale, q),
+            change=replaced_effect(whole, first, second, windows.scale, q),
             count_before=round(sum(first.values())),
             count=round(sum(second.values())),
         )
@@ -296,18 +297,19 @@ def explain_p95(rows: Sequence[HistogramRow], scale: float, q: float = 0.95) -> 
             above(row.before, threshold),
             above(row.after, threshold),
             [above(each, threshold) for each in row.history],
+            _size(row.before),
+            _size(row.after),
+            [_size(each) for each in row.history],
         )
         for row in rows
     ]
-    traffic = [Events(row.labels, _size(row.before), _size(row.after)) for row in rows]
-    growth = common_growth(traffic, scale)
     out = [
         excess
-        for excess in outliers(events, growth)
+        for excess in outliers(events, windows)
         if groups[excess.key].change * excess.excess > 0
         and abs(groups[excess.key].change) >= LEAST_EFFECT * before
     ]
-    return _causes(before, after, groups, out, even=changed(events, growth), additive=False)
+    return _causes(before, after, groups, out, even=changed(events, windows), additive=False)
 
 
 def replaced_effect(

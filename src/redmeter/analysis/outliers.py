@@ -4,20 +4,21 @@ Problem: when everything doubles, every group doubles, and that explains nothing
 rises five times, the shares of all other routes fall, though nothing happened to them.
 
 Idea: a group is compared with the common growth, a weighted median of the growth of all label sets,
-which one group does not move. The excess of a group is its events in the window less its events in
-the baseline at the common growth.
+which one group does not move. The excess of a group is its events in the window less the expected
+ones at the common growth.
 
-    noise       counts vary more than by chance of their own. For each group, the intervals before
-                the window show how much more: the dispersion is the long-run variance (with
-                autocorrelation, weights after Bartlett) of the residuals of its share over their
-                mean, and at least the typical one of all groups
-    test        given all events of the group in both windows, those of the window are binomial;
-                both counts are divided by the dispersion. Exact for random events, also for few
+    exposure    an event is expected where it could happen: failures and slow requests in proportion
+                to the requests of the same label set, counts by time
+    reference   all intervals before the window, if the baseline ends there; they say more about
+                what is usual than the baseline alone. Otherwise the baseline
+    noise       counts vary more than by chance: see noise.py
+    test        given all events, those of the window are binomial. The reference counts as the
+                number of events that its noise is worth. Exact for random events, also for few
     many tests  the level ALPHA is divided by the number of groups of all labels (Bonferroni)
     least       an effect of LEAST_RATIO, and a part of the largest one
     one name    a change of one route also shows in its method. The group whose excess is largest
-                and that is the smallest part of the baseline is named; then its label sets count as
-                expected, and the others are tested anew
+                and that is the smallest part of the expected events is named; then its label sets
+                count as expected, and the others are tested anew
 
 Bound: groups times series, for each named group; a few milliseconds for 1,000 label sets.
 """
@@ -27,10 +28,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from redmeter.analysis.noise import (
+    Noise,
+    Track,
+    Windows,
+    fit,
+    others_of,
+    predict,
+    sums,
+)
 from redmeter.analysis.tails import chance
 
-#: Probability that any group is named where there is only noise, if the dispersion is right.
-ALPHA: Final = 0.001
+#: Probability that any group is named where there is only noise.
+ALPHA: Final = 0.005
 #: The same of the total, which is not a cause.
 CHANGED: Final = 0.01
 #: Least growth relative to the common growth, or its inverse.
@@ -39,18 +49,12 @@ LEAST_RATIO: Final = 1.25
 LEAST_SHARE: Final = 0.1
 #: Most groups that are named.
 MAX_NAMED: Final = 10
-#: Intervals that are needed to estimate the dispersion, and after how many its uncertainty has
-#: halved.
+#: Intervals that are needed to estimate noise.
 FEWEST_INTERVALS: Final = 8
-_UNCERTAIN: Final = 8.0
-#: Lags of the autocorrelation that count.
-_LAGS: Final = 10
 #: Variation between groups that limits the weight of a large group in the common growth.
 _BETWEEN: Final = 0.3
 #: Events that are added to both counts of a label set for the median.
 _PRIOR: Final = 0.5
-#: Means of an interval from which a group's dispersion is part of the typical one.
-_MEASURABLE: Final = 0.5
 
 #: A label and its value; None for series without the label.
 Key = tuple[str, str | None]
@@ -64,24 +68,31 @@ class Events:
     #: Events of the baseline and of the window.
     before: float
     after: float
-    #: Events of each interval before the window, from which the dispersion is estimated.
+    #: Events of each interval before the window.
     history: Sequence[float] = ()
+    #: The requests among which these events are, in the same intervals; None if they are counted
+    #: by time.
+    exposed_before: float | None = None
+    exposed_after: float | None = None
+    exposed: Sequence[float] | None = None
 
 
 class Excess(NamedTuple):
     """A group whose change differs from that of the others."""
 
     key: Key
-    #: Events beyond the common growth; negative if they are fewer.
+    #: Events beyond the expected ones; negative if they are fewer.
     excess: float
 
 
 @dataclass(slots=True)
 class _Group:
     members: list[int] = field(default_factory=list)
-    dispersion: float = 1.0
-    #: Its share of the baseline.
+    #: Its share of the expected events.
     part: float = 0.0
+    #: By which factor its reference is higher than usual, and how many events it is worth.
+    level: float = 1.0
+    worth: float = 0.0
 
 
 def groups_of(label_sets: Iterable[Mapping[str, str]]) -> dict[Key, list[int]]:
@@ -97,52 +108,14 @@ def groups_of(label_sets: Iterable[Mapping[str, str]]) -> dict[Key, list[int]]:
     return by_key
 
 
-class Dispersion(NamedTuple):
-    """By how much the variance of a sum of counts exceeds that of random events."""
-
-    #: The variance of an interval over its mean.
-    ratio: float
-    #: The long-run variance over that of an interval: above 1 if bursts last.
-    lasting: float
-
-
-def dispersion(history: Sequence[float], totals: Sequence[float]) -> Dispersion:
-    """Estimate the dispersion of counts.
-
-    Args:
-        history: counts by interval.
-        totals: the counts of all groups by interval; what all have in common is no noise.
-    """
-    number, total = len(history), sum(totals)
-    share = sum(history) / total if total else 0.0
-    if number < 2 or not share:
-        return Dispersion(1.0, 1.0)
-    errors = [count - share * whole for count, whole in zip(history, totals, strict=True)]
-    variance = sum([error * error for error in errors])
-    if not variance:
-        return Dispersion(1.0, 1.0)
-    long_run, lags = variance, min(_LAGS, number // 4)
-    for lag in range(1, lags + 1):
-        product = sum([one * other for one, other in zip(errors, errors[lag:], strict=False)])
-        long_run += 2.0 * (1.0 - lag / (lags + 1)) * product
-    mean = share * total / number
-    ratio = max(1.0, variance / (number - 1) / mean)
-    return Dispersion(ratio, max(1.0, long_run / variance))
-
-
-def common_growth(events: Sequence[Events], prior: float) -> float:
-    """Return the weighted median of the growth of label sets.
-
-    Args:
-        prior: the growth that is expected of few events: the ratio of the windows' lengths, or the
-            growth of the requests among which the events are.
-    """
+def common_growth(pairs: Iterable[tuple[float, float]]) -> float:
+    """Return the weighted median of the growth of label sets, from expected and counted events."""
     growths = []
-    for one in events:
-        if not one.before and not one.after:
+    for expected, after in pairs:
+        if not expected and not after:
             continue
-        growth = (one.after + _PRIOR * prior) / (one.before + _PRIOR)
-        noise = prior / (one.after + _PRIOR * prior) + 1.0 / (one.before + _PRIOR)
+        growth = (after + _PRIOR) / (expected + _PRIOR)
+        noise = 1.0 / (after + _PRIOR) + 1.0 / (expected + _PRIOR)
         growths.append((growth, 1.0 / (noise + _BETWEEN**2)))
     growths.sort()
     half = sum(weight for _, weight in growths) / 2
@@ -150,31 +123,58 @@ def common_growth(events: Sequence[Events], prior: float) -> float:
         half -= weight
         if half <= 0:
             return growth
-    return prior
+    return 1.0
 
 
-def outliers(events: Sequence[Events], prior: float) -> list[Excess]:
+def from_baseline(one: Events, windows: Windows) -> float:
+    """Return the events that a label set's baseline leads one to expect in the window."""
+    if one.exposed_before is None or one.exposed_after is None:
+        return one.before * windows.scale
+    # A label set that had no requests counts as one that had one.
+    return one.before * (one.exposed_after + windows.scale) / (one.exposed_before + 1.0)
+
+
+def _from_history(one: Events, windows: Windows) -> float:
+    """Return the events that a label set's history leads one to expect in the window."""
+    number = sum(one.history)
+    if one.exposed is None or one.exposed_after is None:
+        return number * windows.window / len(one.history)
+    return number * one.exposed_after / max(sum(one.exposed), 1.0)
+
+
+def outliers(events: Sequence[Events], windows: Windows) -> list[Excess]:
     """Return the groups that stand out, the main one first.
 
     Args:
         events: of each label set, all with as many intervals of history; with fewer than
             FEWEST_INTERVALS, the result is empty.
-        prior: the growth that is expected of few events.
     """
     if not events or len(events[0].history) < FEWEST_INTERVALS:
         return []
     by_key = groups_of(one.labels for one in events)
     groups = {key: _Group(members) for key, members in by_key.items()}
-    growth = common_growth(events, prior)
-    _estimate(groups, events)
-    before = [one.before for one in events]
     after = [one.after for one in events]
+    baseline = [from_baseline(one, windows) for one in events]
+    growth = common_growth(zip(baseline, after, strict=True))
+    baseline = [growth * one for one in baseline]
+    expected = baseline
+    if windows.adjacent:
+        expected = [_from_history(one, windows) for one in events]
+        growth = common_growth(zip(expected, after, strict=True))
+        expected = [growth * one for one in expected]
+    _estimate(groups, events, expected, windows)
+    #: The part of a window that has the events of the reference: where there are none.
+    share = growth * (
+        windows.window / len(events[0].history) if windows.adjacent else windows.scale
+    )
     named: list[Excess] = []
     while len(named) < MAX_NAMED:
         best, highest = None, 0.0
         for key, group in groups.items():
-            excess = _excess(group, before, after, growth, len(groups))
+            excess = _excess(group, expected, after, share, len(groups))
             if named and abs(excess) < LEAST_SHARE * abs(named[0].excess):
+                continue
+            if not _is_large(group, baseline, after, excess):
                 continue
             score = abs(excess) * (1.0 - group.part)
             if score > highest:
@@ -182,57 +182,106 @@ def outliers(events: Sequence[Events], prior: float) -> list[Excess]:
         if best is None:
             break
         named.append(best)
-        for at in groups[best.key].members:
-            after[at] = growth * before[at]
+        group = groups[best.key]
+        for at in group.members:
+            after[at] = expected[at] * group.level
+            baseline[at] = after[at]
     return named
 
 
-def changed(events: Sequence[Events], growth: float) -> bool:
-    """Return whether all events together grew otherwise than by a factor, beyond noise."""
-    totals = [float(sum(counts)) for counts in zip(*(one.history for one in events), strict=True)]
+def changed(events: Sequence[Events], windows: Windows) -> bool:
+    """Return whether all events together changed, beyond noise."""
+    totals = sums(one.history for one in events)
     if len(totals) < FEWEST_INTERVALS:
         return False
-    noise = dispersion(totals, [1.0] * len(totals))
-    spread = noise.ratio * noise.lasting * (1.0 + _UNCERTAIN / len(totals))
     before, after = sum(one.before for one in events), sum(one.after for one in events)
-    return chance(after / spread, before / spread, growth / (1.0 + growth)) <= CHANGED
+    expected = sum(from_baseline(one, windows) for one in events)
+    track = Track(totals, _expected_of(totals, events))
+    worth = _worth(before, fit([track])[0], windows)
+    scale = expected / before if before else windows.scale
+    return chance(after, worth, _share(expected, worth, scale)) <= CHANGED
 
 
-def _estimate(groups: Mapping[Key, _Group], events: Sequence[Events]) -> None:
-    """Set the dispersion of each group, which is at least the typical one, and its part."""
-    totals = [float(sum(counts)) for counts in zip(*(one.history for one in events), strict=True)]
-    whole = sum(one.before for one in events) or 1.0
-    estimates: dict[Key, Dispersion] = {}
-    measurable = []
+def _expected_of(history: Sequence[float], members: Sequence[Events]) -> list[float]:
+    """Return the expected events of each interval, without what all groups have in common."""
+    expected = [0.0] * len(history)
+    for one in members:
+        number = sum(one.history)
+        if one.exposed is None:
+            mean = number / len(history)
+            expected = [sum_ + mean for sum_ in expected]
+        elif whole := sum(one.exposed):
+            rate = number / whole
+            expected = [sum_ + rate * n for sum_, n in zip(expected, one.exposed, strict=True)]
+    return expected
+
+
+def _estimate(
+    groups: Mapping[Key, _Group],
+    events: Sequence[Events],
+    expected: Sequence[float],
+    windows: Windows,
+) -> None:
+    """Set the part of each group, its level, and the worth of its reference."""
+    totals = sums(one.history for one in events)
+    usual = _expected_of(totals, events)
+    common = [total / one if one else 1.0 for total, one in zip(totals, usual, strict=True)]
+    whole, counted = sum(expected) or 1.0, sum(totals) or 1.0
+    labels: dict[str, dict[Key, Track]] = {}
     for key, group in groups.items():
-        members = [events[at].history for at in group.members]
-        history = [float(sum(counts)) for counts in zip(*members, strict=True)]
-        estimates[key] = dispersion(history, totals)
-        group.part = min(1.0, sum([events[at].before for at in group.members]) / whole)
-        if sum(history) >= _MEASURABLE * len(totals):
-            measurable.append(estimates[key])
-    least = Dispersion(
-        _median([one.ratio for one in measurable]), _median([one.lasting for one in measurable])
-    )
-    uncertainty = 1.0 + _UNCERTAIN / len(totals)
-    for key, group in groups.items():
-        ratio, lasting = estimates[key]
-        group.dispersion = max(ratio, least.ratio) * max(lasting, least.lasting) * uncertainty
+        members = [events[at] for at in group.members]
+        history = sums(one.history for one in members)
+        own = _expected_of(history, members)
+        track = Track(
+            history,
+            [one * factor for one, factor in zip(own, common, strict=True)],
+            others_of(sum(history) / counted),
+        )
+        labels.setdefault(key[0], {})[key] = track
+        group.part = min(1.0, sum([expected[at] for at in group.members]) / whole)
+    for tracks in labels.values():
+        for (key, track), noise in zip(tracks.items(), fit(list(tracks.values())), strict=True):
+            group = groups[key]
+            if windows.adjacent:
+                group.level, variance = predict(track, noise, windows)
+                group.worth = 1.0 / variance
+                if not sum(track.counts):
+                    group.level, group.worth = 1.0, 0.0
+            else:
+                number = sum([events[at].before for at in group.members])
+                group.worth = _worth(number, noise, windows)
 
 
-def _median(values: Sequence[float]) -> float:
-    return sorted(values)[len(values) // 2] if values else 1.0
+def _worth(before: float, noise: Noise, windows: Windows) -> float:
+    """Return the number of events that a baseline is worth, with the noise of both windows."""
+    if before <= 0:
+        return 0.0
+    return 1.0 / (1.0 / before + noise.of_mean(windows.window) + noise.of_mean(windows.baseline))
+
+
+def _share(expected: float, worth: float, otherwise: float) -> float:
+    """Return the part of all events that is expected in the window."""
+    return expected / (expected + worth) if worth else otherwise / (1.0 + otherwise)
+
+
+def _is_large(
+    group: _Group, baseline: Sequence[float], after: Sequence[float], excess: float
+) -> bool:
+    """Return whether a group differs enough from its baseline, in the direction of its excess."""
+    first = sum([baseline[at] for at in group.members])
+    second = sum([after[at] for at in group.members])
+    ratio = (second + _PRIOR) / (first + _PRIOR)
+    return ratio >= LEAST_RATIO if excess > 0 else ratio <= 1.0 / LEAST_RATIO
 
 
 def _excess(
-    group: _Group, before: Sequence[float], after: Sequence[float], growth: float, tests: int
+    group: _Group, expected: Sequence[float], after: Sequence[float], share: float, tests: int
 ) -> float:
     """Return the excess of a group; 0 if it may be noise or is small."""
-    first = sum([before[at] for at in group.members])
+    first = group.level * sum([expected[at] for at in group.members])
     second = sum([after[at] for at in group.members])
-    expected = growth * first
-    ratio = (second + _PRIOR) / (expected + _PRIOR)
+    ratio = (second + _PRIOR) / (first + _PRIOR)
     if not math.isfinite(ratio) or 1.0 / LEAST_RATIO < ratio < LEAST_RATIO:
         return 0.0
-    likely = chance(second / group.dispersion, first / group.dispersion, growth / (1.0 + growth))
-    return second - expected if likely * tests <= ALPHA else 0.0
+    likely = chance(second, group.worth, _share(first, group.worth, share))
+    return second - first if likely * tests <= ALPHA else 0.0

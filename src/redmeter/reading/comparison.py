@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from redmeter.analysis.explanation import Alternative
+from redmeter.analysis.noise import Windows
 from redmeter.errors import InvalidValue
 from redmeter.keys import Retention, slice_start, span
 from redmeter.types import Selector
@@ -21,7 +22,8 @@ from redmeter.types import Selector
 DEFAULT_LENGTH: Final = 900
 #: Intervals of a window whose edges are not given, unless its length is a multiple of theirs.
 FEWEST: Final = 5
-#: Intervals before the window from which noise is estimated, at most.
+#: Intervals before the window from which noise is estimated, at most; as many as the window has, if
+#: it has more.
 MAX_HISTORY: Final = 60
 
 #: Seconds by which a baseline is earlier.
@@ -128,6 +130,12 @@ class Comparison:
         return len(self.window) / len(self.baseline)
 
     @property
+    def windows(self) -> Windows:
+        """The lengths of both windows."""
+        adjacent = _end(self.baseline) == self.window.start
+        return Windows(len(self.window), len(self.baseline), adjacent)
+
+    @property
     def baseline_name(self) -> str:
         """The baseline, as a sentence names it."""
         kind = self.request.baseline
@@ -183,9 +191,8 @@ def compare(request: ExplainRequest, retention: Retention, now: float) -> Compar
             continue
         if fixed and not (_same(windows[precision], window) and _same(earlier, baseline)):
             continue
-        first = max(
-            retention.oldest(precision, now), windows[precision].start - MAX_HISTORY * precision
-        )
+        history = max(MAX_HISTORY, len(windows[precision])) * precision
+        first = max(retention.oldest(precision, now), windows[precision].start - history)
         return Comparison(
             request,
             since,

@@ -134,12 +134,12 @@ def compose(
     count_before, count = _counts(events, comparison)
     causes = None
     if histogram and count_before and count:
-        causes = explain_p95(_histogram_rows(events, comparison, history), comparison.scale)
+        causes = explain_p95(_histogram_rows(events, comparison, history), comparison.windows)
     elif measure == "error rate" and count_before and count:
         rows = _rate_rows(events.counts, comparison, history, request.failing, web=name == REQUESTS)
-        causes = explain_rate(rows, comparison.scale)
+        causes = explain_rate(rows, comparison.windows)
     elif measure == "count" and (count_before or count):
-        causes = explain_count(_count_rows(events.counts, comparison, history), comparison.scale)
+        causes = explain_count(_count_rows(events.counts, comparison, history), comparison.windows)
     left_out = [*events.not_compared, *around.not_compared]
     if note := window_note(first, comparison):
         left_out.append(note)
