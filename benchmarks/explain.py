@@ -134,13 +134,14 @@ def times(rng: random.Random, noise: str, effect: float, requests: int) -> tuple
         own, slowing = factors(rng, noise), factors(rng, noise)
         for method, of_method in METHODS:
             mean = requests * SHARES[route] / sum(SHARES) * of_method
-            spread = []
-            for t in range(MINUTES):
-                at = middle + SLOWING * math.log(slowing[t])
-                at += math.log(_effect(effect, route == cause, t))
-                parts = np.diff(np.interp((edges - at) / SPREAD, grid, table), prepend=0.0)
-                drawn = numbers.poisson(mean * own[t] * parts)
-                spread.append({EDGES[k]: float(drawn[k]) for k in np.flatnonzero(drawn)})
+            at = middle + SLOWING * np.log(slowing)
+            at[MINUTES - WINDOW :] += math.log(effect) if route == cause else 0.0
+            parts = np.interp((edges[None, :] - at[:, None]) / SPREAD, grid, table)
+            parts[:, 1:] -= parts[:, :-1].copy()
+            drawn = numbers.poisson(mean * np.array(own)[:, None] * parts).tolist()
+            spread = [
+                {edge: float(n) for edge, n in zip(EDGES, row, strict=True) if n} for row in drawn
+            ]
             history = spread[: MINUTES - WINDOW]
             before, after = merge(history[-WINDOW:]), merge(spread[-WINDOW:])
             labels = {"route": f"/{route}", "method": method}
