@@ -40,9 +40,9 @@ def fill(proxy: Proxy, conn: Any, meter: Meter, policy: str) -> None:
         meter.count(f"series-{number}", 3)
         meter.count("always")
         if number % 12 == 11:
-            assert meter.flush(10.0)
+            assert meter.flush(60.0)
     proxy.heal()
-    assert meter.flush(10.0)
+    assert meter.flush(60.0)
     assert meter.health().retried > 5
     check_sums(meter.health())
     assert meter.health().recorded == 4 * SERIES
@@ -55,7 +55,7 @@ def test_eviction_takes_counts_but_never_doubles_them(
     """No precision has more than was recorded; what has no time to live is complete."""
     meter = open_buffered(proxy.url, flush_interval=3600)
     meter.count("always", 0)
-    assert meter.flush(5.0)
+    assert meter.flush(60.0)
     precisions = [precision for precision, _ in kept(conn)]  # may be evicted as well
     fill(proxy, conn, meter, policy)
     assert conn.info("stats")["evicted_keys"] > 50
@@ -76,14 +76,14 @@ def test_eviction_by_time_to_live_takes_the_finest_slices_first(
     meter = open_buffered(proxy.url, flush_interval=3600)
     for number in range(BEFORE):
         meter.count(f"series-{number}", 3)
-    assert meter.flush(5.0)
+    assert meter.flush(60.0)
     conn.config_set("maxmemory-policy", "volatile-ttl")
     # What requests and replies take comes and goes.
     conn.config_set("maxmemory", conn.info("memory")["used_memory"] + 100_000)
     proxy.drop_pattern("..x")
     for number in range(400):
         meter.count(f"more-{number}", 3)
-        assert meter.flush(5.0)
+        assert meter.flush(60.0)
         if conn.info("stats")["evicted_keys"] > 20:
             break
     assert conn.info("stats")["evicted_keys"] > 20
@@ -100,7 +100,7 @@ def test_without_eviction_nothing_vanishes(
     """noeviction: what the server refuses stays in memory until it has room again."""
     meter = open_buffered(proxy.url, flush_interval=3600)
     meter.count("always", 0)
-    assert meter.flush(5.0)
+    assert meter.flush(60.0)
     proxy.drop_pattern("..x")
     for number in range(SERIES):
         if number == BEFORE:
@@ -113,7 +113,7 @@ def test_without_eviction_nothing_vanishes(
     check_sums(meter.health())
     conn.config_set("maxmemory", "0")
     proxy.heal()
-    assert meter.flush(10.0)
+    assert meter.flush(60.0)
     check_exact(conn, meter.health())
     check_promise(conn, meter.health())
     assert meter.health().recorded == 3 * SERIES
