@@ -9,18 +9,19 @@ uses. Pydantic makes schemas of types; nothing of it is needed where the page is
 # ruff: noqa: INP001
 
 import ast
+import dataclasses
 import inspect
 import json
 import re
 import sys
+import textwrap
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
 
-from redmeter.analysis import explanation
-from redmeter.dashboard import rows, verdict_rows
 from redmeter.dashboard import schemas as answers
 from redmeter.dashboard.endpoints import ENDPOINTS, Endpoint
 from redmeter.dashboard.parameters import Parameter
@@ -29,14 +30,10 @@ ROOT = Path(__file__).parents[1]
 PATH = ROOT / "src" / "redmeter" / "dashboard" / "openapi.json"
 FIX = "python tools/openapi.py writes it anew (so does make format)"
 _SCHEMAS = "#/components/schemas/{model}"
-#: Answers whose fields are those of a result.
-_BASES = {"ExplainAnswer": "Explanation", "StatusAnswer": "Status", "CheckRow": "Check"}
 _ABOUT = (
     "Everything that the page shows, as JSON. All is asked by GET and changes nothing. Times are "
     "Unix seconds by the store's clock, durations seconds, shares 0 to 1. null: not known."
 )
-#: The modules of the answers' dataclasses.
-_MODULES = (answers, rows, verdict_rows, explanation)
 
 
 def document() -> dict[str, Any]:
@@ -125,47 +122,64 @@ def _json(text: str, schema: dict[str, Any]) -> dict[str, Any]:
 def _schemas() -> dict[str, Any]:
     types = [
         each
-        for module in _MODULES
-        for each in vars(module).values()
-        if isinstance(each, type) and each.__module__ == module.__name__
-        if each not in (explanation.Explanation, explanation.Status, explanation.Check)
+        for each in vars(answers).values()
+        if getattr(each, "__module__", "") == answers.__name__
     ]
     adapters: list[Any] = [(each.__name__, "serialization", TypeAdapter(each)) for each in types]
     _, found = TypeAdapter.json_schemas(adapters, ref_template=_SCHEMAS)
-    comments = {key: text for module in _MODULES for key, text in _comments(module).items()}
-    for name, base in _BASES.items():
-        comments |= {(name, key): text for (of, key), text in comments.items() if of == base}
-    documented = {each.__name__: each for each in types}
-    schemas: dict[str, Any] = found["$defs"]
+    documented = {each.__name__: each for answer in types for each in _dataclasses(answer)}
+    # Pydantic names Series[int] `Series_int_`.
+    schemas: dict[str, Any] = json.loads(re.sub(r'_int_"', '"', json.dumps(found["$defs"])))
     for name, schema in schemas.items():
         schema.pop("title", None)
         schema["required"] = list(schema["properties"])  # no field is ever left out
-        schema["description"] = inspect.cleandoc(documented[name].__doc__ or "")
+        schema["description"] = _as_json(inspect.cleandoc(documented[name].__doc__ or ""))
+        comments = _comments(documented[name])
         for key, own in schema["properties"].items():
             own.pop("title", None)
             own.pop("default", None)
-            if (name, key) in comments:
-                own["description"] = comments[name, key]
+            if key in comments:
+                own["description"] = _as_json(comments[key])
     return dict(sorted(schemas.items()))
 
 
-def _comments(module: ModuleType) -> dict[tuple[str, str], str]:
-    """Return what the `#:` comments of a module say: (type, key) -> text."""
-    source = inspect.getsource(module)
+def _dataclasses(hint: Any) -> Iterator[type]:
+    """Yield the dataclasses that a type consists of, itself included."""
+    for part in get_args(hint):
+        yield from _dataclasses(part)
+    kind = get_origin(hint) or hint
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        yield kind
+        for field in get_type_hints(kind).values():
+            yield from _dataclasses(field)
+
+
+def _as_json(text: str) -> str:
+    """Return a description in which values are called by their names in JSON."""
+    names = {"None": "null", "True": "true", "False": "false"}
+    return re.sub(r"\b(None|True|False)\b", lambda word: names[word[0]], text)
+
+
+@cache
+def _comments(kind: type) -> dict[str, str]:
+    """Return the `#:` comments of the fields of a dataclass, inherited ones included."""
+    comments: dict[str, str] = {}
+    for base in kind.__bases__:
+        if dataclasses.is_dataclass(base):
+            comments |= _comments(base)
+    source = textwrap.dedent(inspect.getsource(kind))
     lines = source.splitlines()
-    found = {}
-    for node in ast.parse(source).body:
-        if not isinstance(node, ast.ClassDef):
-            continue
-        for part in node.body:
-            if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
-                at, text = part.lineno - 2, list[str]()
-                while comment := re.match(r"\s*#: (.*)", lines[at]):
-                    text.insert(0, comment[1])
-                    at -= 1
-                if text:
-                    found[node.name, part.target.id] = " ".join(text)
-    return found
+    (definition,) = ast.parse(source).body
+    assert isinstance(definition, ast.ClassDef)
+    for part in definition.body:
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+            at, text = part.lineno - 2, list[str]()
+            while comment := re.match(r"\s*#: (.*)", lines[at]):
+                text.insert(0, comment[1])
+                at -= 1
+            if text:
+                comments[part.target.id] = " ".join(text)
+    return comments
 
 
 def text() -> str:

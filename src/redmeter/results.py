@@ -8,7 +8,7 @@ RecorderHealth, which processes that only record need as well, in redmeter.recor
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeVar, overload
+from typing import Generic, Literal, NamedTuple, TypeVar, overload
 
 from redmeter.recorder_health import Loss as Loss
 from redmeter.recorder_health import Mark as Mark
@@ -207,12 +207,14 @@ class Frequency:
     sliding: bool = False
 
 
+ChangeKind = Literal["new", "spiking", "gone"]
+
+
 @dataclass(frozen=True, slots=True)
 class Change(Frequency):
     """A log pattern that is new, comes more often, or stopped."""
 
-    #: `new`, `spiking` or `gone`.
-    kind: str = field(kw_only=True)
+    kind: ChangeKind = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,8 +291,7 @@ class Forecast:
     """The expected range of a series, past and future."""
 
     name: str
-    #: `counter` or `gauge`.
-    kind: str
+    kind: Literal["counter", "gauge"]
     #: Interval width, seconds.
     precision: int
     #: A description of the method, for people.

@@ -6,6 +6,8 @@ from typing import Final, Literal
 from redmeter.results import Frequency, Mark
 
 Judgment = Literal["worse", "better", "same", "too little data", "not kept"]
+#: The period that a deploy is compared with.
+Against = Literal["previous", "yesterday", "last-week"]
 WORSE: Final = "worse"
 BETTER: Final = "better"
 SAME: Final = "same"
@@ -80,8 +82,7 @@ class VerdictPatterns:
 class NotKept:
     """A baseline that is not kept."""
 
-    #: `counters` or `histograms`.
-    of: str
+    of: Literal["counters", "histograms"]
     #: Start of the baseline, and of the oldest interval that is kept, Unix seconds.
     since: int
     oldest: int
@@ -108,7 +109,7 @@ class Verdict:
     mark: Mark | None
     #: The moment of the deploy, Unix seconds.
     since: float
-    against: str
+    against: Against
     #: Interval width of everything that was compared, seconds.
     precision: int
     #: Fixed looks, the newest one that is complete, seconds after the interval of the mark; and

@@ -333,38 +333,55 @@ export interface components {
             /** @description Start of the oldest interval that it keeps, Unix seconds. */
             reaches: number;
         };
+        /** @description A finished interval outside its expected range. */
+        Anomaly: {
+            /** @description Start of the interval, Unix seconds. */
+            start: number;
+            value: number;
+            low: number;
+            mid: number;
+            high: number;
+            /** @description Distance from the mean of the values before it, in standard deviations of these. */
+            strength: number;
+        };
         /** @description The fields of every answer. */
         Answer: {
             now: number;
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
         };
-        /** @description A pattern that is new, comes far more often than before, or stopped. */
-        Change: {
+        /** @description A log pattern that is new, comes far more often than before, or stopped. */
+        ChangeRow: {
             logger: string;
             severity: string;
+            /** @description The part that the messages have in common; "(other)" stands for those above the limit. */
             pattern: string;
+            /** @description Messages of the current hour, and of the hour before; if `sliding`, of the last 60 minutes and of the 60 minutes before. */
             count: number;
             before: number;
-            expected: number;
-            sliding: boolean;
+            /** @description When it was seen first and last, Unix seconds; null if unknown. */
             first: number | null;
             last: number | null;
+            /** @description The last of the messages, or its beginning; "" if unknown. */
             sample: string;
+            /** @description Whether the hours are sliding hours; else clock hours, UTC. */
+            sliding: boolean;
             /** @enum {string} */
             kind: "new" | "spiking" | "gone";
+            /** @description The count of the last hour by now at the rate of the hour before. */
+            expected: number;
         };
         /** @description The series that have one value of a label, before and after. */
         ChangedGroup: {
             label: string;
-            /** @description None: without this label. */
+            /** @description null: without this label. */
             value: string | null;
-            /** @description Its count, error rate or p95. `before` is that of the baseline, a count scaled to the length of the window. None if there were no events. */
+            /** @description Its count, error rate or p95. `before` is that of the baseline, a count scaled to the length of the window. null if there were no events. */
             before: number | null;
             after: number | null;
             /** @description Its part of the total's change: for counts `after - before`; for an error rate the sum of both effects; for a p95 the total's p95 less the same with this group as in the baseline. */
             change: number;
-            /** @description The same as a share of the total's change; None where that is 0, and of a p95. */
+            /** @description The same as a share of the total's change; null where that is 0, and of a p95. */
             share: number | null;
             /** @description For an error rate: the effect of the group's own error rate, and of its share of requests. */
             rate_effect: number | null;
@@ -380,12 +397,12 @@ export interface components {
             label: string;
             /** @description The largest changes first, named ones before all others. */
             groups: components["schemas"]["ChangedGroup"][];
-            /** @description How many groups there are, and the summed change of those that are not listed; None of a p95. */
+            /** @description How many groups there are, and the summed change of those that are not listed; null of a p95. */
             of: number;
             rest: number | null;
         };
         /** @description One measure of the last five complete minutes, and its expected range. */
-        CheckRow: {
+        Check: {
             /** @enum {string} */
             measure: "requests" | "error rate" | "p95" | "count";
             name: string;
@@ -446,8 +463,9 @@ export interface components {
         /** @description /api/counters. */
         CountersAnswer: {
             now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
-            window: components["schemas"]["Window"];
+            window: components["schemas"]["Span"];
             rows: components["schemas"]["CounterRow"][];
             /** @description Series that begin as the pattern does; how many were looked at; and rows there are of those. */
             total: number;
@@ -461,9 +479,12 @@ export interface components {
             name: string;
             /** @enum {string} */
             kind: "counter" | "gauge" | "histogram";
+            /** @description Width of an interval, seconds. */
             precision: number;
+            /** @description Start of the interval of the first value; the end of the window if there are no values. */
             start: number;
             values: (number | null)[];
+            /** @description Whether the newest interval is still running. */
             partial: boolean;
             /** @description For a sum of several series: how many were summed, and how many there are. */
             examined: number;
@@ -482,6 +503,7 @@ export interface components {
         /** @description /api/detail. */
         DetailAnswer: {
             now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             name: string;
             /**
@@ -493,7 +515,7 @@ export interface components {
             unit: string;
             /** @description All-time total; null if that is not kept. */
             total: number | null;
-            window: components["schemas"]["Window"];
+            window: components["schemas"]["Span"];
             precisions: components["schemas"]["Curve"][];
             labels: components["schemas"]["Label"][];
             /** @description The label sets of its name, the busiest first; how many there are, how many were looked at. */
@@ -512,91 +534,85 @@ export interface components {
         ErrorAnswer: {
             error: components["schemas"]["Problem"];
         };
-        /** @description A group with the traceback of its newest exception. */
-        ErrorDetail: {
-            id: string;
-            type: string;
-            message: string;
-            place: string;
-            function: string;
-            log_place: string;
-            count: number;
-            total: number;
-            first: number;
-            last: number;
-            is_new: boolean;
-            values: number[];
-            routes: components["schemas"]["ErrorShare"][];
-            releases: components["schemas"]["ErrorShare"][];
-            traceback: string;
-        };
         /** @description Exceptions of one type and origin. */
         ErrorGroup: {
             /** @description The same in every process and release. */
             id: string;
+            /** @description Module and qualified name, `shop.errors.PaymentFailed`; built-in types without a module. */
             type: string;
-            /** @description Text of the newest exception. */
+            /** @description Text of the newest exception, without secrets. */
             message: string;
             /** @description Innermost frame of the application, `pay.py:42 in charge`; "" without a traceback. */
             place: string;
-            /** @description Module and qualified name of its function. */
+            /** @description Module and qualified name of its function; "" without a traceback. */
             function: string;
             /** @description The end of the pattern of log messages with this exception. */
             log_place: string;
-            /** @description In the window, and ever. */
+            /** @description Number of exceptions in the window, and ever. */
             count: number;
             total: number;
+            /** @description Times of the first and of the last one, ever, Unix seconds. */
             first: number;
             last: number;
             /** @description Whether the first one is in the window. */
             is_new: boolean;
-            /** @description Counts by interval, from the start of the window. */
-            values: number[];
-            /** @description The most frequent first. */
+            /** @description Counts by interval in the window. */
+            series: components["schemas"]["Series"];
+            /** @description Ever, the most frequent first. */
             routes: components["schemas"]["ErrorShare"][];
-            /** @description The last seen first. */
+            /** @description Ever, the last seen first. */
             releases: components["schemas"]["ErrorShare"][];
+            /** @description Frames, messages and causes of the newest exception, without secrets. "" in a list. */
+            traceback: string;
         };
-        /** @description Exceptions of a group by route, or by release, ever. */
+        /** @description How often the exceptions of a group came from one route, or from one release. */
         ErrorShare: {
-            /** @description "(other)": all beyond the limit of 20 routes, or 10 releases. */
+            /** @description A route, the name of a task, or a release; "(other)": all beyond the limit. */
             name: string;
             count: number;
+            /** @description Unix seconds. */
             first: number;
             last: number;
         };
         /** @description /api/exception. */
         ExceptionAnswer: {
             now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             precision: number;
             start: number;
             end: number;
             kept_since: number;
             /** @description null if the group is not kept. */
-            exception: components["schemas"]["ErrorDetail"] | null;
+            exception: components["schemas"]["ErrorGroup"] | null;
         };
         /** @description /api/exceptions. */
         ExceptionsAnswer: {
-            now: number;
-            missing: string[];
+            /** @description Width of the intervals, seconds. */
             precision: number;
-            /** @description The window [start, end), and the oldest interval that is kept at this precision. */
+            /** @description The window [start, end), Unix seconds. */
             start: number;
             end: number;
+            /** @description Start of the oldest interval that is kept at this precision. */
             kept_since: number;
-            /** @description Exceptions in the window, of all groups that match; number of these groups, and of new ones. */
+            /** @description Exceptions in the window, of all groups that match, also of those beyond the limit. */
             count: number;
-            groups: number;
+            /** @description Number of these groups, and how many of them are new in the window. */
+            found: number;
             new: number;
-            /** @description Exceptions in the window beyond the limit of groups; groups ever removed for new ones. */
+            /** @description Exceptions in the window that are in no group, because there were too many groups. */
             other: number;
+            /** @description Groups that were ever removed to make room for new ones. */
             evicted: number;
-            rows: components["schemas"]["ErrorGroup"][];
+            groups: components["schemas"]["ErrorGroup"][];
+            now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
         };
         /** @description /api/explain. */
         ExplainAnswer: {
             now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             name: string;
             labels: {
@@ -651,79 +667,130 @@ export interface components {
             name: string;
             failing: string[];
         };
-        /** @description A finding of a check. */
+        /** @description The result of one check. */
         Finding: {
             /** @enum {string} */
             level: "ok" | "warn" | "fail";
             topic: string;
             text: string;
+            /** @description What to do about it; "" if nothing. */
             fix: string;
         };
-        /** @description The expected range of a series. */
+        /** @description The expected range of a series, past and future. */
         Forecast: {
+            name: string;
+            /** @enum {string} */
+            kind: "counter" | "gauge";
+            /** @description Interval width, seconds. */
             precision: number;
+            /** @description A description of the method, for people. */
             method: string;
-            /** @description The level of the expected range, 0 to 1. */
+            /** @description The part of intervals that should be within the expected range, 0 to 1. */
             level: number;
-            /** @description The value of the running interval so far, which is not compared. */
+            /** @description The value of the current interval so far, which is not compared; null if there is none. */
             running: number | null;
-            past: components["schemas"]["ForecastPast"][];
-            ahead: components["schemas"]["ForecastAhead"][];
-            /** @description Why there is no forecast; "" if there is one. */
+            /** @description Finished intervals, oldest first, from the first one with enough before it. Without gaps. */
+            past: components["schemas"]["ForecastCheck"][];
+            /** @description The next intervals, the current one first. */
+            ahead: components["schemas"]["ForecastPoint"][];
+            /** @description Why there is no expected range; "" if there is one. */
             reason: string;
-        };
-        /** @description A future interval. */
-        ForecastAhead: {
-            start: number;
-            low: number;
-            mid: number;
-            high: number;
+            /** @description Intervals of `past` outside their range, the strongest first. */
+            anomalies: components["schemas"]["Anomaly"][];
         };
         /** @description /api/forecast. */
         ForecastAnswer: {
-            now: number;
-            missing: string[];
-            precision: number;
-            method: string;
-            level: number;
-            running: number | null;
-            past: components["schemas"]["ForecastPast"][];
-            ahead: components["schemas"]["ForecastAhead"][];
-            reason: string;
             name: string;
+            /** @enum {string} */
+            kind: "counter" | "gauge";
+            /** @description Interval width, seconds. */
+            precision: number;
+            /** @description A description of the method, for people. */
+            method: string;
+            /** @description The part of intervals that should be within the expected range, 0 to 1. */
+            level: number;
+            /** @description The value of the current interval so far, which is not compared; null if there is none. */
+            running: number | null;
+            /** @description Finished intervals, oldest first, from the first one with enough before it. Without gaps. */
+            past: components["schemas"]["ForecastCheck"][];
+            /** @description The next intervals, the current one first. */
+            ahead: components["schemas"]["ForecastPoint"][];
+            /** @description Why there is no expected range; "" if there is one. */
+            reason: string;
+            /** @description Intervals of `past` outside their range, the strongest first. */
+            anomalies: components["schemas"]["Anomaly"][];
+            now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
         };
-        /** @description A past interval and its expected range. */
-        ForecastPast: {
+        /** @description A finished interval, and the range that was expected before it began. */
+        ForecastCheck: {
+            /** @description Start of the interval, Unix seconds. */
             start: number;
             value: number;
             low: number;
             mid: number;
             high: number;
+            /** @description Whether the value is outside the expected range; false for the first intervals of a series. */
             outside: boolean;
         };
-        /** @description The frequency of a log pattern in the last hour, and in the hour before. */
+        /** @description The expected range of an interval that is not over. */
+        ForecastPoint: {
+            /** @description Start of the interval, Unix seconds. */
+            start: number;
+            /** @description The ends of the expected range; of a counter whole numbers, never below 0. */
+            low: number;
+            /** @description The median: the value is as likely above as below. */
+            mid: number;
+            high: number;
+        };
+        /** @description The frequency of a log pattern. */
         Frequency: {
             logger: string;
             severity: string;
+            /** @description The part that the messages have in common; "(other)" stands for those above the limit. */
             pattern: string;
+            /** @description Messages of the current hour, and of the hour before; if `sliding`, of the last 60 minutes and of the 60 minutes before. */
             count: number;
             before: number;
-            /** @description The count of the last hour by now at the rate of the hour before. */
-            expected: number;
-            /** @description Whether the hours are the last 60 minutes and the 60 before; else clock hours, UTC. */
-            sliding: boolean;
+            /** @description When it was seen first and last, Unix seconds; null if unknown. */
             first: number | null;
             last: number | null;
+            /** @description The last of the messages, or its beginning; "" if unknown. */
             sample: string;
+            /** @description Whether the hours are sliding hours; else clock hours, UTC. */
+            sliding: boolean;
+        };
+        /** @description The frequency of a log pattern in the last hour, and in the hour before. */
+        FrequencyRow: {
+            logger: string;
+            severity: string;
+            /** @description The part that the messages have in common; "(other)" stands for those above the limit. */
+            pattern: string;
+            /** @description Messages of the current hour, and of the hour before; if `sliding`, of the last 60 minutes and of the 60 minutes before. */
+            count: number;
+            before: number;
+            /** @description When it was seen first and last, Unix seconds; null if unknown. */
+            first: number | null;
+            last: number | null;
+            /** @description The last of the messages, or its beginning; "" if unknown. */
+            sample: string;
+            /** @description Whether the hours are sliding hours; else clock hours, UTC. */
+            sliding: boolean;
+            /** @description The count of the last hour by now at the rate of the hour before. */
+            expected: number;
         };
         /** @description Series that have the same values of some labels, aggregated. */
         GroupedSeries: {
             name: string;
             /** @enum {string} */
             kind: "counter" | "gauge" | "histogram";
+            /** @description Width of an interval, seconds. */
             precision: number;
+            /** @description Start of the interval of the first value; the end of the window if there are no values. */
             start: number;
             values: (number | null)[];
+            /** @description Whether the newest interval is still running. */
             partial: boolean;
             /** @description The labels of `by`; null for series without the label. */
             labels: {
@@ -739,10 +806,12 @@ export interface components {
             stddev: number | null;
             low: number | null;
             high: number | null;
+            /** @description "0.95" -> the 95th percentile. */
             quantiles: {
                 [key: string]: number | null;
             };
             share_above: number | null;
+            /** @description Lower edge, upper edge, count; ascending. */
             buckets: [
                 number,
                 number,
@@ -757,6 +826,7 @@ export interface components {
         /** @description /api/health. */
         HealthAnswer: {
             now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             /** @enum {string} */
             level: "ok" | "warn" | "fail";
@@ -832,8 +902,15 @@ export interface components {
             /** @description When it was seen first and last, Unix seconds. */
             first: number;
             last: number;
-            /** @description Messages in the window if it is new, in the baseline if it has vanished; None if unknown. */
+            /** @description Messages in the window if it is new, in the baseline if it has vanished; null if unknown. */
             count: number | null;
+        };
+        /** @description A logger and a severity of stored messages. */
+        LogSource: {
+            logger: string;
+            severity: string;
+            /** @description The time of the last message, Unix seconds. */
+            last: number;
         };
         /** @description Errors of the last hour, and of the hour before; of how many loggers, of how many. */
         Logged: {
@@ -846,38 +923,37 @@ export interface components {
             examined: number;
             of: number;
         };
-        /** @description A logger and a severity that messages came with. */
-        Logger: {
-            logger: string;
-            severity: string;
-            last: number;
-        };
-        /** @description A deploy or another moment. */
+        /** @description A moment that explains a change in the metrics: a deploy, for instance. */
         Mark: {
+            /** @description Unix seconds. */
             time: number;
             label: string;
         };
         /** @description /api/marks. */
         MarksAnswer: {
             now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             marks: components["schemas"]["Mark"][];
         };
-        /** @description One message. */
+        /** @description One log message. */
         Message: {
             logger: string;
             severity: string;
+            /** @description Unix seconds; null if it is not stored. */
             time: number | null;
+            /** @description Without secrets; may hold newlines. Clean it before you print messages of others. */
             text: string;
         };
         /** @description /api/messages. */
         MessagesAnswer: {
             now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
-            changes: components["schemas"]["Change"][];
-            frequent: components["schemas"]["Frequency"][];
+            changes: components["schemas"]["ChangeRow"][];
+            frequent: components["schemas"]["FrequencyRow"][];
             recent: components["schemas"]["Message"][];
-            loggers: components["schemas"]["Logger"][];
+            loggers: components["schemas"]["LogSource"][];
             /** @description How many loggers and severities there are, how many of them these are of, and how many of these are compared by clock hours. */
             sources: number;
             compared: number;
@@ -886,16 +962,17 @@ export interface components {
         /** @description /api/names. */
         NamesAnswer: {
             now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             names: string[];
             /** @description How many match, of which these are the first. */
             total: number;
         };
-        /** @description A baseline that is not kept at this precision. */
+        /** @description A baseline that is not kept. */
         NotKept: {
             /** @enum {string} */
             of: "counters" | "histograms";
-            /** @description Start of the least baseline, and of the oldest interval that is kept. */
+            /** @description Start of the baseline, and of the oldest interval that is kept, Unix seconds. */
             since: number;
             oldest: number;
             /** @description The command that keeps as much from now on; "" if no retention does. */
@@ -922,9 +999,10 @@ export interface components {
         /** @description /api/overview. */
         OverviewAnswer: {
             now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             store: components["schemas"]["StoreInfo"];
-            window: components["schemas"]["Window"];
+            window: components["schemas"]["Span"];
             numbers: components["schemas"]["Numbers"];
             chart: components["schemas"]["Curve"][];
             /** @description The expected range of the first curve of the chart, if that is a counter. */
@@ -955,8 +1033,8 @@ export interface components {
         };
         /** @description Changes in the log, and the most frequent patterns. */
         OverviewMessages: {
-            changes: components["schemas"]["Change"][];
-            frequent: components["schemas"]["Frequency"][];
+            changes: components["schemas"]["ChangeRow"][];
+            frequent: components["schemas"]["FrequencyRow"][];
             sources: number;
             compared: number;
             /** @description How many of these are compared by clock hours; the others by sliding hours. */
@@ -964,7 +1042,7 @@ export interface components {
         };
         /** @description The busiest routes. */
         OverviewPages: {
-            rows: components["schemas"]["Page"][];
+            rows: components["schemas"]["Route"][];
             /** @description Number of routes among the label sets that were read. */
             found: number;
             /** @description Number of label sets of requests, and of those that were read. */
@@ -974,33 +1052,13 @@ export interface components {
             values_start: number;
             values_precision: number;
         };
-        /** @description A route and its requests. */
-        Page: {
-            /** @description "" for requests without a route. */
-            route: string;
-            count: number;
-            /** @description In the window before; null if that is not kept. */
-            before: number | null;
-            per_second: number;
-            /** @description Of all requests. */
-            share: number;
-            failed: number;
-            /** @description Of the requests of this route. */
-            failing: number;
-            mean: number | null;
-            p95: number | null;
-            /** @description Count x mean, seconds; and its share of that of all routes. */
-            total: number | null;
-            total_share: number | null;
-            /** @description Requests per interval of values_precision, from values_start on, the newest last. */
-            values: (number | null)[];
-        };
         /** @description /api/pages. */
         PagesAnswer: {
             now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
-            window: components["schemas"]["Window"];
-            rows: components["schemas"]["Page"][];
+            window: components["schemas"]["Span"];
+            rows: components["schemas"]["Route"][];
             /** @description Number of routes among the label sets that were read. */
             found: number;
             /** @description Number of label sets of requests, and of those that were read. */
@@ -1021,7 +1079,7 @@ export interface components {
             text: string;
             /** @description The metric, for `metric` and `group`. */
             name: string | null;
-            /** @description The label and its value, for `group`; a value of None means "without this label". */
+            /** @description The label and its value, for `group`; a value of null means "without this label". */
             label: string | null;
             value: string | null;
             /** @description Unix seconds, for `mark` and `time`. */
@@ -1049,30 +1107,58 @@ export interface components {
             message: string;
             fix: string;
         };
-        /** @description A row of a ranking. */
-        RankedRow: {
-            /** @description A label's value, or a name; null: without this label. */
+        /** @description One row of a ranking. */
+        Ranked: {
+            /** @description A label's value, or a series' name. null stands for "without this label". */
             key: string | null;
+            /** @description The number of events or values within the window. */
             count: number;
+            /** @description Its part of everything ranked, 0 to 1: of the counts, or of the totals if these are ranked; of its own count if failures are ranked. */
             share: number;
+            /** @description The number that ranks it: the count, the failures, or a mean, total or percentile. */
             value: number;
         };
-        /** @description Samples, the oldest first, without holes: null where a gauge was not set. */
+        /** @description A route within a window. */
+        Route: {
+            route: string;
+            count: number;
+            /** @description Requests within as long a time before the window; null where nothing keeps it. */
+            before: number | null;
+            per_second: number;
+            /** @description Its share of all requests, 0 to 1. */
+            share: number;
+            /** @description Requests that failed, and their part of its own, 0 to 1. */
+            failed: number;
+            failing: number;
+            /** @description Of its durations, seconds; null where none is known. */
+            mean: number | null;
+            p95: number | null;
+            /** @description The sum of its durations, seconds, and its share of that of all routes. */
+            total: number | null;
+            total_share: number | null;
+            /** @description Its counts by intervals, see `RouteTable.values_start` and `values_precision`; null before its first request, nothing if there are too many routes. */
+            values: (number | null)[];
+        };
+        /**
+         * @description The stored samples of one series at one precision, oldest first, without holes.
+         *
+         *     A sequence of Sample; `values` are the bare numbers. Intervals without an event after the oldest
+         *     sample are 0 for a counter, and null for a gauge. Empty if nothing is stored.
+         */
         Series: {
             name: string;
-            /** @enum {string} */
-            kind: "counter" | "gauge" | "histogram";
-            /** @description Width of an interval, seconds. */
+            /** @description Interval width, seconds. */
             precision: number;
-            /** @description Start of the interval of the first value; the end of the window if there are no values. */
+            /** @description Start of the oldest interval, Unix seconds. */
             start: number;
-            values: (number | null)[];
-            /** @description Whether the newest interval is still running. */
+            values: number[];
+            /** @description Whether the newest interval is the current one, so that its value may grow. */
             partial: boolean;
         };
         /** @description /api/series. */
         SeriesAnswer: {
             now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             precision: number;
             /** @description The window: [start, end). */
@@ -1104,9 +1190,23 @@ export interface components {
             before: number | null;
             route: string | null;
         };
+        /** @description The time that is shown, Unix seconds. */
+        Span: {
+            precision: number;
+            start: number;
+            end: number;
+            /** @description Interval width of the histograms that belong to it, and where they begin. */
+            histograms: number;
+            histograms_start: number;
+            /** @description Whether a precision keeps the compared period; which, and where the period begins. */
+            before: boolean;
+            before_precision: number | null;
+            before_start: number | null;
+        };
         /** @description /api/status. */
         StatusAnswer: {
             now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             /** @enum {string} */
             state: "usual" | "unusual" | "unknown";
@@ -1114,7 +1214,7 @@ export interface components {
             parts: components["schemas"]["Part"][];
             since: number;
             until: number;
-            checks: components["schemas"]["CheckRow"][];
+            checks: components["schemas"]["Check"][];
         };
         /** @description The store and its retention. */
         StoreInfo: {
@@ -1158,6 +1258,7 @@ export interface components {
         /** @description /api/summary. */
         SummaryAnswer: {
             now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             precision: number;
             start: number;
@@ -1168,30 +1269,36 @@ export interface components {
         };
         /** @description /api/top. */
         TopAnswer: {
-            now: number;
-            missing: string[];
-            rows: components["schemas"]["RankedRow"][];
+            rows: components["schemas"]["Ranked"][];
+            /** @description The number of groups that could be ranked. */
             groups: number;
-            /** @description The number of groups that were compared. */
+            /** @description The number of groups that were compared: percentiles are read of a bounded number, those whose mean and spread allow the highest. */
             examined: number;
-            complete: boolean;
-            left_out: (string | null)[];
+            /** @description The number of intervals of the window. */
             intervals: number;
+            /** @description Whether none of the groups that were not compared can be among the rows. */
+            complete: boolean;
+            /** @description Groups that were not compared because they have too many series. */
+            left_out: (string | null)[];
+            now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
         };
-        /** @description The fields of /api/verdict. */
-        Verdict: {
+        /** @description /api/verdict. */
+        VerdictAnswer: {
             /** @enum {string} */
             verdict: "worse" | "better" | "same" | "too little data" | "not kept";
-            /** @description One sentence. */
+            /** @description One sentence that explains the verdict. */
             reason: string;
+            /** @description The mark; null if a time was given. */
             mark: components["schemas"]["Mark"] | null;
-            /** @description The moment of the deploy. */
+            /** @description The moment of the deploy, Unix seconds. */
             since: number;
             /** @enum {string} */
             against: "previous" | "yesterday" | "last-week";
-            /** @description Width of the intervals that were compared, seconds. */
+            /** @description Interval width of everything that was compared, seconds. */
             precision: number;
-            /** @description Fixed looks, seconds after the interval of the mark; the newest complete one; and when the next one is complete. */
+            /** @description Fixed looks, the newest one that is complete, seconds after the interval of the mark; and when the next one is complete, Unix seconds. */
             looks: number[];
             look: number | null;
             next_look: number | null;
@@ -1202,77 +1309,44 @@ export interface components {
             level: number;
             tests: number;
             overall: components["schemas"]["VerdictRow"] | null;
+            /** @description Worse ones first, then better ones, then by requests. */
             routes: components["schemas"]["VerdictRow"][];
-            /** @description How many routes there are, of which these are the busiest. */
+            /** @description Routes that there are. */
             routes_of: number;
             patterns: components["schemas"]["VerdictPatterns"];
             /** @description Other marks within both windows. */
             marks: components["schemas"]["Mark"][];
-        };
-        /** @description /api/verdict. */
-        VerdictAnswer: {
             now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
-            /** @enum {string} */
-            verdict: "worse" | "better" | "same" | "too little data" | "not kept";
-            reason: string;
-            mark: components["schemas"]["Mark"] | null;
-            since: number;
-            /** @enum {string} */
-            against: "previous" | "yesterday" | "last-week";
-            precision: number;
-            looks: number[];
-            look: number | null;
-            next_look: number | null;
-            after: components["schemas"]["VerdictWindow"] | null;
-            before: components["schemas"]["VerdictWindow"] | null;
-            not_kept: components["schemas"]["NotKept"] | null;
-            level: number;
-            tests: number;
-            overall: components["schemas"]["VerdictRow"] | null;
-            routes: components["schemas"]["VerdictRow"][];
-            routes_of: number;
-            patterns: components["schemas"]["VerdictPatterns"];
-            marks: components["schemas"]["Mark"][];
         };
-        /** @description The error rate or p95 after a deploy, compared with before. */
+        /** @description A metric after a deploy, compared with before. */
         VerdictMetric: {
             /** @enum {string} */
             verdict: "worse" | "better" | "same" | "too little data" | "not kept";
-            /** @description Error rate, 0 to 1, or p95, seconds. */
+            /** @description Error rate, 0 to 1, or p95, seconds; null if unknown. */
             after: number | null;
             before: number | null;
-            /** @description null if it was 0 before. */
+            /** @description The ratio, null if unknown or if it was 0 before; and the difference, null if unknown. */
             ratio: number | null;
             difference: number | null;
-            /** @description 95 % confidence interval of the ratio. */
+            /** @description 95 % confidence interval of the ratio; null if unknown. */
             low: number | null;
             high: number | null;
-            /** @description One-sided, in the direction of the change; and adjusted for the number of tests. null if it was not tested. */
+            /** @description The probability of such a change without a deploy, one-sided, in the direction of the change; and the same, adjusted for the number of tests. null if it was not tested. */
             p: number | null;
             p_adjusted: number | null;
-            /** @description The test, in words. */
+            /** @description The test, in words; "" if there was none. */
             test: string;
-            /** @description Why there is no judgment, or why a significant change is called the same. */
+            /** @description Why there is no judgment, or why a significant change is called the same; "" otherwise. */
             reason: string;
         };
-        /** @description A log pattern that is new or vanished. */
-        VerdictPattern: {
-            logger: string;
-            severity: string;
-            pattern: string;
-            /** @description Messages in the last two hours. */
-            count: number;
-            first: number | null;
-            last: number | null;
-            sample: string;
-        };
-        /** @description Changes of log patterns. */
+        /** @description Log patterns that are new since a deploy, and those that are gone. */
         VerdictPatterns: {
-            /** @description false if the deploy is more than two hours ago. */
+            /** @description false if the deploy is longer ago than counts by five minutes are kept. */
             kept: boolean;
-            new: components["schemas"]["VerdictPattern"][];
-            vanished: components["schemas"]["VerdictPattern"][];
+            new: components["schemas"]["Frequency"][];
+            vanished: components["schemas"]["Frequency"][];
         };
         /** @description A route after a deploy, compared with before. */
         VerdictRow: {
@@ -1284,7 +1358,7 @@ export interface components {
             error_rate: components["schemas"]["VerdictMetric"];
             p95: components["schemas"]["VerdictMetric"];
         };
-        /** @description Requests after a deploy and before; never judged. */
+        /** @description Requests after a deploy and before; reported, never judged. */
         VerdictTraffic: {
             after: number;
             before: number;
@@ -1293,24 +1367,10 @@ export interface components {
             /** @description The ratio of the rates; null if there were none before. */
             ratio: number | null;
         };
-        /** @description A window of time: [since, until). */
+        /** @description A window of time, Unix seconds: [since, until). */
         VerdictWindow: {
             since: number;
             until: number;
-        };
-        /** @description The window of an answer: [start, end). */
-        Window: {
-            precision: number;
-            start: number;
-            end: number;
-            /** @description Whether the compared period is kept as well. */
-            before: boolean;
-            /** @description The precision by which the compared period is read, and where it begins. */
-            before_precision: number | null;
-            before_start: number | null;
-            /** @description The precision of histograms, and the start of their window. */
-            histograms: number;
-            histograms_start: number;
         };
         /** @description A writing process and its last report. */
         Writer: {

@@ -31,7 +31,7 @@ export function Bar() {
     view === "series" ? "counters" : view === "route" ? "pages" : view === "exception" ? "exceptions" : view;
   const path = address("exceptions", { since: 1, precision: 86_400, limit: 1 });
   const { data: exceptions } = useFeed<ExceptionsAnswer>(path, EVERY, false);
-  const views = VIEWS.filter((each) => each !== "exceptions" || each === at || (exceptions?.groups ?? 0) > 0);
+  const views = VIEWS.filter((each) => each !== "exceptions" || each === at || (exceptions?.found ?? 0) > 0);
   return (
     <header class="bar">
       <Go view="overview" class="brand" label="Redmeter, overview">

@@ -1,6 +1,6 @@
 // Series of one kind, each with its figure within the window, a small curve, and its change.
 import type { ComponentChildren } from "preact";
-import type { CounterRow, Window } from "../api/types";
+import type { CounterRow, Span } from "../api/types";
 import { durationLabel } from "../lib/ranges";
 import { number, unitOf, value } from "../lib/units";
 import { Empty } from "../parts/empty";
@@ -11,7 +11,7 @@ import { Name } from "../parts/text";
 
 interface Props {
   rows: readonly CounterRow[];
-  window: Window;
+  window: Span;
   label?: string;
   brief?: boolean;
   /** Instead of the table where there is no row. */

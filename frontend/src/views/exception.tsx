@@ -61,7 +61,7 @@ function Body({
       <ChartGroup
         title="Exceptions over time"
         id="exception"
-        lines={[countLine(group, start, precision)]}
+        lines={[countLine(group)]}
         captions={{ "": "Exceptions" }}
         precision={precision}
         start={start}

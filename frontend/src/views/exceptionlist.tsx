@@ -53,7 +53,7 @@ export function ExceptionList({ rows, now }: { rows: readonly ErrorGroup[]; now:
                 </p>
               </th>
               <td class="spark-cell">
-                <Spark values={row.values} />
+                <Spark values={row.series.values} />
               </td>
               <td class="figure">{number(row.count)}</td>
               <td class="figure" title={momentOf(row.first, clock)}>

@@ -7,17 +7,17 @@ export function typeOf(type: string): string {
   return /^[\w.]+\.(\w+)$/.exec(type)?.[1] ?? type;
 }
 
-/** The counts of a group, whose newest interval is still running. */
-export function countLine({ values }: Pick<ErrorGroup, "values">, start: number, precision: number): Line {
+/** The counts of a group. */
+export function countLine({ series }: Pick<ErrorGroup, "series">): Line {
   return {
     key: "exceptions",
     label: "exceptions",
     unit: "",
     kind: "counter",
     sums: true,
-    precision,
-    start,
-    values,
-    partial: true,
+    precision: series.precision,
+    start: series.start,
+    values: series.values,
+    partial: series.partial,
   };
 }

@@ -45,8 +45,8 @@ export function Exceptions() {
               />
             }
           >
-            {answer.rows.length > 0 ? (
-              <ExceptionList rows={answer.rows} now={answer.now} />
+            {answer.groups.length > 0 ? (
+              <ExceptionList rows={answer.groups} now={answer.now} />
             ) : (
               <Empty title="No exceptions in this time">
                 Web integrations, Celery, and logging of errors record them.
@@ -61,9 +61,9 @@ export function Exceptions() {
 
 /** "57 in 12 groups, 2 new, in the last 24 h by 5 min". */
 function aboutOf(answer: ExceptionsAnswer, recent: boolean): string {
-  const { count, groups, rows, precision, other } = answer;
-  const parts = [`${number(count)} in ${number(groups)} ${groups === 1 ? "group" : "groups"}`];
-  if (rows.length < groups) parts.push(`${number(rows.length)} listed`);
+  const { count, found, groups, precision, other } = answer;
+  const parts = [`${number(count)} in ${number(found)} ${found === 1 ? "group" : "groups"}`];
+  if (groups.length < found) parts.push(`${number(groups.length)} listed`);
   if (answer.new > 0) parts.push(`${number(answer.new)} new`);
   if (other > 0) parts.push(`${number(other)} more in no group`);
   parts.push(`${recent ? "in the last 24 h " : ""}by ${durationLabel(precision)}`);

@@ -1,5 +1,5 @@
 // Lists of messages: what changed, what comes often, what came last.
-import type { Change, Frequency, Message } from "../api/types";
+import type { ChangeRow, FrequencyRow, Message } from "../api/types";
 import { hourBefore } from "../lib/hours";
 import { ago, momentOf } from "../lib/time";
 import { number } from "../lib/units";
@@ -31,7 +31,7 @@ function NoMessages() {
   );
 }
 
-function About({ row, now }: { row: Frequency; now: number }) {
+function About({ row, now }: { row: FrequencyRow; now: number }) {
   const { clock } = state.value;
   return (
     <p class="message-about">
@@ -41,7 +41,7 @@ function About({ row, now }: { row: Frequency; now: number }) {
   );
 }
 
-function Before({ row }: { row: Frequency }) {
+function Before({ row }: { row: FrequencyRow }) {
   return (
     <span
       class="faint"
@@ -58,7 +58,7 @@ export function Changed({
   now,
   brief = false,
 }: {
-  changes: readonly Change[];
+  changes: readonly ChangeRow[];
   now: number;
   brief?: boolean;
 }) {
@@ -92,7 +92,7 @@ export function Frequent({
   now,
   brief = false,
 }: {
-  rows: readonly Frequency[];
+  rows: readonly FrequencyRow[];
   now: number;
   brief?: boolean;
 }) {

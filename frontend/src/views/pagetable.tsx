@@ -1,6 +1,6 @@
 // Routes and how their requests went, as a table that can be sorted.
 import type { ComponentChildren } from "preact";
-import type { Page, Window } from "../api/types";
+import type { Route, Span } from "../api/types";
 import { durationLabel } from "../lib/ranges";
 import { number, percent, rate, seconds, value } from "../lib/units";
 import { Empty, MIDDLEWARE } from "../parts/empty";
@@ -13,9 +13,9 @@ export const ORDERS = ["count", "p95", "failing", "total"] as const;
 export type Order = (typeof ORDERS)[number];
 
 interface Props {
-  rows: readonly Page[];
+  rows: readonly Route[];
   order: Order;
-  window: Window;
+  window: Span;
   /** Instead of the usual words where there is no row. */
   empty?: ComponentChildren;
   brief?: boolean;

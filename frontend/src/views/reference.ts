@@ -1,5 +1,5 @@
 // The line that a chart is compared with: the same series, as it was yesterday or before the window.
-import type { Window } from "../api/types";
+import type { Span } from "../api/types";
 import type { Line } from "../chart/lines";
 import { referenceOf, shiftOf } from "../lib/frame";
 import { durationLabel } from "../lib/ranges";
@@ -19,7 +19,7 @@ interface Reference {
 /** Only values of the same precision are compared; where these are not kept, that is said. */
 export function referenceLine(
   line: Line | undefined,
-  window: Pick<Window, "start" | "end">,
+  window: Pick<Span, "start" | "end">,
   chosen: Chosen,
 ): Reference {
   if (!line || (chosen.since === null && chosen.against === "")) return { line: null, note: "" };

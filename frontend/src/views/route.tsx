@@ -65,12 +65,12 @@ export function RoutePage() {
     Math.max(every, 10_000),
     false,
   );
-  const exceptions = failed && failed.rows.length > 0 && (
+  const exceptions = failed && failed.groups.length > 0 && (
     <Card
       title="Exceptions"
-      about={`${number(failed.count)} in ${number(failed.groups)} ${failed.groups === 1 ? "group" : "groups"}${frame().since === null ? ", in the last 24 h" : ""}`}
+      about={`${number(failed.count)} in ${number(failed.found)} ${failed.found === 1 ? "group" : "groups"}${frame().since === null ? ", in the last 24 h" : ""}`}
     >
-      <ExceptionList rows={failed.rows} now={failed.now} />
+      <ExceptionList rows={failed.groups} now={failed.now} />
     </Card>
   );
   return (

@@ -1,7 +1,7 @@
 // The five numbers, each against the window before, each a way to what explains it.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import type { CounterRow, Numbers, Window } from "../api/types";
+import type { CounterRow, Numbers, Span } from "../api/types";
 import { ERRORS } from "../lib/severity";
 import { hourBefore } from "../lib/hours";
 import { coverage, durationLabel } from "../lib/ranges";
@@ -131,7 +131,7 @@ function MetricTiles({ rows, logged }: { rows: readonly CounterRow[]; logged: Nu
 
 interface TilesProps {
   numbers: Numbers;
-  window: Window;
+  window: Span;
   now: number;
   rows: readonly CounterRow[];
 }

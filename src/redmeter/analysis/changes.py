@@ -37,7 +37,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from redmeter.keys import HOUR, STEP
-from redmeter.results import Change, Frequency
+from redmeter.results import Change, ChangeKind, Frequency
 
 NEW: Final = "new"
 SPIKING: Final = "spiking"
@@ -90,7 +90,7 @@ def changes(frequencies: Iterable[Frequency], now: float) -> list[Change]:
     return sorted(found, key=_order)
 
 
-def _as_change(f: Frequency, kind: str) -> Change:
+def _as_change(f: Frequency, kind: ChangeKind) -> Change:
     return Change(
         *(f.logger, f.severity, f.pattern, f.count, f.before, f.first, f.last, f.sample, f.sliding),
         kind=kind,
@@ -102,7 +102,7 @@ def passed_of(frequency: Frequency, now: float) -> float:
     return HOUR + now % STEP if frequency.sliding else now % HOUR
 
 
-def _change(frequency: Frequency, now: float) -> str | None:
+def _change(frequency: Frequency, now: float) -> ChangeKind | None:
     if frequency.pattern == _OTHER:
         return None
     passed, first = passed_of(frequency, now), frequency.first

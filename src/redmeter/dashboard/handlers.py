@@ -191,8 +191,6 @@ def exceptions(store: Store, values: Values) -> schemas.ExceptionsAnswer:
         result,
         now=view.now,
         missing=store.skipped(),
-        groups=result.found,
-        rows=[convert(rows.ErrorGroup, one, values=one.series.values) for one in result.groups],
     )
 
 
@@ -202,9 +200,8 @@ def exception(store: Store, values: Values) -> schemas.ExceptionAnswer:
     view, (window, group) = run(
         store, lambda _: reading_exceptions.exception(store.keys, values["id"], query, now)
     )
-    row = group and convert(rows.ErrorDetail, group, values=group.series.values)
     return convert(
-        schemas.ExceptionAnswer, window, now=view.now, missing=store.skipped(), exception=row
+        schemas.ExceptionAnswer, window, now=view.now, missing=store.skipped(), exception=group
     )
 
 

@@ -1,4 +1,6 @@
-"""The rows of the API's answers: frozen dataclasses; JSON and its schema are derived from them.
+"""The rows of the API's answers that differ from the results of queries: frozen dataclasses.
+
+JSON and its schema are derived from them, and from the results that schemas.py names.
 
 Times are Unix seconds by the clock of the store, durations are seconds, shares are 0 to 1. null is
 unknown, because JSON has no NaN.
@@ -7,7 +9,7 @@ unknown, because JSON has no NaN.
 from dataclasses import dataclass
 from typing import Literal
 
-from redmeter.analysis.explanation import Check
+from redmeter.results import Change, Frequency
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,65 +42,6 @@ class GroupedSeries(Series):
 
     #: The labels of `by`; null for series without the label.
     labels: dict[str, str | None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ErrorShare:
-    """Exceptions of a group by route, or by release, ever."""
-
-    #: "(other)": all beyond the limit of 20 routes, or 10 releases.
-    name: str
-    count: int
-    first: float
-    last: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class ErrorGroup:
-    """Exceptions of one type and origin."""
-
-    #: The same in every process and release.
-    id: str
-    type: str
-    #: Text of the newest exception.
-    message: str
-    #: Innermost frame of the application, `pay.py:42 in charge`; "" without a traceback.
-    place: str
-    #: Module and qualified name of its function.
-    function: str
-    #: The end of the pattern of log messages with this exception.
-    log_place: str
-    #: In the window, and ever.
-    count: int
-    total: int
-    first: float
-    last: float
-    #: Whether the first one is in the window.
-    is_new: bool
-    #: Counts by interval, from the start of the window.
-    values: list[int]
-    #: The most frequent first.
-    routes: list[ErrorShare]
-    #: The last seen first.
-    releases: list[ErrorShare]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ErrorDetail(ErrorGroup):
-    """A group with the traceback of its newest exception."""
-
-    traceback: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class RankedRow:
-    """A row of a ranking."""
-
-    #: A label's value, or a name; null: without this label.
-    key: str | None
-    count: int
-    share: float
-    value: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,103 +83,19 @@ class GroupedSummary(Summary):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Frequency:
+class FrequencyRow(Frequency):
     """The frequency of a log pattern in the last hour, and in the hour before."""
 
-    logger: str
-    severity: str
-    pattern: str
-    count: int
-    before: int
     #: The count of the last hour by now at the rate of the hour before.
     expected: float
-    #: Whether the hours are the last 60 minutes and the 60 before; else clock hours, UTC.
-    sliding: bool
-    first: float | None
-    last: float | None
-    sample: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change(Frequency):
-    """A pattern that is new, comes far more often than before, or stopped."""
+class ChangeRow(Change):
+    """A log pattern that is new, comes far more often than before, or stopped."""
 
-    kind: Literal["new", "spiking", "gone"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Message:
-    """One message."""
-
-    logger: str
-    severity: str
-    time: float | None
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Logger:
-    """A logger and a severity that messages came with."""
-
-    logger: str
-    severity: str
-    last: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mark:
-    """A deploy or another moment."""
-
-    time: float
-    label: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckRow(Check):
-    """One measure of the last five complete minutes, and its expected range."""
-
-    mark: Mark | None  # type: ignore[assignment]  # as the API writes it
-
-
-@dataclass(frozen=True, kw_only=True)
-class Window:
-    """The window of an answer: [start, end)."""
-
-    precision: int
-    start: int
-    end: int
-    #: Whether the compared period is kept as well.
-    before: bool
-    #: The precision by which the compared period is read, and where it begins.
-    before_precision: int | None
-    before_start: int | None
-    #: The precision of histograms, and the start of their window.
-    histograms: int
-    histograms_start: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Page:
-    """A route and its requests."""
-
-    #: "" for requests without a route.
-    route: str
-    count: int
-    #: In the window before; null if that is not kept.
-    before: int | None
-    per_second: float
-    #: Of all requests.
-    share: float
-    failed: int
-    #: Of the requests of this route.
-    failing: float
-    mean: float | None
-    p95: float | None
-    #: Count x mean, seconds; and its share of that of all routes.
-    total: float | None
-    total_share: float | None
-    #: Requests per interval of values_precision, from values_start on, the newest last.
-    values: list[float | None]
+    #: The count of the last hour by now at the rate of the hour before.
+    expected: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,44 +157,6 @@ class Sibling:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForecastPast:
-    """A past interval and its expected range."""
-
-    start: int
-    value: float
-    low: float
-    mid: float
-    high: float
-    outside: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class ForecastAhead:
-    """A future interval."""
-
-    start: int
-    low: float
-    mid: float
-    high: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Forecast:
-    """The expected range of a series."""
-
-    precision: int
-    method: str
-    #: The level of the expected range, 0 to 1.
-    level: float
-    #: The value of the running interval so far, which is not compared.
-    running: float | None
-    past: list[ForecastPast]
-    ahead: list[ForecastAhead]
-    #: Why there is no forecast; "" if there is one.
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class Writer:
     """A writing process and its last report."""
 
@@ -352,16 +173,6 @@ class Writer:
     lost: dict[str, dict[str, int]]
     troubles: dict[str, int]
     last_trouble: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """A finding of a check."""
-
-    level: Literal["ok", "warn", "fail"]
-    topic: str
-    text: str
-    fix: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,41 +1,37 @@
 """The answers of the API, one per endpoint: frozen dataclasses.
 
-A shape is declared once: here, or in rows.py. serialize.py derives its JSON, tools/openapi.py its
-schema in openapi.json, and the page derives its TypeScript types from that file.
+A shape is declared once: as a result of a query, in rows.py, or here. serialize.py derives its
+JSON, tools/openapi.py its schema in openapi.json, and the page's TypeScript types are derived from
+that file.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
+from redmeter import results
 from redmeter.analysis.explanation import Explanation, Status
 from redmeter.dashboard.rows import (
-    Change,
-    CheckRow,
+    ChangeRow,
     Cleaner,
     CounterRow,
     Curve,
-    ErrorDetail,
-    ErrorGroup,
-    Finding,
-    Forecast,
-    Frequency,
+    FrequencyRow,
     GroupedSeries,
     GroupedSummary,
     Label,
-    Logger,
-    Mark,
-    Message,
     Numbers,
-    Page,
     Problem,
-    RankedRow,
     Sibling,
     StoreInfo,
     Summary,
-    Window,
     Writer,
 )
-from redmeter.dashboard.verdict_rows import Verdict
+from redmeter.health.findings import Finding
+from redmeter.reading.error_groups import ErrorGroup, ErrorGroups
+from redmeter.reading.routes import Route
+from redmeter.reading.windows import Span
+from redmeter.results import Forecast, LogSource, Mark, Message
+from redmeter.verdicts import Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,16 +66,8 @@ class NamesAnswer(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopAnswer(Answer):
+class TopAnswer(results.Ranking, Answer):
     """/api/top."""
-
-    rows: list[RankedRow]
-    groups: int
-    #: The number of groups that were compared.
-    examined: int
-    complete: bool
-    left_out: list[str | None]
-    intervals: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,10 +86,10 @@ class SummaryAnswer(Answer):
 class MessagesAnswer(Answer):
     """/api/messages."""
 
-    changes: list[Change]
-    frequent: list[Frequency]
+    changes: list[ChangeRow]
+    frequent: list[FrequencyRow]
     recent: list[Message]
-    loggers: list[Logger]
+    loggers: list[LogSource]
     #: How many loggers and severities there are, how many of them these are of, and how many of
     #: these are compared by clock hours.
     sources: int
@@ -110,22 +98,8 @@ class MessagesAnswer(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExceptionsAnswer(Answer):
+class ExceptionsAnswer(ErrorGroups, Answer):
     """/api/exceptions."""
-
-    precision: int
-    #: The window [start, end), and the oldest interval that is kept at this precision.
-    start: int
-    end: int
-    kept_since: int
-    #: Exceptions in the window, of all groups that match; number of these groups, and of new ones.
-    count: int
-    groups: int
-    new: int
-    #: Exceptions in the window beyond the limit of groups; groups ever removed for new ones.
-    other: int
-    evicted: int
-    rows: list[ErrorGroup]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +111,7 @@ class ExceptionAnswer(Answer):
     end: int
     kept_since: int
     #: null if the group is not kept.
-    exception: ErrorDetail | None
+    exception: ErrorGroup | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,8 +130,8 @@ class VerdictAnswer(Verdict, Answer):
 class PagesAnswer(Answer):
     """/api/pages."""
 
-    window: Window
-    rows: list[Page]
+    window: Span
+    rows: list[Route]
     #: Number of routes among the label sets that were read.
     found: int
     #: Number of label sets of requests, and of those that were read.
@@ -176,7 +150,7 @@ class PagesAnswer(Answer):
 class CountersAnswer(Answer):
     """/api/counters."""
 
-    window: Window
+    window: Span
     rows: list[CounterRow]
     #: Series that begin as the pattern does; how many were looked at; and rows there are of those.
     total: int
@@ -192,8 +166,6 @@ class CountersAnswer(Answer):
 class ForecastAnswer(Forecast, Answer):
     """/api/forecast."""
 
-    name: str
-
 
 @dataclass(frozen=True, kw_only=True)
 class DetailAnswer(Answer):
@@ -206,7 +178,7 @@ class DetailAnswer(Answer):
     unit: str
     #: All-time total; null if that is not kept.
     total: float | None
-    window: Window
+    window: Span
     precisions: list[Curve]
     labels: list[Label]
     #: The label sets of its name, the busiest first; how many there are, how many were looked at.
@@ -226,14 +198,10 @@ class DetailAnswer(Answer):
 class ExplainAnswer(Explanation, Answer):
     """/api/explain."""
 
-    marks: list[Mark]  # type: ignore[assignment]  # as the API writes them
-
 
 @dataclass(frozen=True, kw_only=True)
 class StatusAnswer(Status, Answer):
     """/api/status."""
-
-    checks: list[CheckRow]  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,7 +235,7 @@ class HealthAnswer(Answer):
 class OverviewPages:
     """The busiest routes."""
 
-    rows: list[Page]
+    rows: list[Route]
     #: Number of routes among the label sets that were read.
     found: int
     #: Number of label sets of requests, and of those that were read.
@@ -282,8 +250,8 @@ class OverviewPages:
 class OverviewMessages:
     """Changes in the log, and the most frequent patterns."""
 
-    changes: list[Change]
-    frequent: list[Frequency]
+    changes: list[ChangeRow]
+    frequent: list[FrequencyRow]
     sources: int
     compared: int
     #: How many of these are compared by clock hours; the others by sliding hours.
@@ -319,7 +287,7 @@ class OverviewAnswer(Answer):
     """/api/overview."""
 
     store: StoreInfo
-    window: Window
+    window: Span
     numbers: Numbers
     chart: list[Curve]
     #: The expected range of the first curve of the chart, if that is a counter.

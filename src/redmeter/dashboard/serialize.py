@@ -38,16 +38,27 @@ def as_json(value: Any) -> bytes:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    if not dataclasses.is_dataclass(value):
-        raise TypeError(f"{type(value).__name__} is no part of an answer")
-    return vars(value)
+    row: Any = type(value)
+    return {name: getattr(value, name) for name in _names(row)}
+
+
+@cache
+def _names(row: Any) -> tuple[str, ...]:
+    """Return the names of the fields of a dataclass.
+
+    Raises:
+        TypeError: it is not one.
+    """
+    if not dataclasses.is_dataclass(row):
+        raise TypeError(f"{row.__name__} is no part of an answer")
+    return tuple(field.name for field in dataclasses.fields(row))
 
 
 def _finite(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if dataclasses.is_dataclass(value):
-        value = vars(value)
+        value = _fields(value)
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -148,14 +159,14 @@ def _quantiles(
     return {f"{q:.15g}": value for q, value in zip(wanted, values, strict=True)}
 
 
-def of_frequency(one: results.Frequency, now: float) -> rows.Frequency:
+def of_frequency(one: results.Frequency, now: float) -> rows.FrequencyRow:
     """Convert the frequency of a pattern."""
-    return convert(rows.Frequency, one, expected=_expected(one, now))
+    return convert(rows.FrequencyRow, one, expected=_expected(one, now))
 
 
-def of_change(change: results.Change, now: float) -> rows.Change:
+def of_change(change: results.Change, now: float) -> rows.ChangeRow:
     """Convert a change."""
-    return convert(rows.Change, change, expected=_expected(change, now))
+    return convert(rows.ChangeRow, change, expected=_expected(change, now))
 
 
 def _expected(one: results.Frequency, now: float) -> float:

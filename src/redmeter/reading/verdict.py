@@ -6,7 +6,7 @@ routes. One more for each 1,000 label sets of requests beyond the first, and for
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from redmeter.analysis.changes import GONE_EXPECTED, severity_rank
 from redmeter.analysis.verdict import combined, count_tests, judge, ordered
@@ -41,6 +41,7 @@ from redmeter.verdicts import (
     SAME,
     TOO_LITTLE,
     WORSE,
+    Against,
     Judgment,
     Verdict,
     VerdictMetric,
@@ -65,7 +66,7 @@ class VerdictQuestion(NamedTuple):
     mark: str | None
     #: The moment of the deploy, Unix seconds.
     since: float | None
-    against: str
+    against: Against
     precision: int
 
 
@@ -79,7 +80,7 @@ def question(
     """
     if mark is not None and since is not None:
         raise InvalidValue(mark, "give a mark or since, not both")
-    return VerdictQuestion(mark, since, against, check_against(against, precision))
+    return VerdictQuestion(mark, since, cast(Against, against), check_against(against, precision))
 
 
 def find_mark(

@@ -129,7 +129,7 @@ def plan(
     oldest_times = histograms.oldest(precision, now) if precision in histograms else int(now)
     if oldest_times > shortest:
         command = _command(precision, now - longest, "--histograms ")
-        missing = NotKept(HISTOGRAMS, shortest, oldest_times, command)
+        missing = NotKept("histograms", shortest, oldest_times, command)
     else:
         oldest = max(oldest, oldest_times)
     if earlier:
