@@ -1,6 +1,6 @@
 """Judge deploy verdicts by simulation: false alarms without an effect, and power with one.
 
-    python benchmarks/verdict.py [--nulls N] [--only WORD]
+    python benchmarks/verdict.py [--nulls N] [--only WORDS]
     REDMETER_BENCH_SMOKE=1 python benchmarks/verdict.py         each row once, at tiny sizes
 
 A deploy without an effect ("null") is judged at all three looks, 5, 15 and 60 minutes; it counts as
@@ -15,6 +15,13 @@ log-normal response times; the busiest routes have most of the requests, as 1/ra
     drifting   the rate rises or falls by e in two hours, with an autocorrelated part; response
                times follow it, with an elasticity of 0.05
 
+`previous` compares minutes with the hour before. `yesterday` compares an hour with the same hour of
+the other day, and learns from the 24 hours before how much two days differ: the same kinds of
+traffic by the hour, with a rhythm of the day; `drifting` traffic is up to e times that of the other
+day. Last week is the same comparison of hours that are further apart.
+
+Response times below the 60th percentile are one bucket, since no test of p95 sees them.
+
 Power: one route has three times the error rate, or twice the p95, after the deploy; the others are
 as before. The number of requests is that of this route within the look of 60 minutes.
 Needs numpy.
@@ -23,10 +30,11 @@ Needs numpy.
 import argparse
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,11 +49,13 @@ KINDS = ("poisson", "bursty", "errors", "drifting")
 #: Minutes before a deploy, and of the longest look; requests per minute of the busiest route.
 BEFORE, AFTER, BUSIEST = 60, 60, 400
 RATE = 0.01
-#: What a deploy may do to a route.
-EFFECTS = {"3 x errors": {"errors": 3.0}, "2 x p95": {"slower": 2.0}}
+#: By which factors a deploy may change a route's error rate, and its response times.
+EFFECTS = {"3 x errors": (3.0, 1.0), "2 x p95": (1.0, 2.0)}
 #: Standard deviation of the logarithm of response times, in buckets, and the buckets themselves.
 WIDTH = 0.5 / math.log(2) * 16
-BUCKETS = np.arange(-48, 64)
+BUCKETS = np.arange(3, 64)
+#: Hours before a deploy whose pairs on another day are compared.
+HOURS = 24
 
 
 def autocorrelated(rng: Any, shape: tuple[int, int], sd: float, by: float = 0.8) -> Any:
@@ -77,44 +87,82 @@ def minutes(rng: Any, kind: str, routes: int, busiest: float) -> tuple[Any, Any,
     return rng.poisson(rate), np.minimum(failing, 1.0), shift
 
 
-def spread_of(rng: Any, requests: Any, shift: Any) -> list[dict[int, int]]:
-    """Return the response times of each minute of a route."""
-    steps = np.linspace(-8, 8, 4001)
-    table = np.array([NormalDist().cdf(step) for step in steps[::10]])
+def hours(rng: Any, kind: str, routes: int, busiest: float) -> tuple[Any, Any, Any]:
+    """Return the same as minutes(), by route and hour of two days, one after the other."""
+    shape = (routes, 2 * (HOURS + 1))
+    rhythm = 1 + 0.6 * np.sin(np.arange(HOURS + 1) * 2 * math.pi / 24 + rng.uniform(0, 6))
+    rate = 60 * busiest * np.tile(rhythm, 2) / np.arange(1, routes + 1)[:, None]
+    failing, shift = np.full(shape, RATE), np.zeros(shape)
+    octave = 16 / math.log(2)
+    if kind == "bursty":
+        rate = rate * rng.gamma(4, 0.25, shape)
+        failing = failing * rng.gamma(0.5, 2.0, shape)
+        shift = rng.normal(0, 0.05, shape) * octave
+    elif kind == "errors":
+        failing = failing * np.exp(autocorrelated(rng, shape, 0.5) - 0.125)
+        shift = autocorrelated(rng, shape, 0.05) * octave
+    elif kind == "drifting":
+        change = autocorrelated(rng, (1, shape[1]), 0.2, 0.95)
+        change[:, HOURS + 1 :] += rng.uniform(-1, 1)
+        rate, shift = rate * np.exp(change), shift + 0.05 * change * octave
+    return rng.poisson(rate), np.minimum(failing, 1.0), shift
+
+
+STEPS = np.linspace(-8, 8, 401)
+TABLE = np.array([NormalDist().cdf(step) for step in STEPS])
+
+
+def spread_of(rng: Any, requests: Any, shift: Any) -> Any:
+    """Return the response times of each interval of a route: numbers by bucket."""
     edges = (np.append(BUCKETS, BUCKETS[-1] + 1)[None, :] - shift[:, None]) / WIDTH
-    cumulated = np.interp(edges, steps[::10], table)
+    cumulated = np.interp(edges, STEPS, TABLE)
+    cumulated[:, 0] = 0.0
     parts = np.diff(cumulated, axis=1)
     parts /= parts.sum(axis=1, keepdims=True)
-    drawn = rng.multinomial(requests, parts)
-    return [{int(BUCKETS[at]): int(row[at]) for at in np.flatnonzero(row)} for row in drawn]
+    return rng.multinomial(requests, parts)
+
+
+def buckets_of(row: Any) -> dict[int, int]:
+    """Return numbers by bucket, without empty buckets."""
+    full = np.flatnonzero(row)
+    return dict(zip(BUCKETS[full].tolist(), row[full].tolist(), strict=True))
+
+
+class Simulated(NamedTuple):
+    """A route, or all requests: failures and requests, and response times, by interval."""
+
+    route: str | None
+    counts: list[Counts]
+    spread: Any
+    times: list[dict[int, int]]
 
 
 def deploy(
-    rng: Any, kind: str, routes: int, busiest: float, errors: float = 1.0, slower: float = 1.0
-) -> list[Traffic]:
+    rng: Any,
+    kind: str,
+    routes: int,
+    busiest: float,
+    errors: float = 1.0,
+    slower: float = 1.0,
+    *,
+    paired: bool = False,
+) -> list[Simulated]:
     """Simulate a deploy; the first route is the one with an effect."""
-    requests, failing, shift = minutes(rng, kind, routes, busiest)
-    failing[0, BEFORE:] = np.minimum(failing[0, BEFORE:] * errors, 1.0)
-    shift[0, BEFORE:] += 16 * math.log2(slower)
+    requests, failing, shift = (hours if paired else minutes)(rng, kind, routes, busiest)
+    changed = slice(HOURS, HOURS + 1) if paired else slice(BEFORE, None)
+    failing[0, changed] = np.minimum(failing[0, changed] * errors, 1.0)
+    shift[0, changed] += 16 * math.log2(slower)
     failed = rng.binomial(requests, failing)
-    found = []
-    for route in range(routes):
-        counts = [
-            Counts(int(f), int(n)) for f, n in zip(failed[route], requests[route], strict=True)
-        ]
-        found.append((counts, spread_of(rng, requests[route], shift[route])))
-    whole = [Counts(int(f), int(n)) for f, n in zip(failed.sum(0), requests.sum(0), strict=True)]
-    times = [_merge([times[at] for _, times in found]) for at in range(BEFORE + AFTER)]
-    rows = [(None, whole, times), *((f"/{at}", *one) for at, one in enumerate(found))]
-    return [Traffic(name, counts, (), spread, ()) for name, counts, spread in rows]
+    spreads = [spread_of(rng, requests[route], shift[route]) for route in range(routes)]
+    found = [_simulated(None, failed.sum(0), requests.sum(0), sum(spreads))]
+    found += [_simulated(f"/{at}", failed[at], requests[at], spreads[at]) for at in range(routes)]
+    return found
 
 
-def _merge(parts: Sequence[Mapping[int, int]]) -> dict[int, int]:
-    whole: dict[int, int] = {}
-    for part in parts:
-        for bucket, number in part.items():
-            whole[bucket] = whole.get(bucket, 0) + number
-    return whole
+def _simulated(route: str | None, failed: Any, requests: Any, spread: Any) -> Simulated:
+    pairs = zip(failed.tolist(), requests.tolist(), strict=True)
+    counts = [Counts(*pair) for pair in pairs]
+    return Simulated(route, counts, spread, [buckets_of(row) for row in spread])
 
 
 def p95(buckets: dict[int, int]) -> float | None:
@@ -127,37 +175,49 @@ def p95(buckets: dict[int, int]) -> float | None:
     return None
 
 
-def worse(all_traffic: list[Traffic], look: int) -> set[str | None]:
-    """Return what a look calls worse."""
-    number = look // 60
-    traffic = []
-    for one in all_traffic:
-        cut = Traffic(
-            one.route,
-            one.after[BEFORE : BEFORE + number],
-            one.after[:BEFORE],
-            one.times_after[BEFORE : BEFORE + number],
-            one.times_after[:BEFORE],
-        )
-        cut.p95_after = p95(_merge(cut.times_after))
-        cut.p95_before = p95(_merge(cut.times_before))
-        traffic.append(cut)
-    rows = judge(
-        traffic,
-        lengths=(1, BLOCKS[look] // 60),
-        seconds=(float(look), BEFORE * 60.0),
-        level=LEVEL / len(LOOKS),
+def _traffic(one: Simulated, after: slice, before: slice) -> Traffic:
+    traffic = Traffic(
+        one.route, one.counts[after], one.counts[before], one.times[after], one.times[before]
     )
+    traffic.all_after = buckets_of(one.spread[after].sum(0))
+    traffic.all_before = buckets_of(one.spread[before].sum(0))
+    traffic.p95_after, traffic.p95_before = p95(traffic.all_after), p95(traffic.all_before)
+    return traffic
+
+
+def worse(simulated: Sequence[Simulated], look: int, *, paired: bool = False) -> set[str | None]:
+    """Return what a look calls worse."""
+    if paired:
+        traffic = []
+        for one in simulated:
+            other = HOURS + 1 + HOURS
+            mine = _traffic(one, slice(HOURS, HOURS + 1), slice(other, other + 1))
+            pairs = [(at, at + HOURS + 1) for at in range(HOURS)]
+            mine.pairs = [(one.counts[at], one.counts[then]) for at, then in pairs]
+            mine.times_pairs = [(one.times[at], one.times[then]) for at, then in pairs]
+            traffic.append(mine)
+        rows = judge(traffic, lengths=(1,), seconds=(3600.0, 3600.0), level=LEVEL, paired=True)
+    else:
+        before, after = slice(0, BEFORE), slice(BEFORE, BEFORE + look // 60)
+        rows = judge(
+            [_traffic(one, after, before) for one in simulated],
+            lengths=(1, BLOCKS[look] // 60),
+            seconds=(float(look), BEFORE * 60.0),
+            level=LEVEL / len(LOOKS),
+        )
     return {row.route for row in rows if WORSE in (row.error_rate.verdict, row.p95.verdict)}
 
 
-def false_alarms(kind: str, routes: int, nulls: int) -> tuple[int, dict[int, int]]:
+def false_alarms(
+    kind: str, routes: int, nulls: int, *, paired: bool = False
+) -> tuple[int, dict[int, int]]:
     """Judge deploys without an effect; return the alarms, in all and by look."""
     rng = np.random.default_rng(KINDS.index(kind) * 1000 + routes)
-    alarms, by_look = 0, dict.fromkeys(LOOKS, 0)
+    all_looks = LOOKS[-1:] if paired else LOOKS
+    alarms, by_look = 0, dict.fromkeys(all_looks, 0)
     for _ in range(nulls):
-        traffic = deploy(rng, kind, routes, BUSIEST)
-        looks = [look for look in LOOKS if worse(traffic, look)]
+        traffic = deploy(rng, kind, routes, BUSIEST, paired=paired)
+        looks = [look for look in all_looks if worse(traffic, look, paired=paired)]
         alarms += bool(looks)
         for look in looks:
             by_look[look] += 1
@@ -168,7 +228,7 @@ def power(what: str, requests: int, routes: int, times: int) -> float:
     """Return the share of deploys with an effect on the busiest route that are called worse."""
     rng = np.random.default_rng(requests + routes)
     found = (
-        "/0" in worse(deploy(rng, "poisson", routes, requests / AFTER, **EFFECTS[what]), LOOKS[-1])
+        "/0" in worse(deploy(rng, "poisson", routes, requests / AFTER, *EFFECTS[what]), LOOKS[-1])
         for _ in range(times)
     )
     return sum(found) / times
@@ -196,15 +256,20 @@ def main() -> None:
     parser.add_argument("--nulls", type=int, default=sized(1_000, 2))
     parser.add_argument("--only", default="")
     options = parser.parse_args()
-    print("| traffic | routes | called worse | at which look |")
-    for kind in KINDS:
-        # Fewer deploys of many routes: one of 200 routes takes a second or more.
-        for routes, part in ((1, 1.0), (20, 0.3), (200, 0.03)):
-            if options.only in f"{kind} {routes}":
-                nulls = max(1, round(options.nulls * part))
-                alarms, by_look = false_alarms(kind, sized(routes, min(routes, 2)), nulls)
+    print("| against | traffic | routes | called worse | at which look | CPU of each |")
+    for against in ("previous", "yesterday"):
+        paired = against == "yesterday"
+        for kind in KINDS:
+            for routes in (1, 20, 200):
+                if options.only not in f"{against} {kind} {routes}.":
+                    continue
+                started, nulls = time.process_time(), options.nulls
+                count = sized(routes, min(routes, 2))
+                alarms, by_look = false_alarms(kind, count, nulls, paired=paired)
                 looks = ", ".join(f"{look // 60} min: {n}" for look, n in by_look.items())
-                print(f"| {kind} | {routes} | {alarms} of {nulls:,} | {looks} |", flush=True)
+                each = (time.process_time() - started) / nulls * 1e3
+                cells = (against, kind, str(routes), f"{alarms} of {nulls:,}", looks)
+                print(f"| {' | '.join(cells)} | {each:.0f} ms |", flush=True)
     if options.only in "power":
         print("| effect | routes | requests | called worse |")
         for routes in sized((1, 20), (1,)):

@@ -11,6 +11,14 @@ from redmeter.verdicts import LEVEL, VerdictRow
 
 Minutes = Sequence[Counts]
 
+#: The probability of a rise and the interval of the ratio, as they were computed first.
+GOLDEN_RATE = (0.0032472760519612295, 1.5670741312431553, 3.7617426146824413)
+GOLDEN_P95 = (1.770097743316285e-10, 1.4768261459394993, 1.4768261459394993)
+GOLDEN_TESTS = (
+    "conditional binomial test; dispersion 2.1 by blocks of 1 interval",
+    "conditional test of the slowest 5 %; dispersion 1.0 by blocks of 8 intervals",
+)
+
 
 def traffic(
     route: str | None,
@@ -151,3 +159,21 @@ def test_worse_routes_come_first_then_better_ones_then_the_busiest() -> None:
         traffic("/bad", 0.02, times=4, requests=100),
     )
     assert [row.route for row in ordered(rows)] == ["/bad", "/fast", "/busy", "/quiet"]
+
+
+def test_the_figures_of_a_verdict_stay_as_they_are() -> None:
+    """Probabilities, dispersions and intervals of one route, digit by digit."""
+    minutes = [Counts(at % 4 + (6 if at % 17 == 5 else 0), 150 + 7 * (at % 5)) for at in range(75)]
+    times = [
+        {bucket: 30 - abs(bucket) + at % 3 for bucket in range(-20, 21)} | {25: at % 6}
+        for at in range(75)
+    ]
+    worse = [Counts(2 * one.events + 1, one.of) for one in minutes[60:]]
+    slower = [{bucket + 9: number for bucket, number in one.items()} for one in times[60:]]
+    one = Traffic("/", worse, minutes[:60], slower, times[:60], 0.3, 0.2)
+    (row,) = judged(one)
+    rate, p95 = row.error_rate, row.p95
+    assert (rate.p, rate.low, rate.high) == pytest.approx(GOLDEN_RATE, rel=1e-7)
+    assert (p95.p, p95.low, p95.high) == pytest.approx(GOLDEN_P95, rel=1e-7)
+    assert (rate.test, p95.test) == GOLDEN_TESTS
+    assert (row.error_rate.verdict, row.p95.verdict) == ("worse", "worse")

@@ -64,11 +64,8 @@ class RateTest(NamedTuple):
 
 def total(intervals: Iterable[Counts]) -> Counts:
     """Return the sums of intervals."""
-    events = of = 0
-    for one in intervals:
-        events += one[0]
-        of += one[1]
-    return Counts(events, of)
+    columns = [*zip(*intervals, strict=True)]
+    return Counts(sum(columns[0]), sum(columns[1])) if columns else Counts(0, 0)
 
 
 def dispersions(
@@ -103,10 +100,10 @@ def _of_blocks(after: Sequence[Counts], before: Sequence[Counts], length: int) -
         variance = share * (1 - share)
         if not variance:
             continue
-        for found, size in blocks:
-            excess += (found - share * size) ** 2 / (size * variance)
-            weight += (size - 1) * (1 - size / of)
-        excess -= len(blocks) - 1
+        errors = [(found - share * size) ** 2 / size for found, size in blocks]
+        excess += sum(errors) / variance - (len(blocks) - 1)
+        # The sum of (size - 1) (1 - size / of).
+        weight += of - squares[-1] - (len(blocks) - 1)
     within = max(excess / weight, 0.0) if weight else 0.0
     grown = [1 + within * max(square - 1, 0.0) for square in squares]
     return Dispersion(grown[0], grown[1], freedom, length)

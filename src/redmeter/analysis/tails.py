@@ -37,25 +37,21 @@ def incomplete_beta(x: float, a: float, b: float) -> float:
 
 def _fraction(x: float, a: float, b: float) -> float:
     c = 1.0
-    d = 1.0 / _nonzero(1.0 - (a + b) * x / (a + 1.0))
+    d = 1.0 / (1.0 - (a + b) * x / (a + 1.0) or _TINY)
     fraction = d
     for m in range(1, _TERMS):
         even = m * (b - m) * x / ((a + 2 * m - 1.0) * (a + 2 * m))
-        d = 1.0 / _nonzero(1.0 + even * d)
-        c = _nonzero(1.0 + even / c)
+        d = 1.0 / (1.0 + even * d or _TINY)
+        c = 1.0 + even / c or _TINY
         fraction *= d * c
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1.0))
-        d = 1.0 / _nonzero(1.0 + odd * d)
-        c = _nonzero(1.0 + odd / c)
+        d = 1.0 / (1.0 + odd * d or _TINY)
+        c = 1.0 + odd / c or _TINY
         change = d * c
         fraction *= change
         if abs(change - 1.0) < _PRECISION:
             break
     return fraction
-
-
-def _nonzero(value: float) -> float:
-    return value if abs(value) > _TINY else _TINY
 
 
 def chance(after: float, before: float, share: float) -> float:

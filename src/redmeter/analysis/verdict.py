@@ -63,6 +63,9 @@ class Traffic:
     times_before: Sequence[Buckets] = ()
     p95_after: float | None = None
     p95_before: float | None = None
+    #: The response times of each window, merged; None: judge() merges them.
+    all_after: Buckets | None = None
+    all_before: Buckets | None = None
     #: If the windows are a day or a week apart: intervals before the deploy, each with the one a
     #: day or a week earlier.
     pairs: Sequence[tuple[Counts, Counts]] = ()
@@ -164,7 +167,10 @@ def _rate(one: Traffic, lengths: Sequence[int], *, paired: bool) -> _Tested:
 
 
 def _p95(one: Traffic, lengths: Sequence[int], *, paired: bool) -> _Tested:
-    values = percentiles.merged(one.times_after), percentiles.merged(one.times_before)
+    values = (
+        percentiles.merged(one.times_after) if one.all_after is None else one.all_after,
+        percentiles.merged(one.times_before) if one.all_before is None else one.all_before,
+    )
     now, then = one.p95_after, one.p95_before
     metric = _metric(now, then)
     reason = _missing(sum(values[0].values()), sum(values[1].values()), "response times")
@@ -174,7 +180,7 @@ def _p95(one: Traffic, lengths: Sequence[int], *, paired: bool) -> _Tested:
         return _Tested(replace(metric, reason=reason))
     rose = now >= then
     shift = P95_MARGIN if rose else -P95_MARGIN
-    slow = percentiles.slowest(one.times_after, one.times_before, shift)
+    slow = percentiles.slowest(one.times_after, one.times_before, shift, values)
     after, before = rates.total(slow.after), rates.total(slow.before)
     if paired:
         pairs = [

@@ -112,8 +112,10 @@ def _of_route(
         traffic.times_pairs = [
             (_buckets(values(one)), _buckets(values(other))) for one, other in windows.pairs
         ]
-        traffic.p95_after = _p95(one for at in after for one in values(at))
-        traffic.p95_before = _p95(one for at in before for one in values(at))
+        traffic.all_after = percentiles.merged(traffic.times_after)
+        traffic.all_before = percentiles.merged(traffic.times_before)
+        traffic.p95_after = _p95(traffic.all_after, [one for at in after for one in values(at)])
+        traffic.p95_before = _p95(traffic.all_before, [one for at in before for one in values(at)])
     return traffic
 
 
@@ -126,14 +128,18 @@ def _buckets(values: Sequence[Distribution]) -> Mapping[int, int]:
     return buckets | {LOWEST - 1: others} if others else buckets
 
 
-def _p95(values: Iterable[Distribution]) -> float | None:
-    """Return the p95 of values; their sums and spreads are not merged."""
-    parts = list(values)
+def _p95(merged: Mapping[int, int], parts: Sequence[Distribution]) -> float | None:
+    """Return the p95 of values; their sums and spreads are not merged.
+
+    Args:
+        merged: their buckets, as _buckets() returns them.
+        parts: the values themselves.
+    """
     if not parts:
         return None
     whole = Distribution()
-    whole.positive = percentiles.merged([one.positive for one in parts])
-    whole.negative = percentiles.merged([one.negative for one in parts])
+    whole.positive = {bucket: count for bucket, count in merged.items() if bucket >= LOWEST}
+    whole.negative = percentiles.merged([one.negative for one in parts if one.negative])
     whole.zeros = sum(one.zeros for one in parts)
     whole.moments = Moments(
         sum(one.count for one in parts),
