@@ -53,8 +53,9 @@ test: check $(PAGE) ## all checks and tests but the nightly ones
 nightly: $(READY) $(PAGE) fuzz ## what takes too long for `make test`: a short soak, long runs, tests of the tests
 	$(BIN)/python tests/support/chromium.py
 	$(PYTEST) -m nightly
-	export REDMETER_TEST_SERVERS=redis-8.2,valkey-8.1; \
-		$(PYTEST) -m "not nightly" -k 'redis-8.2 or valkey-8.1'
+	$(PYTEST) -m "hypothesis and not nightly" --hypothesis-profile=thorough --ignore=tests/fuzz
+	export REDMETER_TEST_SERVERS=redis-6.2,redis-8.2,valkey-8.1; \
+		$(PYTEST) -m "not nightly" -k 'redis-6.2 or redis-8.2 or valkey-8.1'
 
 clocks: $(READY) ## unit and contract tests with the clocks shifted to midnight, a month's end, 29 February, DST
 	tools/clocks

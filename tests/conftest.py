@@ -1,8 +1,9 @@
 """Servers for tests: one private process per kind and test worker, made as new before each test.
 
 REDMETER_TEST_SERVERS names what `any_server`, `any_cluster` and the tests of faults run on: a comma
-list of names out of `support.binaries.BINARIES`, or "all". Else they are the default and the oldest
-supported. `cluster` and `group` are of the default, or of the first that is named.
+list of names out of `support.binaries.BINARIES`, or "all". Without it, tests marked `servers` run
+on the default and the oldest supported, all others on the default. `cluster` and `group` are of the
+default, or of the first that is named.
 """
 
 import functools
@@ -19,7 +20,7 @@ from redmeter.store import connection
 from redmeter.store.packing import pack
 from redmeter.store.replies import Command
 from support.clusters import Cluster, Clusters
-from support.fleet import DEFAULT, IN_CI, Fleet, chosen_servers, usual_server
+from support.fleet import DEFAULT, IN_CI, Fleet, servers_of_a_test, usual_server
 from support.proxy import Proxy
 from support.sentinels import Watched
 from support.servers import Server
@@ -33,14 +34,23 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # redis-py reads the metadata of its package for each client, which takes longer than to connect.
 utils.get_lib_version = functools.cache(utils.get_lib_version)
 
-settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
-settings.register_profile("dev", deadline=None)
+#: How many examples of each property are tried every day. Tests with a number of their own scale it
+#: by this: `support.examples.scaled`. For 100 of each: make nightly.
+EVERYDAY_EXAMPLES = 25
+
+settings.register_profile(
+    "ci", derandomize=True, deadline=None, print_blob=True, max_examples=EVERYDAY_EXAMPLES
+)
+settings.register_profile("dev", deadline=None, max_examples=EVERYDAY_EXAMPLES)
+# For make nightly.
+settings.register_profile("thorough", deadline=None, print_blob=True, max_examples=100)
 # For make quick.
-settings.register_profile("quick", deadline=None, max_examples=20)
+settings.register_profile("quick", deadline=None, max_examples=10)
 # For tools/mutants, which only wants to know whether something fails, not the shortest way to it.
 settings.register_profile(
     "mutants",
     settings.get_profile("ci"),
+    max_examples=100,
     phases=(Phase.explicit, Phase.generate),
     report_multiple_bugs=False,
 )
@@ -55,6 +65,14 @@ LONGEST = ("tests/faults/cluster/", "tests/faults/test_recorder_model.py", "test
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the tests first that take longest; the others keep their order."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Choose what servers `any_server` and `any_cluster` are."""
+    depends = metafunc.definition.get_closest_marker("servers") is not None
+    for name in ("any_server", "any_cluster"):
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, servers_of_a_test(depends), indirect=True)
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +137,7 @@ def redis62(fleet: Fleet) -> Iterator[Server]:
     server.close_clients()
 
 
-@pytest.fixture(params=chosen_servers())
+@pytest.fixture
 def any_server(request: pytest.FixtureRequest, fleet: Fleet) -> Iterator[Server]:
     """A private server of each kind in turn, as new."""
     server = fleet.get(request.param)
@@ -147,7 +165,7 @@ def networked_cluster(clusters: Clusters) -> Cluster:
     return clusters.get(usual_server(), network=True)
 
 
-@pytest.fixture(params=chosen_servers())
+@pytest.fixture
 def any_cluster(request: pytest.FixtureRequest, clusters: Clusters) -> Cluster:
     """A private cluster of each kind of server in turn, as new."""
     return clusters.get(request.param)

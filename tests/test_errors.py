@@ -37,6 +37,7 @@ from redmeter.errors import (
     shown,
 )
 from redmeter.store.shard import RetentionChanged
+from support.examples import scaled
 
 SRC = Path(errors.__file__).parent
 
@@ -195,7 +196,7 @@ def test_a_number_too_long_to_write_out_is_still_reported() -> None:
         assert "<int of too many digits>" in str(error)
 
 
-@settings(max_examples=25)
+@settings(max_examples=scaled(25))
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=0x2FFF), min_size=4, max_size=12))
 def test_no_message_and_no_traceback_holds_a_password(secret: str) -> None:
     """Neither of a meter, nor of what goes wrong with its store, nor of what caused that."""

@@ -46,24 +46,25 @@ def test_a_server_of_each_kind_answers_over_tcp_and_over_its_socket(any_server: 
 
 
 def test_each_engine_is_tried_at_its_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An end of each every day; at night the oldest and newest that need no Debian; by hand all."""
+    """The default every day, and for some tests the oldest; at night all ends; by hand all."""
     monkeypatch.delenv("REDMETER_TEST_SERVERS", raising=False)
     ends = []
     for engine in ("redis", "valkey"):
         anywhere = [name for name, build in BINARIES.items() if not build.debs and engine in name]
         ends += [anywhere[0], anywhere[-1]]
     assert ends == fleets.ENDS
-    assert set(fleets.chosen_servers()) == {ends[0], ends[-1]}
-    nightly = re.search(r"-k '(\S+) or (\S+)'", (ROOT / "Makefile").read_text())
+    assert fleets.servers_of_a_test(False) == [ends[-1]]
+    assert set(fleets.servers_of_a_test(True)) == {ends[0], ends[-1]}
+    nightly = re.search(r"-k '(\S+) or (\S+) or (\S+)'", (ROOT / "Makefile").read_text())
     assert nightly
-    assert {*fleets.chosen_servers(), *nightly.groups()} == set(ends)
+    assert {fleets.DEFAULT, *nightly.groups()} == set(ends)
     monkeypatch.setenv("REDMETER_TEST_SERVERS", "all")
-    assert fleets.chosen_servers() == list(BINARIES)
+    assert fleets.servers_of_a_test(False) == list(BINARIES)
     monkeypatch.setenv("REDMETER_TEST_SERVERS", "redis-7.0, redis-6.2")
-    assert fleets.chosen_servers() == ["redis-7.0", "redis-6.2"]
+    assert fleets.servers_of_a_test(False) == ["redis-7.0", "redis-6.2"]
     monkeypatch.setenv("REDMETER_TEST_SERVERS", "redis-1.0")
     with pytest.raises(pytest.UsageError, match=r"no \['redis-1.0'\]"):
-        fleets.chosen_servers()
+        fleets.servers_of_a_test(False)
 
 
 def test_a_server_without_a_port_is_reached_over_its_socket() -> None:

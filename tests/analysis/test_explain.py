@@ -26,6 +26,7 @@ from redmeter.analysis.explain import (
 from redmeter.analysis.noise import Windows
 from redmeter.analysis.outliers import groups_of
 from redmeter.analysis.tails import chance, incomplete_beta
+from support.examples import scaled
 
 COUNTS = st.integers(0, 10**9)
 #: Windows of 15 intervals.
@@ -314,7 +315,7 @@ def test_groups_are_those_of_labels_that_differ() -> None:
     assert found == {("a", "1"): [0], ("a", "2"): [1], ("a", None): [2]}
 
 
-@settings(max_examples=50)
+@settings(max_examples=scaled(50))
 @given(st.integers(0, 60), st.integers(0, 60), st.floats(0.05, 0.95))
 def test_the_chance_of_a_split_is_that_of_the_binomial(
     after: int, before: int, share: float

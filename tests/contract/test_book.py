@@ -21,9 +21,12 @@ from redmeter import (
     book,
 )
 from support import listings
+from support.examples import scaled
 from support.servers import Server
 from support.stores import server_time
 from support.waiting import eventually
+
+pytestmark = pytest.mark.servers
 
 #: The example of the book: hits of a second in May 2012.
 EXAMPLE = 1336376410
@@ -451,7 +454,7 @@ def test_a_hash_without_an_entry_gets_one_with_its_next_slice(conn: Any) -> None
     ]
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     calls=st.lists(
         st.tuples(st.booleans(), st.integers(-300, 300), st.integers(0, 10**6)), max_size=12

@@ -31,6 +31,8 @@ from support.proxy import Proxy
 from support.servers import Server
 from support.stores import SetTime, server_time
 
+pytestmark = pytest.mark.servers
+
 KEY = "common:test:info"
 RECENT = "recent:test:info"
 DAY = 86400

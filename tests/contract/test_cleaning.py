@@ -14,12 +14,15 @@ from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.store import Store
 from support import listings
 from support.cleaning import DAY, HOUR, everything, fill
+from support.examples import scaled
 from support.stores import HastyClock, OpenMeter, OpenStore, samples, server_time
+
+pytestmark = pytest.mark.servers
 
 # --- What goes -----------------------------------------------------------------------------
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32), passes=st.sampled_from([0, 1, 5, 59, 60, 300, 1440]))
 def test_a_pass_leaves_what_the_listings_pass_leaves(
     client: Any, open_store: OpenStore, seed: int, passes: int

@@ -30,6 +30,8 @@ from support.clusters import Cluster
 from support.servers import Server
 from support.stores import OpenMeter, OpenStore, SetTime, server_time
 
+pytestmark = pytest.mark.servers
+
 INDEX, HEAD = "redmeter:exceptions:", "redmeter:exception:"
 NOW = 1_700_000_400.0
 

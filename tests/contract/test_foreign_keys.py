@@ -10,6 +10,8 @@ from redmeter import AccessDenied, Meter, StoreRefused
 from support.servers import Server
 from support.stores import OpenMeter
 
+pytestmark = pytest.mark.servers
+
 #: What is read, the key that is broken, and what is there all the same.
 Case = tuple[Callable[[Meter], Any], str, Any]
 

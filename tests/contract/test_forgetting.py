@@ -8,6 +8,8 @@ from redmeter import InvalidName
 from redmeter.forgetting import forget, forget_logger, forget_mark
 from support.stores import OpenMeter, OpenStore, server_time
 
+pytestmark = pytest.mark.servers
+
 
 def test_a_forgotten_counter_is_gone_and_nothing_else_is(
     client: Any, open_meter: OpenMeter, open_store: OpenStore

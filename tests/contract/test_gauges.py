@@ -28,6 +28,7 @@ from redmeter.store import Store
 from redmeter.store.query import run, together
 from redmeter.testing import MemoryMeter
 from redmeter.types import Batch, Operations, Outcome, Period, Rejection, Selector
+from support.examples import scaled
 from support.servers import Server
 from support.stores import (
     HastyClock,
@@ -38,6 +39,8 @@ from support.stores import (
     send,
     server_time,
 )
+
+pytestmark = pytest.mark.servers
 
 DAY = 86400
 
@@ -88,7 +91,7 @@ def test_a_value_is_stored_at_every_precision_as_it_was(client: Any, open_store:
         assert found == {str(slice_start(now, precision)).encode(): text}
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(

@@ -22,6 +22,7 @@ from redmeter.format.packed_text import buckets_text, moments_text, parse
 from redmeter.keys import DEFAULT_HISTOGRAMS, HOUR, Kept, slice_start
 from redmeter.store import Store
 from redmeter.types import Batch, Operations, Outcome
+from support.examples import scaled
 from support.proxy import Proxy
 from support.realdata import real_log
 from support.servers import Server
@@ -87,7 +88,7 @@ def check_same(found: Distribution | None, expected: Distribution) -> None:
 # --- Merging -------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(values, min_size=1, max_size=6), st.integers(86_400, 10**9))
 def test_the_server_merges_as_python_does(
     client: Any, open_store: OpenStore, parts: list[list[float]], now: int

@@ -13,6 +13,8 @@ from redmeter.store.query import Query, run, together
 from redmeter.store.replies import Command, Reply
 from support.stores import OpenStore, exchanges, server_time
 
+pytestmark = pytest.mark.servers
+
 KEYS = Keys()
 
 

@@ -13,6 +13,8 @@ from redmeter.reading.logs import read_frequencies, read_recent
 from redmeter.results import Message
 from support.stores import OpenMeter, OpenStore, exchanges, server_time
 
+pytestmark = pytest.mark.servers
+
 
 def put(client: Any, names: list[str], *, last: float, pattern: str = "hello %s") -> None:
     """Let each LOGGER:SEVERITY have logged a pattern twice in this hour, a second apart."""

@@ -23,6 +23,8 @@ from support.stores import (
 )
 from support.writing import key
 
+pytestmark = pytest.mark.servers
+
 
 def test_meta_is_made_once_and_its_retention_holds_for_everyone(
     client: Any, open_store: OpenStore, caplog: pytest.LogCaptureFixture

@@ -15,6 +15,8 @@ from support.servers import Server
 from support.stores import HastyClock, OpenStore, batch_of, count, samples, send, server_time
 from support.writing import key
 
+pytestmark = pytest.mark.servers
+
 META = "redmeter:meta:"
 #: State -> the field of `meta:` that says so, and its value; {} is a time to come.
 STATES = {

@@ -16,6 +16,8 @@ from redmeter.store.connection import ServerLink
 from support.servers import Server
 from support.stores import OpenStore, exchanges, server_time
 
+pytestmark = pytest.mark.servers
+
 DAY = 86400
 WRITERS, REPORTS, INSTANCES = (f"redmeter:{name}:" for name in ("writers", "reports", "instances"))
 

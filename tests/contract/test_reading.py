@@ -24,7 +24,10 @@ from redmeter.reading import top
 from redmeter.reading.names import read_names
 from redmeter.reading.samples import Grid, read_series, read_totals, window
 from support import listings
+from support.examples import scaled
 from support.stores import OpenMeter, OpenStore, count_all, exchanges, rank, server_time
+
+pytestmark = pytest.mark.servers
 
 DAY = 86400
 
@@ -116,7 +119,7 @@ def test_since_and_until_cut_by_whole_slices(client: Any, open_meter: OpenMeter)
         values(since=float("nan"))
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(
     now=st.integers(-(10**6), 2 * 10**9),
     precision=st.sampled_from([1, 7, 60, 3600]),
@@ -403,7 +406,7 @@ def test_hostile_names_stay_themselves(client: Any, open_meter: OpenMeter) -> No
         assert meter.names(literal) == [name]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     names=st.sets(st.text("ab*?[]!-\\:{", min_size=1, max_size=5), min_size=1, max_size=8),
     pattern=st.text("ab*?[]!-\\:", max_size=6),

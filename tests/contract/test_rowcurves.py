@@ -20,6 +20,8 @@ from support.details import read_detail
 from support.observed import exact_quantile, near, put_observed
 from support.stores import OpenStore, exchanges, server_time
 
+pytestmark = pytest.mark.servers
+
 
 def histograms(store: Store, precision: int = 60, **options: Any) -> Listing:
     """Read a list of histograms."""

@@ -34,6 +34,8 @@ from support.proxy import Proxy
 from support.servers import Server
 from support.stores import OpenMeter, OpenStore, SetTime, server_time
 
+pytestmark = pytest.mark.servers
+
 DAY = 86400
 ENDS = ("start", "last", "pstart")
 #: Midnight of a day, and some hours about it, Unix seconds.

@@ -24,6 +24,8 @@ from support.stores import (
 )
 from support.writing import key, reasons
 
+pytestmark = pytest.mark.servers
+
 MAX = 2**63 - 1
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.types import Outcome
+from support.examples import scaled
 from support.stores import (
     OpenMeter,
     OpenStore,
@@ -81,7 +82,7 @@ def test_a_slice_that_was_there_before_renews_nothing(client: Any, open_store: O
     assert client.ttl(key(DAY)) <= 1000
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.sampled_from(["new", "new", "short", "long", "endless"]), max_size=40), st.data()
 )

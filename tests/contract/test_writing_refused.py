@@ -21,6 +21,8 @@ from support.stores import (
 from support.waiting import eventually
 from support.writing import key
 
+pytestmark = pytest.mark.servers
+
 
 def test_a_server_without_memory_takes_nothing_and_everything_once_it_has_some(
     client: Any, open_store: OpenStore

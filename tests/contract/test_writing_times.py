@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from redmeter.clock import ManualClock
 from redmeter.keys import slice_start
 from redmeter.types import Outcome
+from support.examples import scaled
 from support.stores import (
     OpenMeter,
     OpenStore,
@@ -18,6 +19,8 @@ from support.stores import (
     store_all,
 )
 from support.writing import DAY, key, reasons
+
+pytestmark = pytest.mark.servers
 
 
 @pytest.mark.parametrize(("precision", "kept"), [(1, 120), (7, 3), (60, 120)])
@@ -136,7 +139,7 @@ def test_one_old_and_one_far_time_change_nothing_that_lives(
     assert meter.total("x") == 4
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     now=st.integers(-(10**9), 10**9),
     back=st.lists(st.integers(0, 4000), min_size=1, max_size=12),

@@ -76,6 +76,7 @@ def test_there_is_a_line_for_each_user() -> None:
     assert re.findall(r"^- `metrics-(\w+)` is ", text, re.MULTILINE) == list(USES)
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize("role", USES)
 def test_the_rights_of_the_docs_are_enough(any_server: Server, admin: Any, role: str) -> None:
     """Each user can do what it is there for, and the server has denied nothing on the way."""

@@ -1,6 +1,6 @@
 """What the tests of faults share: servers, a meter that flushes fast, and ways to break.
 
-Tests marked `servers` depend on what a server does and run on several, the others on the default;
+Tests marked `servers` depend on what a server does and run on two, the others on the default;
 all of them on those that REDMETER_TEST_SERVERS asks for.
 """
 
@@ -11,7 +11,7 @@ import pytest
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from support.fleet import DEFAULT, asked_servers, chosen_servers
+from support.fleet import servers_of_a_test
 from support.proxy import Proxy
 from support.recorders import INTERVAL, OpenBuffered
 from support.stores import opened_meters
@@ -21,9 +21,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Choose what `server_name` is, and with it `server`."""
     if "server_name" in metafunc.fixturenames:
         depends = metafunc.definition.get_closest_marker("servers") is not None
-        metafunc.parametrize(
-            "server_name", chosen_servers() if depends else asked_servers() or [DEFAULT]
-        )
+        metafunc.parametrize("server_name", servers_of_a_test(depends))
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from redmeter.format.counter import MAX_COUNT, check_amount, event, operations
 from redmeter.format.intervals import parse
 from redmeter.keys import Keys
 from redmeter.types import Operations
+from support.examples import scaled
 
 KEYS = Keys()
 
@@ -100,7 +101,7 @@ def test_an_event_falls_into_the_slice_below_it(second: int, width: int, start: 
     assert (KEYS.count(width, "a"), width, 9, start - width, 1) in both
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(counts, retentions)
 def test_every_event_is_counted_once_at_every_precision(
     events: Counts, retention: dict[int, int]
@@ -134,7 +135,7 @@ def test_fine_slices_add_up_to_the_coarse_one(by_second: dict[int, int]) -> None
             assert sums == {start: n for (width, start), n in found.items() if width == coarse}
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(counts, retentions, st.sampled_from([1, 2, 5, 7, 60, 3600]))
 def test_only_precisions_that_are_a_multiple_of_the_width_are_made(
     events: Counts, retention: dict[int, int], width: int

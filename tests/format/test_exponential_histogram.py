@@ -37,6 +37,7 @@ from redmeter.format.packed_text import (
     moments_text,
     parse,
 )
+from support.examples import scaled
 
 LEAST = 2.0**-1074
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -556,7 +557,7 @@ def test_counts_that_lua_cannot_count_are_nobodys() -> None:
         assert (parse(f"1.0|1.0|0|-1={count}|", f"{count} {count} 0") is not None) is read
 
 
-@settings(max_examples=300)
+@settings(max_examples=scaled(300))
 @given(
     st.text("0123456789|=,/-.e ", max_size=40) | st.text(max_size=20) | st.binary(max_size=20),
     st.just(GOOD[1]) | st.text("0123456789 .e-", max_size=20),

@@ -13,6 +13,7 @@ from redmeter.format.gauge import Measured, check_value, operations
 from redmeter.format.intervals import parse
 from redmeter.keys import Keys
 from redmeter.types import Operations
+from support.examples import scaled
 
 KEYS = Keys()
 Values = dict[str, dict[int, Measured]]
@@ -62,7 +63,7 @@ def decoded(made: Operations) -> dict[tuple[str, int], tuple[int, int, float, fl
 # Slices
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(st.data(), widths, retentions)
 def test_each_slice_gets_its_newest_value_at_every_precision_that_fits(
     data: st.DataObject, width: int, retention: dict[int, int]

@@ -9,6 +9,8 @@ from golden.story import CHAPTERS, World
 from support.dumped import dumped
 from support.golden import check_golden
 
+pytestmark = pytest.mark.servers
+
 FILES = Path(__file__).parent / "stored"
 
 

@@ -16,6 +16,7 @@ from redmeter.promql.intervals import Intervals, Native
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.parser import parse
 from redmeter.promql.values import Labels, Vector
+from support.examples import scaled
 
 #: Precisions of which neighbours share edges, and one pair, 5 and 7, that rarely does.
 RETENTION = {1: 10, 5: 12, 60: 10}
@@ -61,7 +62,7 @@ events = st.lists(
 
 
 @given(events, st.sampled_from([RETENTION, UNEVEN]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 def test_the_increase_between_two_edges_is_exact(given: Events, retention: dict[int, int]) -> None:
     """It is the number of events between them, however wide the intervals are."""
     grid = make_grid(retention, NOW, 0)
@@ -77,7 +78,7 @@ def test_the_increase_between_two_edges_is_exact(given: Events, retention: dict[
 
 
 @given(events, st.integers(1, 50), st.integers(0, 400))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60), deadline=None)
 def test_increases_of_neighboring_windows_add_up(given: Events, width: int, shift: int) -> None:
     """Nothing is counted twice or not at all, wherever windows begin."""
     of = counted(given)
@@ -88,7 +89,7 @@ def test_increases_of_neighboring_windows_add_up(given: Events, width: int, shif
 
 
 @given(events)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scaled(40), deadline=None)
 def test_a_counter_never_falls_and_ends_with_its_total(given: Events) -> None:
     """Also between edges."""
     times = range(int(NOW * 1000) - 80 * 7_333, int(NOW * 1000) + 1, 7_333)

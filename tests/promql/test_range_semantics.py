@@ -13,6 +13,7 @@ from redmeter.promql.nodes import Matcher
 from redmeter.promql.samples import Samples
 from redmeter.promql.semantics import Series, matches
 from redmeter.promql.values import Labels, Vector
+from support.examples import scaled
 
 
 class Kept:
@@ -53,7 +54,7 @@ def cells(answer: Answer) -> dict[Labels, list[float | None]]:
     window=st.integers(3, 40),
     offset=st.integers(0, 999),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=scaled(30), deadline=None)
 def test_the_rate_of_a_steady_counter_is_its_slope(
     interval: int, slope: float, start: float, window: int, offset: int
 ) -> None:
@@ -119,7 +120,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("query", QUERIES)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=scaled(8), deadline=None)
 @given(one=values, two=values, three=values)
 def test_a_range_query_is_its_instant_queries(
     query: str, one: list[float | None], two: list[float | None], three: list[float | None]

@@ -16,6 +16,7 @@ from redmeter.losses import AGED, MEMORY, OVERFLOW, RETENTION, TOTAL
 from redmeter.recording.buffer import FIELDS_PER_BATCH, SERIES_BYTES, BatchContents, Buffer
 from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge
 from redmeter.recording.stats import RecorderStats
+from support.examples import scaled
 
 MAX = 2**63 - 1
 KEYS = Keys()
@@ -101,7 +102,7 @@ def events_of(parts: list[BatchContents]) -> int:
 # --- Nothing is lost untold ----------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=scaled(150))
 @given(retentions, steps, st.sampled_from([math.inf, 0, 700, 2000]))
 def test_each_precision_gets_every_event_or_the_tally_says_that_it_lacks_it(
     retention: dict[int, int], steps: list[Any], limit: float
@@ -146,7 +147,7 @@ def test_each_precision_gets_every_event_or_the_tally_says_that_it_lacks_it(
     assert made.keys() <= recorded.keys()
 
 
-@settings(max_examples=100)
+@settings(max_examples=scaled(100))
 @given(retentions, steps, st.sampled_from([math.inf, 0, 700]))
 def test_a_gauge_comes_out_with_the_newest_value_of_each_slice_or_the_tally_says_so(
     retention: dict[int, int], steps: list[Any], limit: float
@@ -297,7 +298,7 @@ def test_the_newest_events_of_a_series_come_last_in_a_batch() -> None:
 # --- Memory --------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(
     retentions,
     st.lists(st.tuples(names, st.integers(-(10**5), 10**7)), max_size=60),
@@ -367,7 +368,7 @@ def test_what_is_enough_is_not_touched() -> None:
 # --- Parts ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=40)
+@settings(max_examples=scaled(40))
 @given(
     retentions,
     st.dictionaries(st.integers(0, 40), st.sets(st.integers(0, 600), max_size=200), max_size=8),

@@ -17,6 +17,7 @@ from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge
 from redmeter.recording.stats import RecorderStats
 from redmeter.results import Mark
 from redmeter.shards import SHARDS, shard_of
+from support.examples import scaled
 
 KEYS = Keys()
 NOW = 1_700_000_000.0
@@ -88,7 +89,7 @@ def events_of(parts: list[BatchContents]) -> Counter[tuple[type[PendingSeries], 
     return found
 
 
-@settings(max_examples=200)
+@settings(max_examples=scaled(200))
 @given(steps)
 def test_everything_comes_out_once_and_in_its_shard(steps: list[Any]) -> None:
     """By the name as it is stored, whatever number the process has then; and fits a batch."""

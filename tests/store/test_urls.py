@@ -15,6 +15,7 @@ from redmeter.errors import InvalidSetting
 from redmeter.store import embedded, open
 from redmeter.store.connection import ServerLink
 from redmeter.store.urls import parse
+from support.examples import scaled
 
 #: What means something in a URL, or looks as if it did.
 MARKS = [*":/?#[]@!$&'()*+,;=%\\\"<>{}|^`~ -._℀", "://", "%41", "..", "=x&", "redis://", "\t", "é"]
@@ -47,7 +48,7 @@ FORMS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=200)
+@settings(max_examples=scaled(200))
 @given(st.sampled_from(FORMS), secrets, st.booleans())
 @example("redis://user:{}@host", "7731#qzxv", False)
 @example("redis://user:{}@host", "7731?qzxv=жщъ", False)

@@ -16,8 +16,8 @@ IN_CI = os.environ.get("CI") == "true"
 
 #: What tests get that ask for no other.
 DEFAULT = "valkey-9.1"
-#: What tests run on that depend on the server: the default and the oldest supported, which are the
-#: newest of one engine and the oldest of the other. `make nightly` runs them on all of `ENDS`.
+#: What tests marked `servers` run on: the default and the oldest supported, which are the newest of
+#: one engine and the oldest of the other. `make nightly` runs all of them on all of `ENDS`.
 EVERYDAY = [DEFAULT, "redis-6.2"]
 #: The oldest and newest of each engine: in CI, one that cannot be had is a failure.
 ENDS = [name for name, build in BINARIES.items() if build.end]
@@ -33,9 +33,13 @@ def asked_servers() -> list[str]:
     return names
 
 
-def chosen_servers() -> list[str]:
-    """Return what tests run on that depend on the server."""
-    return asked_servers() or EVERYDAY
+def servers_of_a_test(depends: bool) -> list[str]:
+    """Return what a test runs on: those that are asked for, or else the everyday ones.
+
+    Args:
+        depends: whether it is marked `servers`.
+    """
+    return asked_servers() or (EVERYDAY if depends else [DEFAULT])
 
 
 def usual_server() -> str:

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 #: Inputs that each test tries.
-EXAMPLES = int(os.environ.get("REDMETER_FUZZ_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("REDMETER_FUZZ_EXAMPLES", "20"))
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 #: For tests of one input after the other.

@@ -20,6 +20,7 @@ def total(node: Node, series: str) -> int:
     return 0
 
 
+@pytest.mark.servers
 def test_a_slot_that_has_moved_is_followed(
     any_cluster: Cluster, open_buffered: OpenBuffered
 ) -> None:
