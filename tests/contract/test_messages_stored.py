@@ -12,7 +12,7 @@ from redmeter.format.message import MAX_PATTERNS, OTHER, Group, LogHour
 from redmeter.keys import HOUR
 from redmeter.store import Store
 from redmeter.types import Batch, Outcome
-from support.stores import OpenMeter, OpenStore, exchanges, send, server_time
+from support.stores import OpenMeter, OpenStore, SetTime, exchanges, send, server_time
 
 KEY = "redmeter:common:app:info"
 RECENT = "redmeter:recent:app:info"
@@ -24,9 +24,11 @@ LIFE = 30 * DAY
 
 
 @pytest.fixture
-def hour(client: Any) -> int:
-    """The start of the server's hour."""
-    return int(server_time(client)) // HOUR * HOUR
+def hour(client: Any, set_time: SetTime) -> int:
+    """The start of the server's hour, in which the script's clock stands still."""
+    now = server_time(client)
+    set_time(now)
+    return int(now) // HOUR * HOUR
 
 
 def an_hour(*messages: tuple[float, str], keep: int = 100, count: int = 1) -> LogHour:
@@ -130,7 +132,7 @@ def test_the_script_reads_hours_as_readers_do(
         client.delete(KEY, f"{KEY}:last", f"{KEY}:start", f"{KEY}:pstart")
         client.zadd(KEY, {"old": 1})
         client.set(f"{KEY}:start", text)
-        began = hour_of(text, server_time(client))
+        began = hour_of(text, hour + HOUR - 1)
         assert write(store, "app:info", (hour, "new")) == Outcome()
         if began is None or began >= hour:
             assert counted(client) == {"old": 1, "new": 1}, text

@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 #: Seconds between two looks: at first, and at most. In between a tenth of the time waited so far,
 #: since a look may cost a lot: a scan of all processes, a question to each node of a cluster.
-INTERVAL, LONGEST_INTERVAL = 0.003, 0.025
+INTERVAL, LONGEST_INTERVAL = 0.003, 0.1
 
 #: Interval width -> how much of the current interval must be left when a test begins, seconds.
 #: Longer than a test takes that is not marked `slow`, also on a busy machine.

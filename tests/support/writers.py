@@ -22,10 +22,10 @@ from support.names import one_in_each
 from support.recorders import check_sums
 
 #: How many events come at once, and how long a writer then rests, seconds.
-BURST, PAUSE = 20, 0.02
+BURST, PAUSE = 10, 0.04
 
 #: Seconds between two looks at what a recorder says of itself.
-WATCH = 0.1
+WATCH = 0.2
 
 #: What a Meter of a writer may keep in memory, bytes.
 LIMIT = 4_000_000
