@@ -137,6 +137,20 @@ def test_lists_honor_the_time_range(client: Client, meter: Meter) -> None:
     assert (refused.status_code, refused.json()["errorType"]) == (400, "bad_data")
 
 
+def test_lookback_can_be_chosen(client: Client, meter: Meter) -> None:
+    """By the parameter lookback_delta; 0 is the default."""
+    now = time.time()
+    meter.gauge("old_gauge").set(1, at=now - 900)
+    meter.gauge("older_than_seconds_are_kept").set(1, at=now - 200)
+    assert client.ask("query", query="older_than_seconds_are_kept")["result"] != []
+
+    def found(delta: str) -> int:
+        data = client.ask("query", query="old_gauge", time=now, lookback_delta=delta)
+        return len(data["result"])
+
+    assert [found(delta) for delta in ("0", "600", "20m", "1h")] == [0, 0, 1, 1]
+
+
 def test_bounds_of_buckets_are_listed(client: Client) -> None:
     """Those that a query shows; of too many histograms only +Inf, with a warning."""
     window = {"start": time.time() - 600, "end": time.time()}
@@ -206,6 +220,7 @@ def test_answers_that_are_cut_carry_a_warning(client: Client) -> None:
         ("query", {"query": "1", "time": "x"}, 400, "bad_data", "timestamp"),
         ("query", {"query": "1", "timeout": "x"}, 400, "bad_data", "duration"),
         ("query", {"query": "1", "limit": "x"}, 400, "bad_data", "limit"),
+        ("query", {"query": "1", "lookback_delta": "-5m"}, 400, "bad_data", "lookback_delta"),
         ("query", {"query": "x" * 70_000}, 400, "bad_data", "65,536"),
         ("query", {"query": "x" * 300_000}, 413, "bad_data", "bytes"),
         ("query", {"query": 'label_replace(up, "~", "$1"'}, 400, "bad_data", ""),
@@ -217,6 +232,7 @@ def test_answers_that_are_cut_carry_a_warning(client: Client) -> None:
         ("series", {}, 400, "bad_data", "no match[]"),
         ("series", {"match": "rate(x[5m])"}, 400, "bad_data", "selector"),
         ("labels", {"match": "{}"}, 400, "bad_data", ""),
+        ("label/a%0Ab/values", {}, 400, "bad_data", "label name"),
     ],
 )
 def test_refusals_have_prometheus_form(
@@ -224,7 +240,8 @@ def test_refusals_have_prometheus_form(
 ) -> None:
     """With a type, and a text that names the remedy."""
     long = len(str(parameters)) > 10_000
-    response = client.raw(f"/api/v1/{path}", "POST" if long else client.method, **parameters)
+    method = "GET" if path.startswith("label/") else "POST" if long else client.method
+    response = client.raw(f"/api/v1/{path}", method, **parameters)
     body = response.json()
     assert (response.status_code, body["status"], body["errorType"]) == (status, "error", kind)
     assert text in body["error"]

@@ -110,6 +110,8 @@ def not_found(path: str) -> Response:
     """Return the answer of a path that Prometheus has, or not, and Redmeter has not."""
     if path == ROOT + "query_exemplars":  # JSON, or Grafana would take it for a broken server
         return error_response(APIError(404, "not_found", "exemplars are not stored"))
+    if path.startswith(ROOT + "label/") and path.endswith("/values"):  # a line break in the name
+        return error_response(APIError(400, "bad_data", "invalid label name"))
     return Response("404 page not found\n", 404, {"Cache-Control": "no-store"}, "text/plain")
 
 
@@ -206,7 +208,8 @@ class PrometheusAPI:
         at = None if moment is None else parse_time("time", moment) / 1000
         limits = _limits(parameters, arrived)
         text = _required(parameters, "query")
-        return _result(promql.answer(self._exports, text, at, None, limits), parameters)
+        answer = promql.answer(self._exports, text, at, None, limits, _lookback(parameters))
+        return _result(answer, parameters)
 
     def query_range(self, parameters: Parameters, arrived: float) -> Success:
         """Evaluate a query over time."""
@@ -227,7 +230,8 @@ class PrometheusAPI:
                 " accepted. Try a positive integer",
             )
         text = _required(parameters, "query")
-        answer = promql.answer(self._exports, text, None, (start, end, step), limits)
+        window = start, end, step
+        answer = promql.answer(self._exports, text, None, window, limits, _lookback(parameters))
         return _result(answer, parameters, instant=False)
 
     # Names
@@ -360,6 +364,15 @@ def _limits(parameters: Parameters, arrived: float) -> Any:
             )
 
     return Limits(interrupt=interrupt)
+
+
+def _lookback(parameters: Parameters) -> int:
+    """Return how long gauges keep their last value, in milliseconds."""
+    from redmeter.promql.intervals import LOOKBACK
+    from redmeter.promql.parameters import parse_duration
+
+    text = parameters.one("lookback_delta")
+    return (parse_duration("lookback_delta", text) if text is not None else 0) or LOOKBACK
 
 
 def _result(answer: Any, parameters: Parameters, *, instant: bool = True) -> Success:

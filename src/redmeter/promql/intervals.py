@@ -242,22 +242,22 @@ class Intervals:
         limits.check_cells(*shape)
         values, stamps, present = np.zeros(shape), np.zeros(shape), np.zeros(shape, bool)
         left = np.ones(len(times), bool)
-        for number, samples in enumerate(gauges):
-            last = number == len(gauges) - 1
-            chosen = left & ((times >= samples.oldest) | last)
-            left &= ~chosen
-            columns = np.flatnonzero(chosen)
+        for samples in gauges:
+            columns = np.flatnonzero(left)
             if not len(columns):
-                continue
+                break
             lookback = max(self._lookback, samples.width)
             for row, series in enumerate(samples.series):
                 if not len(series.times):
                     continue
                 newest = np.searchsorted(series.times, times[columns], side="right") - 1
                 known = (newest >= 0) & (series.times[newest] > times[columns] - lookback)
-                values[row, columns] = series.values[newest]
-                stamps[row, columns] = series.times[newest] / 1000
-                present[row, columns] = known
+                known &= ~present[row, columns]  # a finer precision has a later value
+                found = columns[known]
+                values[row, found] = series.values[newest[known]]
+                stamps[row, found] = series.times[newest[known]] / 1000
+                present[row, found] = True
+            left &= times - self._lookback < samples.oldest
         labels = [series.labels for series in gauges[0].series]
         return Vector(labels, values, present), stamps
 

@@ -6,7 +6,7 @@ from redmeter.promql.answers import seconds, series_of
 from redmeter.promql.buckets import full_resolution
 from redmeter.promql.evaluator import Answer, Engine
 from redmeter.promql.histogram import Histogram
-from redmeter.promql.intervals import Intervals
+from redmeter.promql.intervals import LOOKBACK, Intervals
 from redmeter.promql.limits import Limits
 from redmeter.promql.nodes import Kind
 from redmeter.reading.exports import ExportList, Exports
@@ -21,9 +21,11 @@ from redmeter.reading.query_results import (
 from redmeter.store import Store
 
 
-def engine(store: Store, exports: Exports, limits: Limits | None = None) -> Engine:
-    """Return an engine that answers queries from a store."""
-    semantics = Intervals(StoreSource(store, exports))
+def engine(
+    store: Store, exports: Exports, limits: Limits | None = None, lookback: int = LOOKBACK
+) -> Engine:
+    """Return an engine that answers queries from a store; `lookback` is in milliseconds."""
+    semantics = Intervals(StoreSource(store, exports), lookback)
     return Engine(semantics, limits or Limits(), rewrite=full_resolution)
 
 
@@ -49,10 +51,15 @@ def answer(
     at: float | None,
     window: tuple[float, float, float] | None,
     limits: Limits | None = None,
+    lookback: int = LOOKBACK,
 ) -> Answer:
-    """Return the answer of the evaluator; the arguments are those of query()."""
+    """Return the answer of the evaluator; the arguments are those of query().
+
+    Args:
+        lookback: how long gauges keep their last value, milliseconds.
+    """
     series = exports.read()
-    evaluator = engine(exports.store, series, limits)
+    evaluator = engine(exports.store, series, limits, lookback)
     if window is not None:
         start, end, step = (round(number * 1000) for number in window)
         return evaluator.range(text, start, end, step)
