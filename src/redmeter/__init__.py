@@ -47,13 +47,6 @@ if TYPE_CHECKING:
         Status,
     )
     from redmeter.reading.error_groups import ErrorGroup, ErrorGroups, ErrorShare
-    from redmeter.reading.query_results import (
-        QueryBucket,
-        QueryHistogram,
-        QueryResult,
-        QuerySample,
-        QuerySeries,
-    )
     from redmeter.reading.spread import Bucket, Spread, Summary, SummaryGroup
     from redmeter.results import (
         Anomaly,
@@ -67,6 +60,11 @@ if TYPE_CHECKING:
         HourlyStats,
         LogSource,
         Message,
+        QueryBucket,
+        QueryHistogram,
+        QueryResult,
+        QuerySample,
+        QuerySeries,
         Ranked,
         Ranking,
         Sample,
@@ -156,7 +154,6 @@ _RESULTS = (
     "redmeter.results",
     "redmeter.reading.spread",
     "redmeter.reading.error_groups",
-    "redmeter.reading.query_results",
     "redmeter.verdicts",
     "redmeter.analysis.explanation",
 )

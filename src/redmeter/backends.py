@@ -17,7 +17,7 @@ from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Keys, Retention
 from redmeter.reading import (
     aggregates,
     distributions,
-    exceptions,
+    error_groups,
     explain,
     logs,
     marks,
@@ -27,17 +27,15 @@ from redmeter.reading import (
     status,
     top,
 )
+from redmeter.reading.aggregates import either
 from redmeter.reading.comparison import ExplainRequest
 from redmeter.reading.error_groups import ErrorGroup, ErrorGroups, ErrorQuery
 from redmeter.reading.exports import ExportList
-from redmeter.reading.forecasts import either
 from redmeter.reading.names import read_names
-from redmeter.reading.query_results import QueryResult
 from redmeter.reading.selection import GroupKey, name_of
 from redmeter.reading.spread import Summary, summary_of
 from redmeter.reading.verdict import VerdictQuestion, build, find_mark, read_verdict
-from redmeter.reading.verdict_traffic import VerdictData
-from redmeter.reading.verdict_windows import plan
+from redmeter.reading.verdict_data import VerdictData, plan
 from redmeter.results import (
     Changes,
     Forecast,
@@ -45,6 +43,7 @@ from redmeter.results import (
     LogSource,
     Mark,
     Message,
+    QueryResult,
     Ranking,
     Series,
     Statistics,
@@ -216,7 +215,7 @@ class StoreBackend(Backend):
         return marks.read_marks(self._store, since=since, until=until)
 
     def verdict(self, asked: VerdictQuestion) -> Verdict:
-        return read_verdict(self._store, asked)
+        return read_verdict(self._store, asked)[1]
 
     def recent(self, logger: str, severity: str | None, limit: int) -> list[Message]:
         return logs.read_recent(self._store, logger, severity=severity, limit=limit)
@@ -231,10 +230,10 @@ class StoreBackend(Backend):
         return logs.read_changes(self._store, logger)
 
     def exceptions(self, wanted: ErrorQuery) -> ErrorGroups:
-        return exceptions.read_exceptions(self._store, wanted)
+        return error_groups.read_exceptions(self._store, wanted)
 
     def exception(self, group: str, wanted: ErrorQuery) -> ErrorGroup | None:
-        return exceptions.read_exception(self._store, group, wanted)
+        return error_groups.read_exception(self._store, group, wanted)
 
     def totals(self, selector: Selector) -> dict[GroupKey, int]:
         return self._run(lambda keys: aggregates.read_total(keys, selector))
@@ -248,7 +247,7 @@ class StoreBackend(Backend):
         return top.read_top(self._store, wanted)
 
     def explain(self, request: ExplainRequest) -> Explanation:
-        return explain.read_explanation(self._store, request)
+        return explain.read_explanation(self._store, request)[1]
 
     def status(self) -> Status:
-        return status.read_status_now(self._store)[1]
+        return status.read_status(self._store)[1]

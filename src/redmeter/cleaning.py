@@ -17,7 +17,7 @@ MAX_CLOCK_DIFFERENCE, one of them is badly wrong, and nothing is removed.
 
 import itertools
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from redmeter.errors import (
@@ -31,6 +31,7 @@ from redmeter.errors import (
 from redmeter.families import SERIES_INDEXES, listed_by
 from redmeter.store import Store
 from redmeter.store.replies import Reply, pairs, raised
+from redmeter.store.scans import scan
 from redmeter.store.scripts import CLEAN, COMPACT
 
 #: Largest difference between the server's clock and ours, seconds.
@@ -355,7 +356,8 @@ def _clean_large_hash(store: Store, walk: _Walk, head: str, entry: bytes, report
     view, _ = store.read()
     last = int(min(view.now, store.clock.wall())) - walk.samples(precision) * precision
     left = 0
-    for fields in _scan(store, key):
+    pages = scan(store.ask, lambda cursor: ("HSCAN", key, cursor, "COUNT", str(_FIELDS)))
+    for fields in ([start for start, _ in pairs(page)] for page in pages):
         gone = [start for start in fields if _start(start, default=last + 1) <= last]
         left += len(fields) - len(gone)
         if gone:
@@ -366,15 +368,6 @@ def _clean_large_hash(store: Store, walk: _Walk, head: str, entry: bytes, report
         walk.compact = bool(raised(COMPACT.run(store.link, [key], [str(_FIELDS)])))
         report.compacted += walk.compact
     return left == 0
-
-
-def _scan(store: Store, key: bytes) -> Iterator[list[bytes]]:
-    cursor = b"0"
-    while True:
-        cursor, reply = raised(store.ask([("HSCAN", key, cursor, "COUNT", str(_FIELDS))])[0])
-        yield [start for start, _ in pairs(reply)]
-        if int(cursor) == 0:
-            return
 
 
 def _start(text: bytes, default: int) -> float:

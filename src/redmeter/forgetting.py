@@ -17,6 +17,7 @@ from redmeter.resolve import resolve_name
 from redmeter.store import Store, View
 from redmeter.store.migration_state import parse_state, state_read
 from redmeter.store.replies import Command, pairs, raised
+from redmeter.store.scans import scan
 
 
 def meant(store: Store, name: str) -> str:
@@ -147,12 +148,8 @@ def _check_state(store: Store, keys: Keys) -> View:
 
 def _members(store: Store, key: str) -> Iterator[bytes]:
     """Yield the members of a sorted set; some may come twice."""
-    cursor = b"0"
-    while True:
-        cursor, page = raised(store.ask([("ZSCAN", key, cursor, "COUNT", "1000")])[0])
+    for page in scan(store.ask, lambda cursor: ("ZSCAN", key, cursor, "COUNT", "1000")):
         yield from (member for member, _ in pairs(page))
-        if int(cursor) == 0:
-            return
 
 
 def _precisions(store: Store, index: str, name: str) -> Iterator[int]:

@@ -6,7 +6,6 @@ import pytest
 
 from redmeter.keys import slice_start
 from redmeter.names import canonical
-from redmeter.reading.http import read_routes
 from redmeter.reading.listing import listing, window_for
 from redmeter.reading.overview import Overview, Watch
 from redmeter.reading.windows import Frame
@@ -14,6 +13,7 @@ from redmeter.store import Store
 from redmeter.store.query import run
 from support.details import read_detail
 from support.observed import exact_quantile, near, put_observed
+from support.pages import read_routes
 from support.stores import OpenStore, count_all, exchanges, server_time
 
 HOUR, DAY = 3600, 86_400

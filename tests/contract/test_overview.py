@@ -12,10 +12,10 @@ from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.names import canonical
 from redmeter.reading.curves import Curve
-from redmeter.reading.http import MAX_REQUESTS, read_routes
+from redmeter.reading.http import MAX_REQUESTS
 from redmeter.reading.label_sets import MAX_MERGED
 from redmeter.reading.listing import MAX_LISTED, Listing, listing
-from redmeter.reading.overview import PANELS_SECONDS, Watch, read_overview
+from redmeter.reading.overview import PANELS_SECONDS, Watch
 from redmeter.reading.routes import MAX_READ
 from redmeter.reading.windows import histogram_window, whole_window
 from redmeter.store import Store
@@ -23,6 +23,7 @@ from redmeter.store.query import run
 from support.details import read_detail
 from support.logs import read_log_overview
 from support.observed import exact_quantile, near, put_observed
+from support.pages import read_overview, read_routes
 from support.stores import OpenMeter, OpenStore, count_all, exchanges, server_time
 
 PRECISIONS = sorted(DEFAULT_RETENTION)
@@ -392,14 +393,14 @@ def test_who_watches_has_figures_at_once_and_panels_now_and_then(
     with open_meter() as meter:
         meter.count("hits", 1, at=now)
         watch = Watch(store)
-        assert [row.name for row in watch.read(60).counters.rows] == ["hits"]
+        assert [row.name for row in watch.look(60)[1].counters.rows] == ["hits"]
         meter.count("hits", 2, at=now)
         meter.count("sales", 1, at=now)
-    found = watch.read(60)
+    found = watch.look(60)[1]
     assert sum(value or 0 for value in found.chart[0].values) == 3
     assert [row.name for row in found.counters.rows] == ["hits"]
     clock.advance(PANELS_SECONDS + 1)
-    assert [row.name for row in watch.read(60).counters.rows] == ["hits", "sales"]
+    assert [row.name for row in watch.look(60)[1].counters.rows] == ["hits", "sales"]
 
 
 def test_where_hits_began_within_the_time_before_nothing_is_compared(
@@ -426,9 +427,11 @@ def test_without_a_web_application_the_chart_is_live(
     watch, now = Watch(open_store(clock=ManualClock())), int(server_time(client))
     with open_meter() as meter:
         meter.count("jobs", 2, at=now - 3)
-        assert [(c.name, c.precision, c.values[0]) for c in watch.read(1).chart] == [("jobs", 1, 2)]
+        assert [(c.name, c.precision, c.values[0]) for c in watch.look(1)[1].chart] == [
+            ("jobs", 1, 2)
+        ]
         meter.count("jobs", 5, at=now)
-    (curve,) = watch.read(1).chart
+    (curve,) = watch.look(1)[1].chart
     assert sum(value or 0 for value in curve.values) == 7
 
 

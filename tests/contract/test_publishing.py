@@ -9,12 +9,12 @@ import pytest
 
 from redmeter import AccessDenied, IncompatibleStore, StoreRefused, StoreUnavailable
 from redmeter import store as stores
-from redmeter.health.writers import MAX_WRITERS, Writer, read_writers
+from redmeter.health.writers import MAX_WRITERS, Writer
 from redmeter.keys import BARE_OWN, DEFAULT_PREFIX
 from redmeter.store import Store, writer_reports
 from redmeter.store.connection import ServerLink
 from support.servers import Server
-from support.stores import OpenStore, exchanges, server_time
+from support.stores import OpenStore, exchanges, read_writers, server_time
 
 pytestmark = pytest.mark.servers
 

@@ -43,7 +43,7 @@ class Watched(NamedTuple):
     def panel(self) -> CountersPanel:
         """Return the counters of the overview, not those that were kept."""
         self.clock.advance(PANELS_SECONDS + 1)
-        return self.watch.read(60).counters
+        return self.watch.look(60)[1].counters
 
     def rank(self) -> None:
         """Run what waits."""

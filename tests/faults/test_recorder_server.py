@@ -334,5 +334,5 @@ def test_a_flush_within_a_flush_is_not_waited_for(
     eventually(lambda: answers, 10.0)
     assert not any(answers)
     eventually(lambda: meter.health().stored == 1, 10.0)
-    recorder._before_flush = ()
+    recorder._hooks._before_flush = ()
     assert meter.flush(10.0)

@@ -16,7 +16,7 @@ from redmeter.dashboard.access import read_users
 from redmeter.errors import InvalidSetting
 from redmeter.settings import SETTINGS, named_patterns, resolve, variable_of
 from redmeter.store import urls
-from redmeter.store.embedded import versions
+from redmeter.store.embedded import supervisor
 from support.fuzzing import HOSTILE, assert_work_is_linear, fuzzed, fuzzed_slowly, grown, mutated
 
 #: What stands in each of them for a password.
@@ -103,8 +103,8 @@ def test_what_the_command_line_says_of_times_is_read_or_refused(text: str) -> No
 )
 def test_any_two_versions_can_be_compared(one: str, other: str) -> None:
     """What lies beside the data may be anything."""
-    assert versions.opens(one, other) in (True, False)
-    assert versions.opens(one, one)
+    assert supervisor.opens(one, other) in (True, False)
+    assert supervisor.opens(one, one)
 
 
 def test_braces_without_end_are_refused_at_once() -> None:

@@ -16,12 +16,12 @@ from redmeter.analysis.patterns import VERSION
 from redmeter.health import writer_findings
 from redmeter.health.doctor import examine
 from redmeter.health.findings import Finding
-from redmeter.health.writers import Writer, parse_writers, read_writers
+from redmeter.health.writers import Writer, parse_writers
 from redmeter.losses import LOSS_REASONS
 from redmeter.results import Loss, RecorderHealth
 from redmeter.store import Store
 from support.servers import Server
-from support.stores import opened_store
+from support.stores import opened_store, read_writers
 from support.waiting import eventually
 
 NOW = 1_795_000_000.0

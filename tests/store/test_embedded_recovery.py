@@ -16,7 +16,7 @@ import pytest
 from redmeter.errors import EmbeddedServerError
 from redmeter.store import embedded
 from redmeter.store.embedded.files import held
-from redmeter.store.embedded.versions import opens
+from redmeter.store.embedded.supervisor import opens
 from store.embedded_home import STARTER, Home, home_of_servers, kill  # noqa: F401  a fixture
 from support.waiting import eventually
 

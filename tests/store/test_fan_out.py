@@ -392,7 +392,7 @@ def test_an_index_that_is_another_programs_in_one_shard_is_said(twins: Twins) ->
         _, (counted,) = store.read([indexes.size(store.keys, store.keys.known)])
         for error in (raised.value, counted):
             assert (error.code, error.key) == ("WRONGTYPE", key)
-        seen = Watch(store).read(60)
+        seen = Watch(store).look(60)[1]
         assert (seen.counters.rows, seen.messages.sources) == ([], 1)
         (finding,) = [one for one in examine(store).findings if one.topic == "counters"]
         assert finding.text == f"{key} is a string, not a sorted set: another program uses it"
@@ -451,7 +451,7 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 #: What is asked -> how often that asks each master, as it asks one server.
 #: What is asked, in how many round trips, and of how many masters.
 TRIPS: dict[str, tuple[Any, int, int]] = {
-    "the first page": (lambda store: Watch(store).read(60), 2, 3),
+    "the first page": (lambda store: Watch(store).look(60)[1], 2, 3),
     "50 series": (
         lambda store: read_series(store, [f'jobs{{queue="q{n}"}}' for n in range(50)], 60),
         *(1, 3),

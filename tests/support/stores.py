@@ -8,6 +8,7 @@ from redmeter import Meter
 from redmeter import store as stores
 from redmeter.clock import SystemClock
 from redmeter.format import counter, gauge
+from redmeter.health.writers import Writer, parse_writers, writer_commands
 from redmeter.keys import Kept, slice_start
 from redmeter.reading.top import read_top
 from redmeter.recording.bulk_writer import BulkWriter
@@ -160,6 +161,12 @@ def total_on(server: Server, name: str = "hits") -> int:
     """Return the grand total that a server itself holds of a counter."""
     with server.client() as client:
         return int(client.hget("redmeter:total:", name) or 0)
+
+
+def read_writers(store: Store) -> list[Writer]:
+    """Return the writers whose reports can be parsed, newest first."""
+    view, replies = store.read(writer_commands(store.keys))
+    return parse_writers(view.now, replies)[0]
 
 
 def server_time(client: Any) -> float:

@@ -21,8 +21,9 @@ from redmeter.reading.error_groups import (
     ErrorGroups,
     ErrorQuery,
     ErrorShare,
+    read_exception,
+    read_exceptions,
 )
-from redmeter.reading.exceptions import read_exception, read_exceptions
 from redmeter.store import Store
 from redmeter.types import Period
 

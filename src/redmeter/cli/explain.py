@@ -79,7 +79,7 @@ def explain(
             precision=None if precision is None else seconds(precision),
             failing=_pairs(failing),
         )
-        explanation = read_explanation(store, request)
+        _, explanation = read_explanation(store, request)
         if json:
             output.as_json(as_plain(explanation))
         elif output.is_terminal():

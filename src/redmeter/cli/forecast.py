@@ -23,8 +23,7 @@ from redmeter.cli.app import (
 )
 from redmeter.cli.selectors import Aggregate, Exact, Labels, selector_of
 from redmeter.cli.suggestions import suggestion
-from redmeter.reading.aggregates import check_aggregate, read_forecast, read_total
-from redmeter.reading.forecasts import check_ahead
+from redmeter.reading.aggregates import check_aggregate, check_ahead, read_forecast, read_total
 from redmeter.reading.names import read_names
 from redmeter.reading.selection import selects
 from redmeter.results import Anomaly, Forecast, ForecastCheck, ForecastPoint

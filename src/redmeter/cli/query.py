@@ -11,8 +11,7 @@ from redmeter.cli.times import Since, Until, moment
 from redmeter.clock import seconds_of
 from redmeter.errors import InvalidSetting
 from redmeter.reading.exports import ExportList
-from redmeter.reading.query_results import QueryHistogram, QueryResult, QuerySample, QuerySeries
-from redmeter.results import Series
+from redmeter.results import QueryHistogram, QueryResult, QuerySample, QuerySeries, Series
 
 #: Series that are drawn, and listed for people.
 _DRAWN, _LISTED = 5, 50

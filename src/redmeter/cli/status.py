@@ -5,7 +5,7 @@ from redmeter.analysis.sentences import value_text
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
 from redmeter.cli.explain import as_plain
-from redmeter.reading.status import read_status_now
+from redmeter.reading.status import read_status
 
 
 @command(
@@ -20,7 +20,7 @@ def status(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None
     route and the release that an unusual value began with.
     """
     with opened(url, prefix, reading=True) as store:
-        _, result = read_status_now(store)
+        _, result = read_status(store)
         if json:
             output.as_json(as_plain(result))
         elif output.is_terminal():

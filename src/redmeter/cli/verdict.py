@@ -68,7 +68,7 @@ def verdict(
         width = None if precision is None else seconds(precision)
         query = question(label, since, against, width)
         with opened(url, prefix, reading=True) as store:
-            answer = read_verdict(store, query)
+            _, answer = read_verdict(store, query)
         if json:
             output.as_json(_plain(answer))
         else:

@@ -9,8 +9,8 @@ from redmeter.dashboard.serialize import convert
 from redmeter.errors import InvalidName, InvalidValue
 from redmeter.queries import select
 from redmeter.reading.comparison import request_of
-from redmeter.reading.explain import read_explanation_now
-from redmeter.reading.status import read_status_now
+from redmeter.reading.explain import read_explanation
+from redmeter.reading.status import read_status
 from redmeter.store import Store
 
 Values = Mapping[str, Any]
@@ -18,7 +18,7 @@ Values = Mapping[str, Any]
 
 def status(store: Store, _: Values) -> schemas.StatusAnswer:
     """Answer /api/status."""
-    now, found_status = read_status_now(store)
+    now, found_status = read_status(store)
     return convert(schemas.StatusAnswer, found_status, now=now, missing=store.skipped())
 
 
@@ -42,7 +42,7 @@ def explain(store: Store, values: Values) -> schemas.ExplainAnswer:
         raise _bad(str(error), "give a name without this label") from None
     except InvalidValue as error:
         raise _bad(error.reason, "swap them") from None
-    now, explanation = read_explanation_now(store, request)
+    now, explanation = read_explanation(store, request)
     return convert(schemas.ExplainAnswer, explanation, now=now, missing=store.skipped())
 
 

@@ -35,7 +35,7 @@ from redmeter.dashboard.parameters import (
 )
 from redmeter.errors import InvalidName, InvalidValue, shown
 from redmeter.reading.error_groups import DEFAULT_LIMIT, MAX_LIMIT, SORTS
-from redmeter.reading.verdict_windows import AGAINST
+from redmeter.reading.verdict_data import AGAINST
 from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, RANKED_ROWS
 
 #: Most names of one request: of series, of summaries, and on the overview.

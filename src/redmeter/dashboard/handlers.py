@@ -16,9 +16,8 @@ from redmeter.health import doctor
 from redmeter.health.findings import Finding
 from redmeter.health.writer_findings import PANEL
 from redmeter.queries import select
-from redmeter.reading import curves, http, listing
+from redmeter.reading import curves, error_groups, http, listing
 from redmeter.reading import detail as reading_detail
-from redmeter.reading import exceptions as reading_exceptions
 from redmeter.reading import overview as reading_overview
 from redmeter.reading.aggregates import read_counter, read_forecast, read_gauge, read_summary
 from redmeter.reading.error_groups import ErrorQuery
@@ -29,7 +28,7 @@ from redmeter.reading.rowrankings import RankingKey, RowRankings
 from redmeter.reading.rows import Row
 from redmeter.reading.samples import window
 from redmeter.reading.top import top as rank
-from redmeter.reading.verdict import question, read_verdict_now
+from redmeter.reading.verdict import question, read_verdict
 from redmeter.reading.windows import Frame, histogram_window, span_of, whole_window
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
@@ -185,7 +184,7 @@ def messages(store: Store, values: Values) -> schemas.MessagesAnswer:
 def exceptions(store: Store, values: Values) -> schemas.ExceptionsAnswer:
     """Answer /api/exceptions."""
     query, now = _error_query(values), store.clock.wall()
-    view, result = run(store, lambda _: reading_exceptions.exceptions(store.keys, query, now))
+    view, result = run(store, lambda _: error_groups.exceptions(store.keys, query, now))
     return convert(
         schemas.ExceptionsAnswer,
         result,
@@ -198,7 +197,7 @@ def exception(store: Store, values: Values) -> schemas.ExceptionAnswer:
     """Answer /api/exception."""
     query, now = _error_query(values), store.clock.wall()
     view, (window, group) = run(
-        store, lambda _: reading_exceptions.exception(store.keys, values["id"], query, now)
+        store, lambda _: error_groups.exception(store.keys, values["id"], query, now)
     )
     return convert(
         schemas.ExceptionAnswer, window, now=view.now, missing=store.skipped(), exception=group
@@ -233,7 +232,7 @@ def verdict(store: Store, values: Values) -> schemas.VerdictAnswer:
     if values["mark"] is not None and values["since"] is not None:
         raise _together("mark and since are two ways to name a deploy", "give one of them")
     query = question(values["mark"], values["since"], values["against"], values["precision"])
-    now, answer = read_verdict_now(store, query)
+    now, answer = read_verdict(store, query)
     return convert(schemas.VerdictAnswer, answer, now=now, missing=store.skipped())
 
 
@@ -245,7 +244,7 @@ def _frame(store: Store, values: Values) -> Frame:
 
 def pages(store: Store, values: Values) -> schemas.PagesAnswer:
     """Answer /api/pages."""
-    now, found = http.read_routes_now(
+    now, found = http.read_routes(
         store,
         values["precision"],
         order=values["order"],

@@ -23,8 +23,7 @@ from redmeter.dashboard.errors import HTTPError
 from redmeter.errors import LimitExceeded, MissingExtra, RedmeterError
 from redmeter.formats.exposition import Format
 from redmeter.formats.prometheus_names import COUNTER, SUFFIXES, unescaped
-from redmeter.reading.exports import ExportList
-from redmeter.reading.scrape import scrape
+from redmeter.reading.exports import ExportList, scrape
 from redmeter.store import Store
 
 #: Where the API is.

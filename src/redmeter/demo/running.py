@@ -31,6 +31,7 @@ from redmeter.extras import MODULES, install
 from redmeter.store import Store, embedded, urls
 from redmeter.store.link import Link
 from redmeter.store.replies import raised
+from redmeter.store.scans import scan
 
 #: Prefix of everything that the demo stores.
 PREFIX = "demo:"
@@ -88,13 +89,12 @@ def remove(url: str | None, prefix: str) -> int:
 
 def _remove(store: Store, server: Link, prefix: str) -> int:
     """Remove what one server has."""
-    cursor, removed = b"0", 0
-    while True:
-        (reply,) = server.exchange([("SCAN", cursor, "MATCH", f"{prefix}*", "COUNT", "1000")])
-        cursor, keys = raised(reply)
+    removed = 0
+    for keys in scan(
+        server.exchange, lambda at: ("SCAN", at, "MATCH", f"{prefix}*", "COUNT", "1000")
+    ):
         removed += sum(int(raised(gone)) for gone in store.ask([("UNLINK", key) for key in keys]))
-        if int(cursor) == 0:
-            return removed
+    return removed
 
 
 @contextlib.contextmanager

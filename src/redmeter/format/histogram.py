@@ -13,7 +13,7 @@ from typing import TypeVar
 from redmeter.format import statistics
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.intervals import Runs, by_precision, by_slice, multiples, told
-from redmeter.format.moments import Moments
+from redmeter.format.moments import Moments, merge_all
 from redmeter.format.packed_text import buckets_text, moments_text
 from redmeter.keys import HOUR, Keys
 from redmeter.types import Operation, Operations
@@ -77,7 +77,4 @@ def _moments(given: Mapping[int, Distribution]) -> Mapping[int, Moments]:
 
 
 def _merged(parts: Sequence[M]) -> M:
-    whole = type(parts[0])()
-    for part in parts:
-        whole.merge(part)
-    return whole
+    return merge_all(type(parts[0])(), parts)

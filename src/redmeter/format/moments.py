@@ -23,11 +23,29 @@ Variances", 1979.
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 #: The largest double.
 MAX_DOUBLE = sys.float_info.max
+
+
+class Mergeable(Protocol):
+    """Values of which several are merged into one: moments, sums, distributions."""
+
+    def merge(self, other: Any, /) -> None:
+        """Take in another one, which stays as it is."""
+
+
+M = TypeVar("M", bound=Mergeable)
+
+
+def merge_all(whole: M, parts: Iterable[M]) -> M:
+    """Merge parts into a whole, and return it."""
+    for part in parts:
+        whole.merge(part)
+    return whole
 
 
 @dataclass(slots=True)

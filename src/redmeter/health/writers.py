@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 from redmeter.expressions import late
 from redmeter.keys import MAX_TIME, Keys
 from redmeter.reading.foreign_keys import there
-from redmeter.store import Store
 from redmeter.store.replies import Command, Reply, pairs, raised, scored
 from redmeter.store.writer_reports import INSTANCE_SECONDS, WRITER_SECONDS
 
@@ -81,18 +80,6 @@ class Writer:
         """Return the events that were too old when they were recorded: {precision: events}."""
         counts = self.counts("past")
         return {int(text): number for text, number in counts.items() if _PRECISION.fullmatch(text)}
-
-
-def read_writers(store: Store) -> list[Writer]:
-    """Return the writers that published within the last day, newest first, in one round trip.
-
-    At most MAX_WRITERS; without those whose report cannot be parsed.
-
-    Raises:
-        StoreError: the server is unreachable or refuses.
-    """
-    view, replies = store.read(writer_commands(store.keys))
-    return parse_writers(view.now, replies)[0]
 
 
 def writer_commands(keys: Keys) -> list[Command]:

@@ -13,7 +13,7 @@ from redmeter.families import FAMILIES, Family, owner
 from redmeter.keys import BARE_OWN, Keys
 from redmeter.shards import shard_of
 from redmeter.store import Store
-from redmeter.store.replies import raised
+from redmeter.store.scans import scan
 
 T = TypeVar("T")
 
@@ -116,14 +116,10 @@ def all_keys(store: Store) -> Iterator[StoredKey]:
     """Walk all keys of a store that are copied. One that is written meanwhile may come twice."""
     prefix = store.keys.prefix
     pattern = "".join(f"\\{c}" if c in "*?[]^\\" else c for c in prefix) + "*"
+    words = "MATCH", pattern, "COUNT", str(SCANNED)
     for server in store.link.servers():
-        cursor = b"0"
-        while True:
-            (reply,) = server.exchange([("SCAN", cursor, "MATCH", pattern, "COUNT", str(SCANNED))])
-            cursor, page = raised(reply)
+        for page in scan(server.exchange, lambda at: ("SCAN", at, *words)):
             for key in page:
                 stored = parse_key(prefix, key)
                 if stored is not None:
                     yield stored
-            if int(cursor) == 0:
-                break

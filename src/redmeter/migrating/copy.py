@@ -20,6 +20,7 @@ from redmeter.migrating.contents import StoredKey, all_keys, batched, shard_of_m
 from redmeter.migrating.report import MigrationError, Report
 from redmeter.store import Store
 from redmeter.store.replies import Command, Reply, pairs, raised, scored
+from redmeter.store.scans import scan
 from redmeter.store.scripts import COPY, collect_scripts
 
 #: Keys that are read at once.
@@ -302,16 +303,12 @@ def _chunks(source: Store, stored: StoredKey, size: int) -> Iterator[list[bytes]
             reply = raised(source.ask([("ZRANGE", stored.key, *window, "WITHSCORES")])[0])
             yield _values("ZADD", reply)
         return
-    cursor = b"0"
     seen: set[bytes] = set()
-    while True:
-        cursor, reply = raised(source.ask([("HSCAN", stored.key, cursor, "COUNT", str(CHUNK))])[0])
-        fresh = [(name, value) for name, value in pairs(reply) if name not in seen]
+    for page in scan(source.ask, lambda at: ("HSCAN", stored.key, at, "COUNT", str(CHUNK))):
+        fresh = [(name, value) for name, value in pairs(page) if name not in seen]
         seen.update(name for name, _ in fresh)
         for chunk in batched(fresh, CHUNK):
             yield [part for pair in chunk for part in pair]
-        if int(cursor) == 0:
-            return
 
 
 def remove_all(

@@ -6,7 +6,7 @@ processes: a server that restarted or failed over may have lost the last writes,
 """
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from redmeter.families import FAMILIES
 from redmeter.keys import Keys
@@ -14,6 +14,7 @@ from redmeter.migrating.copy import CHUNK, SIZES, Copy, whole_number
 from redmeter.migrating.report import MigrationError
 from redmeter.store import Store
 from redmeter.store.replies import pairs, raised
+from redmeter.store.scans import scan
 
 
 class Servers(NamedTuple):
@@ -64,12 +65,9 @@ def check_contents(target: Store, copy: Copy, shards: Collection[int]) -> None:
 
 def _total(target: Store, keys: Keys) -> int:
     fields: dict[bytes, bytes] = {}
-    cursor: Any = b"0"
-    while True:
-        cursor, reply = raised(target.ask([("HSCAN", keys.total, cursor, "COUNT", str(CHUNK))])[0])
-        fields.update(pairs(reply))
-        if int(cursor) == 0:
-            return sum(map(whole_number, fields.values()))
+    for page in scan(target.ask, lambda at: ("HSCAN", keys.total, at, "COUNT", str(CHUNK))):
+        fields.update(pairs(page))
+    return sum(map(whole_number, fields.values()))
 
 
 def _compare(what: str, wanted: int, found: int) -> None:

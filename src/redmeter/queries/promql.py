@@ -9,7 +9,7 @@ from redmeter.queries.arguments import Time, check_is_text, range_of, time_of
 from redmeter.queries.base import QueryBase
 
 if TYPE_CHECKING:
-    from redmeter.reading.query_results import QueryResult
+    from redmeter.results import QueryResult
 
 
 class PromQLQueries(QueryBase):

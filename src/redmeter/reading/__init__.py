@@ -6,7 +6,6 @@
     statistics.py  histograms by hour
     logs.py        the newest messages, patterns, and changes of logs (log_counts.py)
     marks.py       marks, such as deploys
-    forecasts.py   expected ranges
     names.py       the names of all series
     top.py         rankings; ranking.py makes the rows
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import TypeVar
 
-from redmeter.errors import InvalidName, InvalidValue
+from redmeter.analysis.forecast import MOST_AHEAD, forecast
+from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.keys import Keys
 from redmeter.names import parse_name
-from redmeter.reading.distributions import SummaryGrid
-from redmeter.reading.forecasts import check_ahead, either
+from redmeter.reading.distributions import SummaryGrid, check_whole
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.samples import Grid, counts_among, window
 from redmeter.reading.selection import (
@@ -326,3 +326,31 @@ def _series(
     start = starts.start + (len(starts) - len(values)) * precision
     partial = bool(values) and running
     return Series(name, precision, start, tuple(values), partial=partial)
+
+
+# --- Forecasts, see analysis/forecast.py -----------------------------------------------------
+
+
+def either(
+    counted: Series[int], measured: Series[float | None], ahead: int | None = None
+) -> Forecast:
+    """Return the forecast of a counter, or of a gauge if there is no such counter."""
+    check_ahead(ahead)
+    if not counted and measured:
+        return forecast(measured, counts=False, ahead=ahead)
+    return forecast(counted, counts=True, ahead=ahead)
+
+
+def check_ahead(ahead: int | None) -> None:
+    """Check the number of intervals of a forecast.
+
+    Raises:
+        LimitExceeded: none, or more than there may be.
+        TypeError: not a whole number.
+    """
+    if ahead is None:
+        return
+    check_whole("ahead", ahead)
+    if not 1 <= ahead <= MOST_AHEAD:
+        fix = "ask for 1 or more, up to the limit; a coarser precision looks further"
+        raise LimitExceeded("intervals ahead", ahead, MOST_AHEAD, fix)

@@ -22,6 +22,7 @@ from redmeter.analysis.explain import (
 from redmeter.analysis.explanation import Explanation, Measure
 from redmeter.analysis.sentences import explanation_parts, joined, text, unit_of
 from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.moments import merge_all
 from redmeter.keys import Kept, Keys, Retention, entry, span
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, is_failure
 from redmeter.reading.circumstances import Circumstances, circumstances, window_note
@@ -49,13 +50,12 @@ FAILING: Final = {"status": "5xx"}
 Rows = list[tuple[Labels, Mapping[int, int]]]
 
 
-def read_explanation(store: Store, request: ExplainRequest) -> Explanation:
-    """Read what accounts for a rise or a fall: see Meter.explain()."""
-    return read_explanation_now(store, request)[1]
+def read_explanation(store: Store, request: ExplainRequest) -> tuple[float, Explanation]:
+    """Read what accounts for a rise or a fall, as Meter.explain() does.
 
-
-def read_explanation_now(store: Store, request: ExplainRequest) -> tuple[float, Explanation]:
-    """Return the explanation, and the server's clock, Unix seconds."""
+    Returns:
+        The server's clock, Unix seconds, and the explanation.
+    """
     view, explanation = run(store, lambda kept: explain(store.keys, kept, request))
     return view.now, explanation
 
@@ -267,11 +267,7 @@ def _histogram_rows(
 
 
 def _merged(found: Mapping[int, Distribution], intervals: range) -> Distribution:
-    merged = Distribution()
-    for start in intervals:
-        if start in found:
-            merged.merge(found[start])
-    return merged
+    return merge_all(Distribution(), (found[start] for start in intervals if start in found))
 
 
 def _sum(counts: Mapping[int, int], intervals: range) -> int:

@@ -21,7 +21,7 @@ from redmeter.reading.samples import number_of
 from redmeter.reading.totals import Totals, totals
 from redmeter.reading.windows import Frame, Span, Window, histogram_window, span_of, whole_window
 from redmeter.store import Store
-from redmeter.store.query import Query, Read, run, together
+from redmeter.store.query import Query, run, together
 from redmeter.store.replies import Reply
 
 #: Label sets that one round trip reads: of requests, and of their durations.
@@ -72,25 +72,29 @@ def _routes(
     """Read routes; return also the server's time, Unix seconds."""
     counts = _asks(keys.key("count"), window)
     moments = _asks(keys.key("moments"), observed, before=False)
-    requests = _LabelSetPages(
-        LabelSets(keys, keys.known, window.fine, REQUESTS), counts, MAX_REQUESTS, label_sets
-    )
-    seconds = _LabelSetPages(
-        LabelSets(keys, keys.hists, observed.fine, SECONDS), moments, MAX_SECONDS, label_sets // 2
-    )
-    waiting = [requests, seconds]
-    _, replies = yield [one.read() for one in waiting] + [one.number for one in waiting]
+    requests = LabelSets(keys, keys.known, window.fine, REQUESTS)
+    seconds = LabelSets(keys, keys.hists, observed.fine, SECONDS)
+    _, replies = yield [
+        requests.join(counts, MAX_REQUESTS),
+        seconds.join(moments, MAX_SECONDS),
+        requests.size(),
+        seconds.size(),
+    ]
     found = RouteTable([], of=number_of(replies[2]), timed=number_of(replies[3]))
-    while waiting:
-        for one, reply in zip(waiting, replies, strict=False):
-            one.take(reply)
-        waiting = [one for one in waiting if one.more]
-        if waiting:
-            _, replies = yield [one.read() for one in waiting]
-    pages, timings = RouteCounts(found, window, requests.joined), RouteDurations(seconds.joined)
+    first, first_timed = (
+        Joined(reply, len(asks), needed=False)
+        for reply, asks in zip(replies, (counts, moments), strict=False)
+    )
+    joined, timed = yield from together(
+        [
+            requests.read_on(first, counts, MAX_REQUESTS, label_sets),
+            seconds.read_on(first_timed, moments, MAX_SECONDS, label_sets // 2),
+        ]
+    )
+    pages, timings = RouteCounts(found, window, joined), RouteDurations(timed)
     timings.set_sums(found, pages.by_route)
 
-    now = seconds.joined[0].now
+    now = first_timed.now
     chosen = timings.chosen()
     drawn = pages.drawn(order, offset, limit, containing)
     fields, before = observed.slices(now), observed.slices_before(now)
@@ -111,37 +115,6 @@ def _routes(
     ordered = pages.ordered(order, containing)
     found.routes, found.found = ordered[offset : offset + limit], len(ordered)
     return found, pages, now
-
-
-class _LabelSetPages:
-    """Reads the label sets of a name page by page.
-
-    Args:
-        asks: what to read of each label set.
-        size: label sets of one page, which takes a round trip.
-        most: label sets that are read at most.
-    """
-
-    def __init__(self, label_sets: LabelSets, asks: list[Ask], size: int, most: int) -> None:
-        self._label_sets, self._asks, self._size, self._most = label_sets, asks, size, most
-        self.joined: list[Joined] = []
-        #: Counts the label sets.
-        self.number = label_sets.size()
-
-    def read(self) -> Read:
-        """Return the read of the next page."""
-        after = self.joined[-1].members[-1] if self.joined else b""
-        return self._label_sets.join(self._asks, self._size, after)
-
-    def take(self, reply: Reply) -> None:
-        """Add the page that was read."""
-        self.joined.append(Joined(reply, len(self._asks), needed=False))
-
-    @property
-    def more(self) -> bool:
-        """Whether to read a further page."""
-        full = len(self.joined[-1].members) == self._size
-        return full and len(self.joined) * self._size < self._most
 
 
 def _compare(found: RouteTable, totals: Totals, window: Window, now: float) -> None:
@@ -209,45 +182,26 @@ def read_routes(
     offset: int = 0,
     containing: str = "",
     frame: Frame | None = None,
-) -> Routes:
+) -> tuple[float, Routes]:
     """Read the routes of a web application.
 
     In two round trips, and one more for each 1,000 label sets of requests beyond the first.
 
     Args:
-        precision: slice width, seconds; its samples are the window.
+        precision: interval width, seconds; its samples are the window.
         order: `count`, `p95`, `failing` (failed requests; routes without any are left out),
             or `total`: the time that all requests of a route take in all, count x mean.
         limit, offset: which rows.
         containing: only routes that contain this text.
         frame: the window; None: all samples of the precision.
 
+    Returns:
+        The server's clock, Unix seconds, and the routes.
+
     Raises:
         InvalidValue: there is no such order.
         UnknownPrecision, LimitExceeded, StoreError: see redmeter.reading.top.top.
     """
-    return read_routes_now(
-        store,
-        precision,
-        order=order,
-        limit=limit,
-        offset=offset,
-        containing=containing,
-        frame=frame,
-    )[1]
-
-
-def read_routes_now(
-    store: Store,
-    precision: int,
-    *,
-    order: str,
-    limit: int,
-    offset: int,
-    containing: str,
-    frame: Frame | None = None,
-) -> tuple[float, Routes]:
-    """Return the routes, and the server's clock, Unix seconds: see read_routes()."""
     if order not in ORDERS:
         raise InvalidValue(order, f"order by one of {', '.join(ORDERS)}")
     if not 1 <= limit <= MAX_ROWS:

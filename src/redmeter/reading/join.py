@@ -3,7 +3,7 @@
 What is asked is in lua/join.lua; here it is put into words, and its answer read.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from redmeter.errors import InvalidName, StoreError
@@ -12,7 +12,7 @@ from redmeter.names import SeriesName, parse_name
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.windows import Window
 from redmeter.store import indexes
-from redmeter.store.query import Read
+from redmeter.store.query import Query, Read
 from redmeter.store.replies import Reply, is_misplaced, raised, translate
 
 
@@ -133,7 +133,11 @@ class Joined:
         self.members: list[bytes] = members
         #: Members that readable() left out, and the error of each.
         self.foreign: list[tuple[bytes, StoreError]] = []
-        self._asks = asks
+        self._asks, self._needed = asks, needed
+
+    def like(self, reply: Reply) -> "Joined":
+        """Return the answer to another join that asked the same."""
+        return type(self)(reply, self._asks, needed=self._needed)
 
     def by_name(self) -> Iterator[tuple[str, Sequence[Reply]]]:
         """Yield the name of each member with its replies, errors included."""
@@ -161,6 +165,25 @@ class Joined:
                 self.foreign.append((member, errors[0]))
             else:
                 yield member, replies
+
+
+def read_on(
+    pages: list[Joined], page: Callable[[bytes], Read], size: int, most: int
+) -> Query[list[Joined]]:
+    """Read the pages of a join after the first one, a round trip each.
+
+    Args:
+        pages: the first page; the others are added to it.
+        page: returns the read of the page after a member.
+        size: members of a page; one with fewer is the last.
+        most: members after which no further page is read.
+    """
+    read = len(pages[-1].members)
+    while len(pages[-1].members) == size and read < most:
+        _, (reply,) = yield [page(pages[-1].members[-1])]
+        pages.append(pages[-1].like(reply))
+        read += len(pages[-1].members)
+    return pages
 
 
 def series_in(joined: Iterable[Joined]) -> Iterator[tuple[str, SeriesName, Sequence[Reply]]]:

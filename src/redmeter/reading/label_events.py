@@ -9,14 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from redmeter.errors import InvalidName
 from redmeter.format import counter
 from redmeter.format.exponential_histogram import Distribution, upper_edge
 from redmeter.format.packed_text import parse, parse_moments
 from redmeter.keys import Keys
-from redmeter.names import parse_name
 from redmeter.reading.comparison import Comparison
-from redmeter.reading.join import Ask, Joined
+from redmeter.reading.join import Ask, Joined, series_in
 from redmeter.reading.label_sets import OTHER, LabelSets
 from redmeter.reading.samples import number_of
 from redmeter.store.query import Query, Read
@@ -143,31 +141,23 @@ def _pages(label_sets: LabelSets, ask: Ask, result: LabelEvents) -> Query[list[J
         label_sets.size(),
     ]
     _, (first, base, size) = yield reads
-    joins = [Joined(base, 1, needed=False), Joined(first, 1, needed=False)]
-    read = len(joins[-1].members)
-    while len(joins[-1].members) == PAGE and read < MAX_LABEL_SETS:
-        _, (reply,) = yield [label_sets.join([ask], PAGE, joins[-1].members[-1])]
-        joins.append(Joined(reply, 1, needed=False))
-        read += len(joins[-1].members)
+    joins = yield from label_sets.read_on(
+        Joined(first, 1, needed=False), [ask], PAGE, MAX_LABEL_SETS
+    )
+    read = sum(len(page.members) for page in joins)
     if (number := number_of(size)) > read:
         result.not_compared.append(f"{number - read:,} of {number:,} label sets: over the limit")
-    return joins
+    return [Joined(base, 1, needed=False), *joins]
 
 
 def _matching(
     joins: Sequence[Joined], name: str, labels: Labels
 ) -> Iterator[tuple[str, Labels, Reply]]:
     """Yield each series of a name that has certain labels: as stored, its labels, its reply."""
-    for joined in joins:
-        for member, (reply,) in joined.readable():
-            try:
-                stored = member.decode().partition(":")[2]
-                parsed = parse_name(stored)
-            except (UnicodeDecodeError, InvalidName):
-                continue  # written by another program
-            pairs_of = dict(parsed.labels)
-            if parsed.base == name and all(pairs_of.get(k) == v for k, v in labels.items()):
-                yield stored, pairs_of, reply
+    for stored, parsed, (reply,) in series_in(joins):
+        pairs_of = dict(parsed.labels)
+        if parsed.base == name and all(pairs_of.get(k) == v for k, v in labels.items()):
+            yield stored, pairs_of, reply
 
 
 def with_overflow(label_sets: Sequence[Labels]) -> list[Labels]:

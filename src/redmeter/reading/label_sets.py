@@ -7,6 +7,7 @@ series without labels has an entry of its own, which is not next to them.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 from redmeter.errors import InvalidName, LimitExceeded, shown
@@ -15,11 +16,11 @@ from redmeter.format.packed_text import parse_moments
 from redmeter.keys import Keys, entry
 from redmeter.names import parse_name
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.join import Ask, Joined, join, of_window
+from redmeter.reading.join import Ask, Joined, join, of_window, read_on
 from redmeter.reading.samples import counts_of
 from redmeter.reading.windows import Window
 from redmeter.store import indexes
-from redmeter.store.query import Read
+from redmeter.store.query import Query, Read
 from redmeter.store.replies import Reply, raised
 
 #: Index entries that one listing with a filter reads at most.
@@ -95,6 +96,19 @@ class LabelSets:
         cut = len(entry(self.precision, ""))
         ends = (b"(" + after if after else first, last)
         return join(self.keys, self.index, ends, cut, asks, count=count)
+
+    def read_on(
+        self, first: Joined, asks: Sequence[Ask], size: int, most: int
+    ) -> Query[list[Joined]]:
+        """Read the label sets after a first page, page by page, and return all pages.
+
+        Args:
+            first: the answer to join().
+            asks: as of join().
+            size: label sets of a page, which takes a round trip.
+            most: label sets that are read at most.
+        """
+        return read_on([first], partial(self.join, asks, size), size, most)
 
     def join_base(self, asks: Sequence[Ask]) -> Read:
         """Read the same of the series without labels; nothing if the index does not list it."""

@@ -137,21 +137,6 @@ class Overview:
     health: Any
 
 
-def read_overview(store: Store, precision: int, *, series: Sequence[str] = ()) -> Overview:
-    """Read what the first page shows.
-
-    Args:
-        precision: slice width, seconds; its samples are the window.
-        series: names in their stored spelling, whose curves are wanted instead of the usual ones.
-
-    Raises:
-        UnknownPrecision: the store does not keep it.
-        LimitExceeded: over MAX_CURVES series.
-        StoreError: the server cannot be reached or refuses.
-    """
-    return Watch(store).read(precision, series=series)
-
-
 class Watch:
     """Reads the first page again and again: what changes slowly is kept for a few seconds.
 
@@ -172,10 +157,6 @@ class Watch:
         # Slice width and window -> when they were read, monotonic, and the panels.
         self._kept: dict[tuple[int, Frame | None], tuple[float, _Panels]] = {}
 
-    def read(self, precision: int, *, series: Sequence[str] = ()) -> Overview:
-        """Read it: see read_overview(). May be called by several threads."""
-        return self.look(precision, series=series)[1]
-
     def look(
         self,
         precision: int,
@@ -184,11 +165,21 @@ class Watch:
         store: Store | None = None,
         frame: Frame | None = None,
     ) -> tuple[View, Overview]:
-        """Return how the store stands, too.
+        """Read the first page. Several threads may call it.
 
         Args:
+            precision: interval width, seconds; its samples are the window.
+            series: stored names of the series of the chart, instead of the usual ones.
             store: the same store, where some of it may be left out.
             frame: the window; None: all samples of the precision.
+
+        Returns:
+            The view of the store, and the first page.
+
+        Raises:
+            UnknownPrecision: the store does not keep it.
+            LimitExceeded: over MAX_CURVES series.
+            StoreError: the server is unreachable or refuses.
         """
         store = store or self._store
         if len(series) > MAX_CURVES:
@@ -240,7 +231,7 @@ def overview(
     Args:
         keys: names of the store's keys.
         kept: the store's retention.
-        precision, series: see read_overview().
+        precision, series: see look().
         panels: panels that were read a moment ago, and are not read again.
         ranked: a ranking of all counters, made earlier.
         health: read with the panels.

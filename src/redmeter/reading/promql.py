@@ -11,7 +11,7 @@ from redmeter.promql.limits import Limits
 from redmeter.promql.nodes import Kind
 from redmeter.reading.exports import ExportList, Exports
 from redmeter.reading.promql_source import StoreSource
-from redmeter.reading.query_results import (
+from redmeter.results import (
     QueryBucket,
     QueryHistogram,
     QueryResult,

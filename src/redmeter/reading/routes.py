@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.moments import Sums
+from redmeter.format.moments import Sums, merge_all
 from redmeter.format.packed_text import merge_moments
 from redmeter.keys import slice_start
 from redmeter.names import HITS, is_failure
@@ -208,10 +208,7 @@ class RouteDurations:
         totals: dict[str, float | None] = {}
         for route, names in self._routes.items():
             page = pages.setdefault(route, Route(route))
-            whole = Sums()
-            for name in names:
-                whole.merge(self._sums[name])
-            page.mean = whole.exact_mean
+            page.mean = merge_all(Sums(), (self._sums[name] for name in names)).exact_mean
             totals[route] = self._total(names)
         everything = finite_sum(totals.values())
         for route, total in totals.items():
@@ -251,10 +248,7 @@ def finite_sum(totals: Iterable[float | None]) -> float | None:
 
 
 def _quantile(spreads: Iterable[Distribution | None]) -> float | None:
-    both = Distribution()
-    for one in spreads:
-        if one is not None:
-            both.merge(one)
+    both = merge_all(Distribution(), filter(None, spreads))
     return both.quantile(SLOW) if both.count else None
 
 

@@ -11,6 +11,7 @@ percentile.
 from collections.abc import Iterable, Mapping, Sequence
 
 from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.moments import merge_all
 from redmeter.format.packed_text import merged
 from redmeter.keys import Keys, slice_start
 from redmeter.reading.curves import QUANTILE
@@ -196,9 +197,7 @@ class _Percentiles:
                 earlier += zip(*pair, strict=True)
         merges = {start: merged(texts) for start, texts in points.items()}
         spreads = {start: each for start, each in merges.items() if each.count}
-        whole = Distribution()
-        for each in spreads.values():
-            whole.merge(each)
+        whole = merge_all(Distribution(), spreads.values())
         values = [spreads[at].quantile(QUANTILE) if at in spreads else None for at in self._slots]
         if whole.count:
             row.values = values

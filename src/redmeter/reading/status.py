@@ -20,6 +20,7 @@ from redmeter.analysis.status import (
 from redmeter.format import counter
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.mark import parse as parse_mark
+from redmeter.format.moments import merge_all
 from redmeter.format.packed_text import parse
 from redmeter.keys import Kept, Keys, slice_start
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS
@@ -61,7 +62,7 @@ class Vitals:
     marks: list[Mark] = field(default_factory=list)
 
 
-def read_status_now(store: Store) -> tuple[float, Status]:
+def read_status(store: Store) -> tuple[float, Status]:
     """Return the status, and the server's clock, Unix seconds."""
     view, status = run(store, lambda kept: read_vitals(store.keys, kept))
     return view.now, status
@@ -219,11 +220,8 @@ def _check_seconds(vitals: Vitals, start: int) -> Check:
 
 
 def _merged(vitals: Vitals, start: int) -> Distribution:
-    merged = Distribution()
-    for at in range(start, start + BLOCK, MINUTE):
-        if at in vitals.seconds:
-            merged.merge(vitals.seconds[at])
-    return merged
+    minutes = range(start, start + BLOCK, MINUTE)
+    return merge_all(Distribution(), (vitals.seconds[at] for at in minutes if at in vitals.seconds))
 
 
 def cause_request(check: Check, status: Status) -> ExplainRequest:

@@ -12,16 +12,17 @@ precision: windows in the past, and counters, of which another program may write
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from redmeter.errors import LimitExceeded, StoreRefused
 from redmeter.format import counter
 from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.moments import Sums
+from redmeter.format.moments import Sums, merge_all
 from redmeter.format.packed_text import merge_moments
 from redmeter.keys import Kept, Keys, Retention, entry
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.foreign_keys import warn_of
-from redmeter.reading.join import Ask, Joined, join, of_counts, of_window
+from redmeter.reading.join import Ask, Joined, join, of_counts, of_window, read_on
 from redmeter.reading.label_sets import LabelSets, has_labels
 from redmeter.reading.names import matching, matching_ends
 from redmeter.reading.ranking import (
@@ -96,10 +97,8 @@ def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
         merged = yield from _distributions(keys, names, histograms.fields())
         values = {}
         for key in chosen:
-            whole = Distribution()
-            for name in groups[key].series:
-                if name in merged:
-                    whole.merge(merged[name])
+            readable = [merged[name] for name in groups[key].series if name in merged]
+            whole = merge_all(Distribution(), readable)
             if whole.count:
                 values[key] = whole.quantile(order.q)
         ranking = rank_percentiles(groups, values, left_out, order.q, wanted)
@@ -162,19 +161,15 @@ class _Series:
         if number > MAX_SERIES:
             raise LimitExceeded("series", number, MAX_SERIES, "narrow the pattern down")
         self._intervals = intervals_of(self._wanted, self._retention, view.now)
-        page = Joined(replies[0], 1)
-        found, read = self._matching(page), len(page.members)
-        for reply in replies[2:]:
-            found |= self._matching(Joined(reply, 1))
-        while len(page.members) == PAGE and read < number:
-            _, (reply,) = yield [self._page(asks, page.members[-1])]
-            page = Joined(reply, 1)
-            read += len(page.members)
-            found |= self._matching(page)
-        if self._foreign and not found:
+        first, *base = (Joined(reply, 1) for reply in (replies[0], *replies[2:]))
+        pages = yield from read_on([first], partial(self._page, asks), PAGE, number)
+        replies_of: dict[str, Sequence[bytes]] = {}
+        for page in (*base, *pages):
+            replies_of |= self._matching(page)
+        if self._foreign and not replies_of:
             raise self._foreign[0]
         warn_of(self._foreign)
-        return found
+        return replies_of
 
     def size(self) -> int:
         """Return how many intervals are ranked.

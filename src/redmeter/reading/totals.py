@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from redmeter.format.counter import count_of
 from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.moments import merge_all
 from redmeter.keys import Keys, slice_start
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS
 from redmeter.reading.curves import (
@@ -171,10 +172,8 @@ def totals(
     )
     if durations:
         summary = summed(HITS_SECONDS, parts[1], observed, view.histograms, now)
-        old_spread = Distribution()
-        if earlier:
-            for one in slices_answered(timed, earlier, parts[2], needed=False).values():
-                old_spread.merge(one)
+        old_parts = slices_answered(timed, earlier, parts[2], needed=False) if earlier else {}
+        old_spread = merge_all(Distribution(), old_parts.values())
         curve = percentile(distributions(summary))
         found.durations = Durations(
             curve,

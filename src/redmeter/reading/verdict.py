@@ -29,8 +29,14 @@ from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.routes import route_of
 from redmeter.reading.samples import counts_of
 from redmeter.reading.totals import MAX_SAMPLED
-from redmeter.reading.verdict_traffic import VerdictData, busiest, traffic_of
-from redmeter.reading.verdict_windows import VerdictPlan, check_against, plan
+from redmeter.reading.verdict_data import (
+    VerdictData,
+    VerdictPlan,
+    busiest,
+    check_against,
+    plan,
+    traffic_of,
+)
 from redmeter.results import Frequency, Mark
 from redmeter.store import Store
 from redmeter.store.query import Query, Read, run
@@ -106,19 +112,17 @@ def find_mark(
     return matches[-1], matches[-1].time
 
 
-def read_verdict(store: Store, asked: VerdictQuestion) -> Verdict:
+def read_verdict(store: Store, asked: VerdictQuestion) -> tuple[float, Verdict]:
     """Read the verdict about a deploy.
+
+    Returns:
+        The server's clock, Unix seconds, and the verdict.
 
     Raises:
         InvalidValue: see find_mark().
         UnknownPrecision: the store does not keep it.
         StoreError: the server is unreachable or refuses.
     """
-    return read_verdict_now(store, asked)[1]
-
-
-def read_verdict_now(store: Store, asked: VerdictQuestion) -> tuple[float, Verdict]:
-    """Return the server's time, Unix seconds, and the verdict: see read_verdict()."""
     view, (marks, windows, data) = run(store, lambda _: _read(store.keys, asked))
     patterns = logs.read_frequencies(store).frequencies
     return view.now, build(asked, view.now, marks, windows, data, patterns)
@@ -147,10 +151,9 @@ def _read(keys: Keys, asked: VerdictQuestion) -> Query[tuple[list[Mark], Verdict
         return marks, windows, data
     for name, reply in zip((HITS, HITS_FAILED), replies[1:3], strict=True):
         data.counts[name] = {} if is_misplaced(reply) else counts_of(reply)
-    joined = [Joined(replies[3], 1, needed=False)]
-    while len(joined[-1].members) == PAGE and len(joined) < MAX_PAGES:
-        _, page = yield [requests.join(asks, PAGE, joined[-1].members[-1])]
-        joined.append(Joined(page[0], 1, needed=False))
+    joined = yield from requests.read_on(
+        Joined(replies[3], 1, needed=False), asks, PAGE, MAX_PAGES * PAGE
+    )
     data.complete = len(joined[-1].members) < PAGE
     for name, _, (values,) in series_in(joined):
         data.counts[name] = counts_of(values)

@@ -19,7 +19,6 @@ import time
 from _thread import RLock, get_ident  # as they are on import: see flusher.py
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from functools import partial
 
 from redmeter.clock import Clock
 from redmeter.format.counter import check_amount
@@ -32,7 +31,8 @@ from redmeter.recording import process
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
 from redmeter.recording.collector import ATTENTION, Collector
 from redmeter.recording.delivery import Delivery, DeliveryIncomplete
-from redmeter.recording.flusher import Flusher, FlushFailed, FlushRequest, in_background
+from redmeter.recording.flusher import Flusher, FlushFailed, FlushRequest
+from redmeter.recording.hooks import FlushHooks
 from redmeter.recording.instruments import NOW, Counter, Gauge, Histogram, Instrument
 from redmeter.recording.messages.fingerprint import Fingerprint
 from redmeter.recording.messages.instrument import Messages
@@ -97,9 +97,7 @@ class Recorder:
         )
         #: See Registry.by_name.
         self.by_name = self._registry.by_name
-        #: See before_flush(); and callbacks of gauges by series. A forked child keeps both.
-        self._before_flush: tuple[Callable[[], None], ...] = ()
-        self._callbacks: dict[str, tuple[Gauge, Callable[[], float | None]]] = {}
+        self._hooks = FlushHooks(self.record_error)
         self._begin()
 
     def _begin(self) -> None:
@@ -162,7 +160,7 @@ class Recorder:
         gauge = self._registry.gauge(name, labels, per_process=per_process)
         self._delivery.lease.needed = self._registry.per_process
         if callback is not None:
-            self._callbacks[gauge._series] = gauge, callback
+            self._hooks.set_callback(gauge, callback)
         return gauge
 
     def process_gauge(self, series: str) -> Gauge:
@@ -209,7 +207,7 @@ class Recorder:
         recorders of the process wait for it, so it must return within moments. An exception counts
         as an error. It is not called before the last flush.
         """
-        self._before_flush += (look,)
+        self._hooks.add(look)
 
     def record_error(self, kind: str, text: str) -> None:
         """Count a problem with an event."""
@@ -339,7 +337,9 @@ class Recorder:
             if last:
                 self._collector.let_all_be_due()  # later events start another thread
             elif not self._leaving:
-                self._run_hooks()
+                self._hooks.run()
+                for gauge in self._registry.process_gauges():
+                    gauge._refresh()
             self._collector.collect()
             left = self._send(asked=asked)
             if left is None or left.partly:
@@ -373,23 +373,6 @@ class Recorder:
         else:
             self._collector.keep()
         return left
-
-    def _run_hooks(self) -> None:
-        """Update callback gauges and the gauges of this process before a flush."""
-        for hook in self._before_flush:
-            self._run_hook("before-flush", hook)
-        for gauge, callback in list(self._callbacks.values()):
-            self._run_hook("gauge-callback", partial(_set_gauge, gauge, callback))
-        for gauge in self._registry.process_gauges():
-            gauge._refresh()
-
-    def _run_hook(self, kind: str, hook: Callable[[], None]) -> None:
-        try:
-            hook()
-        except BaseException as error:  # raised by the application's code: see redact.py
-            if not isinstance(error, Exception) and not in_background():
-                raise
-            self.record_error(kind, f"before a flush: {type(error).__name__}: {error}")
 
     # Forks and exits
 
@@ -458,9 +441,3 @@ class Recorder:
                 series=len(instruments),
                 buffer_bytes=self._buffer.bytes + len(instruments) * SERIES_BYTES + waiting,
             )
-
-
-def _set_gauge(gauge: Gauge, callback: Callable[[], float | None]) -> None:
-    value = callback()
-    if value is not None:
-        gauge.set(value)

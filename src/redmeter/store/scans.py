@@ -1,10 +1,10 @@
-"""Scans: the fields of a hash that match a pattern, in pages that do not block the server.
+"""Scans: keys, members of a sorted set, or fields of a hash, in pages that do not block the server.
 
 A hash that every shard has a part of is scanned on all shards at once.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from redmeter.keys import Keys
 from redmeter.shards import ShardedKeys
@@ -13,6 +13,27 @@ from redmeter.store.replies import Command, Reply, raised
 
 #: Fields that the server looks at in one step: about 1 ms.
 FIELDS = 5_000
+
+
+def scan(
+    exchange: Callable[[Sequence[Command]], Sequence[Reply]], command: Callable[[bytes], Command]
+) -> Iterator[Sequence[bytes]]:
+    """Yield the pages of a scan. An element that is there all the time comes at least once.
+
+    Args:
+        exchange: sends commands to a server.
+        command: makes the command for a cursor.
+
+    Raises:
+        StoreError: the server is unreachable or refuses.
+    """
+    cursor = b"0"
+    while True:
+        (reply,) = exchange([command(cursor)])
+        cursor, page = raised(reply)
+        yield page
+        if int(cursor) == 0:
+            return
 
 
 def escaped(text: str) -> str:

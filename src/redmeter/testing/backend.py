@@ -27,7 +27,6 @@ from redmeter.reading.error_groups import (
 from redmeter.reading.error_groups import window_of as error_window
 from redmeter.reading.logs import check_limit
 from redmeter.reading.names import matching
-from redmeter.reading.query_results import QueryResult
 from redmeter.reading.ranking import check, intervals_of, rank_counts
 from redmeter.reading.samples import check_number, window
 from redmeter.reading.selection import (
@@ -41,13 +40,14 @@ from redmeter.reading.selection import (
 )
 from redmeter.reading.spread import Summary
 from redmeter.reading.verdict import VerdictQuestion, build, find_mark
-from redmeter.reading.verdict_windows import plan
+from redmeter.reading.verdict_data import plan
 from redmeter.results import (
     Changes,
     Frequency,
     LogSource,
     Mark,
     Message,
+    QueryResult,
     Ranking,
     Series,
     Statistics,

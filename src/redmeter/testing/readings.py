@@ -6,7 +6,7 @@ from functools import reduce
 
 from redmeter.format.exception import Details, Occurrences
 from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.moments import Sums
+from redmeter.format.moments import Sums, merge_all
 from redmeter.keys import HOUR, STEP, slice_start
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
 from redmeter.reading.error_groups import ErrorWindow, StoredGroup, shares_of
@@ -14,7 +14,7 @@ from redmeter.reading.label_sets import has_labels
 from redmeter.reading.log_counts import ordered
 from redmeter.reading.ranking import Order, grouped_sums, rank_values
 from redmeter.reading.spread import Summary, summary_of
-from redmeter.reading.verdict_traffic import VerdictData
+from redmeter.reading.verdict_data import VerdictData
 from redmeter.recording.exceptions import Found
 from redmeter.results import Frequency, HourlyStats, LogSource, Message, Ranking, Statistics
 from redmeter.testing.recorder import Event, Logged
@@ -36,7 +36,7 @@ def summed(
     parts = {start: _distribution(values) for start, values in slices.items()}
     starts = range(min(parts, default=end), end, precision)
     return summary_of(
-        _merged(parts.values()),
+        merge_all(Distribution(), parts.values()),
         name,
         precision,
         first,
@@ -50,13 +50,6 @@ def _distribution(values: Sequence[float]) -> Distribution:
     made = Distribution()
     made.add_all(values)
     return made
-
-
-def _merged(parts: Iterable[Distribution]) -> Distribution:
-    whole = Distribution()
-    for part in parts:
-        whole.merge(part)
-    return whole
 
 
 def traffic(events: Iterable[Event], precision: int) -> VerdictData:
@@ -127,7 +120,9 @@ def ranked_observed(
         return rank_values(groups, {k: g.value(order) for k, g in groups.items()}, wanted)
     values = {}
     for key, group in groups.items():
-        values[key] = _merged(spreads[name] for name in group.series).quantile(order.q)
+        values[key] = merge_all(Distribution(), (spreads[name] for name in group.series)).quantile(
+            order.q
+        )
     return rank_values(groups, values, wanted)
 
 

