@@ -29,7 +29,8 @@ ROWS = (
     {"backends"},
     {"queries"},
     {"meter", "interrupts"},
-    {"alerting", "book", "integrations", "ingest", "dashboard", "testing"},
+    {"alerting"},
+    {"book", "integrations", "ingest", "dashboard", "testing"},
     {"demo"},
     {"cli"},
 )

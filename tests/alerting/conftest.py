@@ -6,7 +6,8 @@ import pytest
 
 from redmeter import Meter
 from redmeter.alerting.evaluator import Evaluator
-from redmeter.alerting.rules import Rules, parse_rules
+from redmeter.alerting.rules import Rules
+from redmeter.alerting.rules_file import parse_rules
 from redmeter.alerting.store import AlertStore
 from redmeter.store import Store
 from support.alerts import RULES, Receiver

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from redmeter import Meter
 from redmeter.alerting.conditions import Conditions, end_of, precision_of
 from redmeter.alerting.replay import replay
-from redmeter.alerting.rules import Rule, parse_rules
+from redmeter.alerting.rules import Rule
+from redmeter.alerting.rules_file import parse_rules
 from redmeter.alerting.state import Reading
 from redmeter.queries import Queries
 from redmeter.store import Store
+from support.servers import Server
 
 NOW = time.time()
 SERIES = {1: 120, 5: 120, 60: 120, 300: 120, 3600: 120, 86400: 120}
@@ -34,7 +36,8 @@ def conditions(store: Store) -> Conditions:
 def read(conditions: Conditions, wanted: Rule, ago: float = 0.0) -> Reading:
     """Evaluate a rule for now, or for a time before."""
     now = time.time()
-    return conditions.read(wanted, now - ago, now)
+    found = conditions.read(wanted, now - ago, now)
+    return found.values.get(None, found.others)
 
 
 @given(st.sampled_from([60, 300, 600, 3600, 7200, 90]), st.floats(0, 1e6))
@@ -103,7 +106,7 @@ def test_what_is_not_kept_is_unknown(meter: Meter, conditions: Conditions) -> No
     assert old.holds is None
     assert old.detail == "not kept: 90 s is kept for 10 min"
     many = Conditions(Queries(None), {60: 5}, {})
-    odd = many.read(rule("absent", metric="requests", window=90), NOW, NOW)
+    odd = many.read(rule("absent", metric="requests", window=90), NOW, NOW).others
     assert odd.holds is None
     assert "no multiple of a precision that is kept: 60 s" in odd.detail
     patterns = read(conditions, rule("new_pattern"), ago=600)
@@ -118,6 +121,86 @@ def test_new_patterns_are_those_of_the_severities(meter: Meter, conditions: Cond
     assert "disk is full" in found.detail
     assert not read(conditions, rule("new_pattern", severities=("critical",))).holds
     assert not read(conditions, rule("new_pattern", logger="other")).holds
+
+
+def test_new_exceptions_are_those_of_the_types(meter: Meter, conditions: Conditions) -> None:
+    """First seen within the window, however often each has happened; named in the detail."""
+    nothing = read(conditions, rule("new_exception"))
+    assert nothing == Reading(False, 0, "no new exceptions")
+    for error in (LookupError("no card"), LookupError("no card"), TypeError("none")):
+        meter.record_exception(error)
+    meter.flush()
+    found = read(conditions, rule("new_exception", types=("LookupError",)))
+    assert (found.holds, found.value) == (True, 1)
+    assert found.detail.startswith("1 new: LookupError at ")
+    assert read(conditions, rule("new_exception")).value == 2
+    assert not read(conditions, rule("new_exception", types=("KeyError",))).holds
+    old = read(conditions, rule("new_exception"), ago=600)
+    assert old == Reading(None, detail="new exceptions are only known for now")
+    later = time.time() + 900  # the groups are older than the window of five minutes then
+    assert not conditions.read(rule("new_exception"), later, later).values[None].holds
+
+
+def test_a_verdict_holds_only_if_it_is_worse(
+    server: Server, meter: Meter, conditions: Conditions
+) -> None:
+    """A bad deploy holds; without a mark it is unknown, and too little data do not hold."""
+    nothing = read(conditions, rule("verdict"))
+    assert nothing.holds is None
+    assert "mark" in nothing.detail
+    start = (time.time() // 60 - 20) * 60
+    for minute in range(-30, 18):
+        at, failed = start + 60 * minute + 1, 60 if minute > 0 else 4
+        ok, bad = ({"route": "/buy", "method": "GET", "status": each} for each in ("2xx", "5xx"))
+        meter.count("http_requests", 200 - failed, labels=ok, at=at)
+        meter.count("http_requests", failed, labels=bad, at=at)
+        meter.count("hits", 200, at=at)
+        meter.count("hits_failed", failed, at=at)
+    meter.mark("2.4.1", at=time.time() - 30)
+    assert read(conditions, rule("verdict")).holds is False
+    with server.client() as client:
+        client.delete("redmeter:marks:")
+    meter.mark("2.4.0", at=start)
+    found = read(conditions, rule("verdict"))
+    assert (found.holds, found.detail) == (True, "worse than previous")
+    old = read(conditions, rule("verdict"), ago=600)
+    assert old == Reading(None, detail="verdicts are only known for now")
+
+
+def values_of(conditions: Conditions, wanted: Rule) -> dict[str | None, bool | None]:
+    """Return whether the condition of a rule with `by` holds, by value."""
+    now = time.time()
+    return {key: each.holds for key, each in conditions.read(wanted, now, now).values.items()}
+
+
+def test_a_rule_by_a_label_has_a_reading_for_each_value(
+    meter: Meter, conditions: Conditions
+) -> None:
+    """Series without the label are left out; a value without events is absent, not gone."""
+    at = time.time() - 100  # in a minute that is complete
+    for route, ok, bad in (("/a", 500, 10), ("/b", 100, 100), ("/c", 7, 3)):
+        meter.count("requests", ok, labels={"route": route, "status": "2xx"}, at=at)
+        meter.count("requests", bad, labels={"route": route, "status": "5xx"}, at=at)
+        slow = 3.0 if route == "/b" else 0.1
+        meter.observe("seconds", slow, labels={"route": route}, at=at - 120)
+        meter.gauge("load", labels={"route": route}).set(ok, at=at)
+    meter.count("requests", 10_000, at=at)
+    meter.count("requests", 5, labels={"route": "/old"}, at=at - 3000)
+    failing: dict[str, Any] = {"metric": 'requests{status="5xx"}', "of": "requests", "by": "route"}
+    found = values_of(conditions, rule("ratio", **failing, above=0.05))
+    assert found == {"/a": False, "/b": True, "/c": False}
+    assert next(iter(found)) == "/a"  # the busiest first
+    rate = rule("threshold", metric="requests", by="route", above=0.5)
+    assert values_of(conditions, rate) == {"/a": True, "/b": True, "/c": False}
+    absent = rule("absent", metric="requests", by="route")
+    assert values_of(conditions, absent) == {"/a": False, "/b": False, "/c": False, "/old": True}
+    p95 = rule("threshold", metric="seconds", value="p95", by="route", above=1.0)
+    assert values_of(conditions, p95) == {"/a": False, "/b": True, "/c": False}
+    loaded = rule("threshold", metric="load", value="last", by="route", below=50.0)
+    assert values_of(conditions, loaded) == {"/a": False, "/b": False, "/c": True}
+    quick = ((3600, 300, 8.0),)
+    burn = rule("burn", **failing, objective=0.95, windows=quick)
+    assert values_of(conditions, burn) == {"/a": False, "/b": True, "/c": False, "/old": False}
 
 
 def test_expected_ranges(meter: Meter, conditions: Conditions) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from redmeter import Meter
 from redmeter.alerting.evaluator import Evaluator
-from redmeter.alerting.rules import Rules, parse_rules
+from redmeter.alerting.rules import Rules
+from redmeter.alerting.rules_file import parse_rules
 from redmeter.alerting.state import AlertState
 from redmeter.alerting.store import AlertStore, Silence
 from redmeter.errors import StoreUnavailable

@@ -31,7 +31,7 @@ def test_a_file_is_checked(redmeter: Run, file: str) -> None:
     Path(file).write_text(RULES.replace("above", "abov"))
     done = redmeter("alerts", "check", "-f", file)
     assert done.code == 2
-    assert "alert \"queue\": unknown field 'abov'" in done.err
+    assert f"{file}, line 7: alert \"queue\": unknown key 'abov'" in done.err
 
 
 def test_silences_are_made_listed_and_removed(redmeter: Run) -> None:

@@ -72,6 +72,7 @@ QUESTIONS = {
     "/api/exception": ["?id=0123456789abcdef", f"?id={GROUP}&precision=300"],
     "/api/status": [""],
     "/api/verdict": ["?since=1700000000", "?since=1700000000&against=yesterday&precision=3600"],
+    "/api/alerts": ["", "?limit=1"],
     "/api/health": [""],
 }
 ASKED = [path + query for path, queries in QUESTIONS.items() for query in queries]

@@ -2,18 +2,47 @@
 
 import sys
 import time
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
 import httpx
 import pytest
 
+from dashboard.conftest import HOSTILE
 from redmeter import Meter
+from redmeter.alerting.evaluator import Evaluator
+from redmeter.alerting.rules_file import parse_rules
 from redmeter.dashboard import Dashboard, prometheus
 from redmeter.formats.prometheus_names import SUFFIXES
 from redmeter.reading import promql_series
 from support.asking import asking
+from support.servers import Server
+from support.stores import opened_store
 
+ALERTS = """
+[[alert]]
+name = "busy"
+when = "threshold"
+metric = "hostile"
+value = "count"
+by = "text"
+above = 0
+window = "1m"
+severity = "page"
+labels = {team = "shop"}
+[[alert]]
+name = "later"
+when = "threshold"
+metric = "queue_length"
+value = "last"
+above = 1
+window = "1m"
+for = "1h"
+[[alert]]
+name = "quiet"
+when = "verdict"
+"""
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 
@@ -75,6 +104,38 @@ def test_save_and_test(client: Client) -> None:
     assert client.get("alerts") == {"alerts": []}
     exemplars = client.raw("/api/v1/query_exemplars", query="test", start=0, end=1)
     assert (exemplars.status_code, exemplars.json()["status"]) == (404, "error")
+
+
+def test_rules_and_alerts(client: Client, server: Server, filled: Meter) -> None:
+    """The rules that an evaluator published; pending and firing alerts are listed."""
+    rules = parse_rules(ALERTS)
+    filled.gauge("queue_length").set(7.5, at=time.time() - 15)
+    for text in HOSTILE:
+        filled.count("hostile", labels={"text": text}, at=time.time() - 20)
+    with opened_store(server.url) as store:
+        Evaluator(store, rules, deliver=lambda *_: None).cycle()
+    (group,) = client.get("rules")["groups"]
+    assert (group["name"], group["interval"]) == ("redmeter", 15)
+    assert datetime.fromisoformat(group["lastEvaluation"]).tzinfo is not None
+    busy, later, quiet = group["rules"]
+    assert {each["type"] for each in group["rules"]} == {"alerting"}
+    assert [each["state"] for each in (busy, later, quiet)] == ["firing", "pending", "inactive"]
+    assert busy["query"] == "sum by (text) (increase(hostile_total[1m])) > 0"
+    assert (later["duration"], later["health"]) == (3600, "ok")
+    assert busy["labels"] == {"severity": "page", "team": "shop"}
+    assert len(busy["alerts"]) == len(HOSTILE)
+    alerts = client.get("alerts")["alerts"]
+    assert {each["labels"]["text"] for each in alerts if "text" in each["labels"]} == set(HOSTILE)
+    (pending,) = (each for each in alerts if each["labels"]["alertname"] == "later")
+    assert pending["state"] == "pending"
+    assert float(pending["value"]) == 7.5
+    assert abs(datetime.fromisoformat(pending["activeAt"]).timestamp() - time.time()) < 60
+    assert set(pending) == {"labels", "annotations", "state", "activeAt", "value"}
+    assert client.get("rules", type="record") == {"groups": []}
+    (one,) = client.get("rules", **{"rule_name[]": "quiet", "type": "alert"})["groups"]
+    assert [each["name"] for each in one["rules"]] == ["quiet"]
+    (bare,) = client.get("rules", exclude_alerts="true")["groups"]
+    assert not any(each["alerts"] for each in bare["rules"])
 
 
 def test_explore_and_metrics_browser(client: Client) -> None:

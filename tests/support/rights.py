@@ -18,7 +18,8 @@ from redmeter import Meter, book, cleaning, forgetting
 from redmeter import store as stores
 from redmeter.alerting.evaluator import Evaluator
 from redmeter.alerting.notifiers import NotDelivered
-from redmeter.alerting.rules import Notifier, parse_rules
+from redmeter.alerting.rules import Notifier
+from redmeter.alerting.rules_file import parse_rules
 from redmeter.alerting.store import AlertStore, Notice, Silence
 from redmeter.dashboard import Dashboard
 from redmeter.format import exception, message

@@ -272,6 +272,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Alerts: rules, what fires, the last changes, silences */
+        get: operations["alerts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/health": {
         parameters: {
             query?: never;
@@ -327,6 +344,49 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description One alert: a rule, or the rule for one value of its label. */
+        AlertStatus: {
+            name: string;
+            /** @description The rule's labels and the value's. */
+            labels: {
+                [key: string]: string;
+            };
+            /** @description The value of the rule's label; null for a rule without `by`. */
+            label_value: string | null;
+            /** @enum {string} */
+            status: "firing" | "pending" | "ok";
+            /** @description Since when, Unix seconds; null if it has never been anything but ok. */
+            since: number | null;
+            /** @description The number that was compared last, and a sentence about it. */
+            value: number | null;
+            detail: string;
+            /** @description Why the condition could not be evaluated last; "": it could. */
+            unknown: string;
+            /** @description The ID of a silence that applies; "" if none does. */
+            silence: string;
+            /** @description Whether a maintenance window applies. */
+            maintenance: boolean;
+        };
+        /** @description /api/alerts. */
+        AlertsAnswer: {
+            now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
+            /** @description Whether an evaluator holds the lease. */
+            running: boolean;
+            /** @description When the rules were evaluated last, and seconds between two cycles; null if they never were. */
+            evaluated: number | null;
+            interval: number | null;
+            /** @description Alerts that fire. */
+            firing: number;
+            /** @description Those that fire first. */
+            rules: components["schemas"]["RuleStatus"][];
+            silences: components["schemas"]["Silence"][];
+            maintenance: components["schemas"]["MaintenanceStatus"][];
+            /** @description Changes, the newest first; notices that are not delivered yet. */
+            transitions: components["schemas"]["Transition"][];
+            undelivered: components["schemas"]["Notice"][];
+        };
         /** @description A precision that keeps both the window and its baseline. */
         Alternative: {
             precision: number;
@@ -923,6 +983,17 @@ export interface components {
             examined: number;
             of: number;
         };
+        /** @description A maintenance window: alerts fire, but nobody is notified. */
+        MaintenanceStatus: {
+            /** @description Names of alerts, with * and ?. */
+            alerts: string[];
+            /** @description Days of the week, 0 is Monday, and minutes of the day, UTC; the end may be on the next day. */
+            days: number[];
+            begin: number;
+            end: number;
+            /** @description Whether it is now. */
+            active: boolean;
+        };
         /** @description A moment that explains a change in the metrics: a deploy, for instance. */
         Mark: {
             /** @description Unix seconds. */
@@ -977,6 +1048,34 @@ export interface components {
             oldest: number;
             /** @description The command that keeps as much from now on; "" if no retention does. */
             command: string;
+        };
+        /** @description A notification that is not delivered yet. */
+        Notice: {
+            /** @description Order in which notices were made. */
+            number: number;
+            /** @description The same on every attempt, so that receivers can recognize a repetition. */
+            key: string;
+            /** @description The same for all notices of one firing. */
+            incident: string;
+            name: string;
+            notifier: string;
+            /** @description "firing", "resolved" or "reminder". */
+            status: string;
+            severity: string;
+            message: string;
+            detail: string;
+            value: number | null;
+            labels: {
+                [key: string]: string;
+            };
+            /** @description When the alert began to fire, or was resolved; and when this notice was made. */
+            since: number;
+            time: number;
+            attempts: number;
+            /** @description Not before this time. */
+            due: number;
+            /** @description Why the last attempt failed. */
+            error: string;
         };
         /** @description The five numbers, each against the window before. */
         Numbers: {
@@ -1139,6 +1238,35 @@ export interface components {
             /** @description Its counts by intervals, see `RouteTable.values_start` and `values_precision`; null before its first request, nothing if there are too many routes. */
             values: (number | null)[];
         };
+        /** @description A rule with its alerts. */
+        RuleStatus: {
+            name: string;
+            /** @description The condition in words, and as PromQL; "" if no evaluator has published the rule. */
+            condition: string;
+            query: string;
+            /** @description The metric without labels; "" if the condition is not about one. */
+            metric: string;
+            by: string;
+            severity: string;
+            message: string;
+            for_seconds: number;
+            keep: number;
+            notify: string[];
+            labels: {
+                [key: string]: string;
+            };
+            /**
+             * @description The status of the alert that is worst off, and why nothing could be evaluated.
+             * @enum {string}
+             */
+            status: "firing" | "pending" | "ok";
+            unknown: string;
+            /** @description The worst first. Of a rule with `by`, those that are not ok. */
+            alerts: components["schemas"]["AlertStatus"][];
+            /** @description With `by`: values that are ok, and values beyond the limit, which are not evaluated. */
+            ok: number;
+            left_out: number;
+        };
         /**
          * @description The stored samples of one series at one precision, oldest first, without holes.
          *
@@ -1183,6 +1311,15 @@ export interface components {
             name: string;
             count: number;
             share: number;
+        };
+        /** @description Alerts that notify nobody until a time. */
+        Silence: {
+            id: string;
+            /** @description Names of alerts, with * and ?. */
+            alerts: string;
+            /** @description Unix seconds. */
+            until: number;
+            comment: string;
         };
         /** @description The slowest route. */
         Slowest: {
@@ -1283,6 +1420,16 @@ export interface components {
             now: number;
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
+        };
+        /** @description A change of an alert to "firing" or "resolved", recorded once. */
+        Transition: {
+            name: string;
+            status: string;
+            /** @description Unix seconds, by the server's clock. */
+            time: number;
+            severity: string;
+            value: number | null;
+            detail: string;
         };
         /** @description /api/verdict. */
         VerdictAnswer: {
@@ -2724,6 +2871,83 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ExplainAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    alerts: {
+        parameters: {
+            query?: {
+                /** @description Number of changes. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertsAnswer"];
                 };
             };
             /** @description A parameter cannot be used. */

@@ -7,10 +7,10 @@ reading is unknown: with other intervals it would be another window.
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from redmeter.alerting.rules import Rule, percentile_of
-from redmeter.alerting.state import Reading
+from redmeter.alerting.rules import Rule, describe_duration, percentile_of
+from redmeter.alerting.state import Reading, Readings
 from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _GROUPS = 100
 #: Seconds after the end of an interval before it counts as complete: writers flush every second.
 DELAY = 5.0
+
+#: For `absent` with `by`: seconds after its last event until a value is no longer missed.
+SEEN = 86400
 
 
 def precision_of(retention: Mapping[int, int], window: int, at: float, now: float) -> int | None:
@@ -60,8 +63,8 @@ class Conditions:
         self._series = series
         self._histograms = histograms
 
-    def read(self, rule: Rule, at: float, now: float) -> Reading:
-        """Return the reading of a rule.
+    def read(self, rule: Rule, at: float, now: float) -> Readings:
+        """Return the readings of a rule: one, or with `by` one for each value of the label.
 
         Args:
             at: the time to evaluate it for; earlier than `now` when rules are replayed.
@@ -81,73 +84,110 @@ class Conditions:
                 case "burn":
                     return self._burn(rule, at, now)
                 case "expected":
-                    return self._expected(rule, at)
+                    reading = self._expected(rule, at)
                 case "new_pattern":
-                    return self._new_patterns(rule, at, now)
+                    reading = self._new_patterns(rule, at, now)
                 case "new_exception":
-                    return self._new_exceptions(rule, at, now)
+                    reading = self._new_exceptions(rule, at, now)
                 case _:
-                    return self._verdict(rule, at, now)
+                    reading = self._verdict(rule, at, now)
+            return Readings({None: reading})
         except _NotKept as error:
-            return Reading(None, detail=str(error))
+            return Readings({}, Reading(None, detail=str(error)))
         except (UnknownPrecision, LimitExceeded, InvalidValue) as error:
-            return Reading(None, detail=f"cannot be evaluated: {error}")
+            return Readings({}, Reading(None, detail=f"cannot be evaluated: {error}"))
 
-    def _threshold(self, rule: Rule, at: float, now: float) -> Reading:
+    def _threshold(self, rule: Rule, at: float, now: float) -> Readings:
         percentile = percentile_of(rule.value)
+        values: Mapping[str | None, float | None]
         if rule.value in ("rate", "count"):
-            count, precision = self._count(rule.metric, rule.window, at, now)
-            value: float | None = count / rule.window if rule.value == "rate" else count
+            counts, precision = self._counts(rule, rule.metric, rule.window, at, now)
+            per = rule.window if rule.value == "rate" else 1
+            values = {key: count / per for key, count in counts.items()}
         elif percentile is not None:
-            value, precision = self._percentile(rule, percentile, at, now)
+            values, precision = self._percentiles(rule, percentile, at, now)
         else:
-            value, precision = self._gauge(rule, at, now)
-        if value is None:
-            return Reading(False, detail=f"no values in {_duration(rule.window)}")
-        detail = f"{rule.value} of {rule.metric} over {_duration(rule.window)} is {value:g}"
-        return _compared(rule, value, f"{detail} ({_intervals(precision)})")
+            values, precision = self._gauges(rule, at, now)
+        window = describe_duration(rule.window)
 
-    def _ratio(self, rule: Rule, at: float, now: float) -> Reading:
-        part, precision = self._count(rule.metric, rule.window, at, now)
-        whole, _ = self._count(rule.of, rule.window, at, now)
-        over = _duration(rule.window)
-        if whole < rule.at_least:
-            detail = f"{whole} events in {over}, fewer than at_least = {rule.at_least}"
-            return Reading(False, None, detail)
-        detail = f"{part} of {whole} in {over} ({_intervals(precision)})"
-        return _compared(rule, part / whole, detail)
+        def reading(value: float | None) -> Reading:
+            if value is None:
+                return Reading(False, detail=f"no values in {window}")
+            detail = f"{rule.value} of {rule.metric} over {window} is {value:g}"
+            return _compared(rule, value, f"{detail} ({_intervals(precision)})")
 
-    def _absent(self, rule: Rule, at: float, now: float) -> Reading:
-        count, precision = self._count(rule.metric, rule.window, at, now)
-        detail = f"{count} events in {_duration(rule.window)} ({_intervals(precision)})"
-        return Reading(count == 0, count, detail)
+        return Readings({key: reading(value) for key, value in values.items()})
 
-    def _burn(self, rule: Rule, at: float, now: float) -> Reading:
-        budget = 1 - rule.objective
-        worst, details, unknown = 0.0, [], []
-        for long, short, rate in rule.windows:
+    def _ratio(self, rule: Rule, at: float, now: float) -> Readings:
+        parts, precision = self._counts(rule, rule.metric, rule.window, at, now)
+        wholes, _ = self._counts(rule, rule.of, rule.window, at, now)
+        over = describe_duration(rule.window)
+
+        def reading(part: int, whole: int) -> Reading:
+            if whole < rule.at_least:
+                detail = f"{whole} events in {over}, fewer than at_least = {rule.at_least}"
+                return Reading(False, None, detail)
+            detail = f"{part} of {whole} in {over} ({_intervals(precision)})"
+            return _compared(rule, part / whole, detail)
+
+        return Readings({key: reading(parts.get(key, 0), each) for key, each in wholes.items()})
+
+    def _absent(self, rule: Rule, at: float, now: float) -> Readings:
+        counts, precision = self._counts(rule, rule.metric, rule.window, at, now)
+        if rule.by:
+            counts = {key: counts.get(key, 0) for key in self._seen(rule, at, now)}
+        over = f"in {describe_duration(rule.window)} ({_intervals(precision)})"
+        return Readings(
+            {key: Reading(n == 0, n, f"{n} events {over}") for key, n in counts.items()},
+            Reading(False, detail=f"no events in {describe_duration(SEEN)}"),
+        )
+
+    def _seen(self, rule: Rule, at: float, now: float) -> list[str]:
+        """Return the values of the rule's label that had events within SEEN before a time.
+
+        Fine intervals are forgotten within minutes, and so are the values that only they name.
+        """
+        precision, *_ = self._window(self._series, SEEN, at, now)
+        groups = self._queries.series(
+            rule.metric, by=rule.by, precision=precision, since=at - SEEN, until=at
+        )
+        return [
+            value
+            for group in groups
+            if (value := group.labels[rule.by]) is not None and any(group.series.values)
+        ]
+
+    def _burn(self, rule: Rule, at: float, now: float) -> Readings:
+        unknown: list[str] = []
+        #: The pairs of windows that are kept, each with its burn rates by value.
+        burns: list[tuple[tuple[int, int, float], dict[str | None, float | None]]] = []
+        for pair in rule.windows:
             try:
-                burns = [self._burn_rate(rule, window, at, now) for window in (long, short)]
+                long, short = (self._burn_rates(rule, window, at, now) for window in pair[:2])
             except _NotKept as error:
                 unknown.append(str(error))
-                continue
-            known = [burn / budget for burn in burns if burn is not None]
-            if len(known) < len(burns):
-                continue  # too few events
-            worst = max(worst, min(known))
-            if min(known) > rate:
-                names = f"{_duration(long)} and {_duration(short)}"
-                details.append(f"burns the budget at {min(known):.1f} times its rate over {names}")
-        if details:
-            return Reading(True, worst, "; ".join(details))
-        if len(unknown) == len(rule.windows):
-            return Reading(None, detail="; ".join(unknown))
-        return Reading(False, worst, "; ".join([f"burns at {worst:.1f} times its rate", *unknown]))
+            else:
+                burns.append(
+                    (pair, {key: _least(each, short.get(key)) for key, each in long.items()})
+                )
+        if not burns:
+            return Readings({}, Reading(None, detail="; ".join(unknown)))
+        readings = {
+            key: _burning([(pair, rates.get(key)) for pair, rates in burns], unknown)
+            for key in dict.fromkeys(key for _, rates in burns for key in rates)
+        }
+        return Readings(dict(sorted(readings.items(), key=lambda item: -(item[1].value or 0))))
 
-    def _burn_rate(self, rule: Rule, window: int, at: float, now: float) -> float | None:
-        whole, _ = self._count(rule.of, window, at, now)
-        part, _ = self._count(rule.metric, window, at, now)
-        return part / whole if whole >= rule.at_least else None
+    def _burn_rates(
+        self, rule: Rule, window: int, at: float, now: float
+    ) -> dict[str | None, float | None]:
+        wholes, _ = self._counts(rule, rule.of, window, at, now)
+        parts, _ = self._counts(rule, rule.metric, window, at, now)
+        budget = 1 - rule.objective
+        return {
+            key: parts.get(key, 0) / whole / budget if whole >= rule.at_least else None
+            for key, whole in wholes.items()
+        }
 
     def _expected(self, rule: Rule, at: float) -> Reading:
         forecast = self._queries.forecast(rule.metric, precision=rule.precision)
@@ -210,44 +250,58 @@ class Conditions:
         if not fitting:
             widths = ", ".join(f"{each} s" for each in retention)
             raise _NotKept(
-                f"{_duration(window)} is no multiple of a precision that is kept: {widths}"
+                f"{describe_duration(window)} is no multiple of a precision that is kept: {widths}"
             )
         reach = max(each * retention[each] for each in fitting)
-        raise _NotKept(f"not kept: {_duration(window)} is kept for {_duration(reach)}")
+        raise _NotKept(
+            f"not kept: {describe_duration(window)} is kept for {describe_duration(reach)}"
+        )
 
-    def _count(self, metric: str, window: int, at: float, now: float) -> tuple[int, int]:
+    def _counts(
+        self, rule: Rule, metric: str, window: int, at: float, now: float
+    ) -> tuple[dict[str | None, int], int]:
+        """Return the events in a window by value of the rule's label, the most first."""
         precision, since, until = self._window(self._series, window, at, now)
-        series = self._queries.series(
-            metric, precision=precision, since=since, until=until - precision
-        )
-        return sum(_within(series, since, until)), precision
+        period: Any = {"precision": precision, "since": since, "until": until - precision}
+        if not rule.by:
+            series = self._queries.series(metric, **period)
+            return {None: sum(_within(series, since, until))}, precision
+        groups = self._queries.series(metric, by=rule.by, **period)
+        counts = {
+            value: sum(_within(group.series, since, until))
+            for group in groups
+            if (value := group.labels[rule.by]) is not None
+        }
+        return dict(sorted(counts.items(), key=lambda item: -item[1])), precision
 
-    def _gauge(self, rule: Rule, at: float, now: float) -> tuple[float | None, int]:
+    def _gauges(
+        self, rule: Rule, at: float, now: float
+    ) -> tuple[dict[str | None, float | None], int]:
         precision, since, until = self._window(self._series, rule.window, at, now)
-        series = self._queries.gauge_series(
-            rule.metric, precision=precision, since=since, until=until - precision
-        )
-        values = [value for value in _within(series, since, until) if value is not None]
-        if not values:
-            return None, precision
-        match rule.value:
-            case "last":
-                return values[-1], precision
-            case "mean":
-                return math.fsum(values) / len(values), precision
-            case "sum":
-                return math.fsum(values), precision
-            case name:
-                return (min if name == "min" else max)(values), precision
+        period: Any = {"precision": precision, "since": since, "until": until - precision}
+        if rule.by:
+            groups = self._queries.gauge_series(rule.metric, by=rule.by, **period)
+            found = {each.labels[rule.by]: each.series for each in groups}
+            found.pop(None, None)
+        else:
+            found = {None: self._queries.gauge_series(rule.metric, **period)}
+        values = {
+            key: _gauge(rule.value, _within(each, since, until)) for key, each in found.items()
+        }
+        return values, precision
 
-    def _percentile(
+    def _percentiles(
         self, rule: Rule, percentile: float, at: float, now: float
-    ) -> tuple[float | None, int]:
+    ) -> tuple[dict[str | None, float | None], int]:
         precision, since, until = self._window(self._histograms, rule.window, at, now)
-        summary = self._queries.summary(
-            rule.metric, precision=precision, since=since, until=until - precision
-        )
-        return summary.quantile(percentile / 100), precision
+        period: Any = {"precision": precision, "since": since, "until": until - precision}
+        if rule.by:
+            groups = self._queries.summary(rule.metric, by=rule.by, **period)
+            found = {each.labels[rule.by]: each.summary for each in groups}
+            found.pop(None, None)
+        else:
+            found = {None: self._queries.summary(rule.metric, **period)}
+        return {key: each.quantile(percentile / 100) for key, each in found.items()}, precision
 
 
 class _NotKept(Exception):
@@ -263,6 +317,41 @@ def _within(series: Iterable, since: float, until: float) -> list:  # type: igno
     return [value for start, value in series if since <= start < until]
 
 
+def _gauge(value: str, samples: list[float | None]) -> float | None:
+    known = [each for each in samples if each is not None]
+    if not known:
+        return None
+    match value:
+        case "last":
+            return known[-1]
+        case "mean":
+            return math.fsum(known) / len(known)
+        case "sum":
+            return math.fsum(known)
+        case _:
+            return (min if value == "min" else max)(known)
+
+
+def _least(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else min(first, second)
+
+
+def _burning(
+    burns: list[tuple[tuple[int, int, float], float | None]], unknown: list[str]
+) -> Reading:
+    """Return the reading of burn rates, each of a long and a short window; None: few events."""
+    details = [
+        f"burns the budget at {burn:.1f} times its rate over {describe_duration(long)} and "
+        f"{describe_duration(short)}"
+        for (long, short, rate), burn in burns
+        if burn is not None and burn > rate
+    ]
+    worst = max((burn for _, burn in burns if burn is not None), default=0.0)
+    if details:
+        return Reading(True, worst, "; ".join(details))
+    return Reading(False, worst, "; ".join([f"burns at {worst:.1f} times its rate", *unknown]))
+
+
 def _compared(rule: Rule, value: float, detail: str) -> Reading:
     above = rule.above is not None
     limit = rule.above if rule.above is not None else rule.below
@@ -273,12 +362,5 @@ def _compared(rule: Rule, value: float, detail: str) -> Reading:
     return Reading(holds, value, detail, clears)
 
 
-def _duration(seconds: float) -> str:
-    for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= unit and seconds % unit == 0:
-            return f"{seconds // unit:g} {name}"
-    return f"{seconds:g} s"
-
-
 def _intervals(precision: int) -> str:
-    return f"intervals of {_duration(precision)}"
+    return f"intervals of {describe_duration(precision)}"

@@ -10,20 +10,25 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from redmeter.alerting.conditions import Conditions
 from redmeter.alerting.notifiers import SEND_TIMEOUT, NotDelivered, send
+from redmeter.alerting.report import Report, rules_text
 from redmeter.alerting.rules import Notifier, Rule, Rules
 from redmeter.alerting.state import (
     FIRED,
     FIRING,
+    OK,
     RESOLVED,
     AlertState,
     Reading,
+    Readings,
     Step,
     advance,
+    alert_name,
+    split_name,
 )
 from redmeter.alerting.store import AlertStore, Notice, Silence, Snapshot, Transition
 from redmeter.errors import StoreError
@@ -63,6 +68,7 @@ class Evaluator:
     Args:
         store: the store.
         rules: the rules.
+        interval: seconds from the start of one cycle to the start of the next.
         lease: seconds that the lease lasts.
         deliver: sends a notice.
     """
@@ -72,21 +78,23 @@ class Evaluator:
         store: Store,
         rules: Rules,
         *,
+        interval: float = INTERVAL,
         lease: float = LEASE,
         deliver: Callable[[Notifier, Notice], None] = send,
     ) -> None:
         self._store = store
         self._rules = rules
+        self._stored_rules = rules_text(rules)
+        self._interval = interval
         self._lease = lease
         self._deliver = deliver
         self._alerts = AlertStore(store, secrets.token_hex(8))
 
-    def run(self, quit: Callable[[float], bool], *, interval: float = INTERVAL) -> None:  # noqa: A002
+    def run(self, quit: Callable[[float], bool]) -> None:  # noqa: A002
         """Run cycles until `quit` returns True.
 
         Args:
             quit: waits for a number of seconds; returns True when it is time to stop.
-            interval: seconds from the start of one cycle to the start of the next.
         """
         unreachable = False
         while True:
@@ -100,7 +108,7 @@ class Evaluator:
                 if not unreachable:
                     logger.error("redmeter: the state of all alerts is unknown: %s", error)
                 unreachable = True
-            if quit(max(0.0, interval - (time.monotonic() - begun))):
+            if quit(max(0.0, self._interval - (time.monotonic() - begun))):
                 break
         with contextlib.suppress(StoreError):  # then it expires
             self._alerts.release()
@@ -119,19 +127,12 @@ class Evaluator:
         snapshot = self._alerts.snapshot()
         kept = self._store.seen
         conditions = Conditions(Queries(self._store), kept.series, kept.histograms)
+        report = Report(now, self._interval)
         for rule in self._rules.alerts:
             if self._alerts.remaining < _MARGIN:
                 self._alerts.acquire(self._lease)
-            state = snapshot.states.get(rule.name, AlertState())
-            reading = conditions.read(rule, now, now)
-            result.evaluated += 1
-            if reading.holds is None:
-                assert result.unknown is not None
-                result.unknown[rule.name] = reading.detail
-            step = advance(rule, state, reading, now, muted=self._muted(rule, snapshot, now))
-            result.firing += step.state.status == FIRING
-            if step.changed and self._store_step(rule, state, step, reading, now):
-                result.transitions += bool(step.transition)
+            self._evaluate(rule, conditions.read(rule, now, now), snapshot, report, result)
+        self._alerts.publish(self._stored_rules, report, snapshot.rules_text)
         self._drop_removed(snapshot, now)
         for silence in snapshot.silences.values():
             if silence.until <= now:
@@ -139,47 +140,87 @@ class Evaluator:
         self._deliver_due(result)
         return result
 
-    def _muted(self, rule: Rule, snapshot: Snapshot, now: float) -> bool:
+    def _evaluate(
+        self, rule: Rule, readings: Readings, snapshot: Snapshot, report: Report, result: Cycle
+    ) -> None:
+        """Advance the alerts of a rule."""
+        now = report.time
+        result.evaluated += 1
+        chosen, left_out = readings.chosen(_values(rule, snapshot))
+        if left_out:
+            report.left_out[rule.name] = left_out
+        if not chosen and readings.others.holds is None:
+            self._note(rule.name, readings.others, report, result)
+        for value, reading in chosen.items():
+            name = alert_name(rule, value)
+            self._note(name, reading, report, result)
+            before = snapshot.states.get(name, AlertState())
+            step = advance(rule, before, reading, now, muted=self._muted(name, snapshot, now))
+            result.firing += step.state.status == FIRING
+            if step.changed and self._store_step(rule, name, before, step, reading, now):
+                result.transitions += bool(step.transition)
+
+    @staticmethod
+    def _note(name: str, reading: Reading, report: Report, result: Cycle) -> None:
+        report.readings[name] = reading
+        if reading.holds is None:
+            assert result.unknown is not None
+            result.unknown[name] = reading.detail
+
+    def _muted(self, name: str, snapshot: Snapshot, now: float) -> bool:
         silences: list[Silence] = list(snapshot.silences.values())
-        silenced = any(silence.covers(rule.name, now) for silence in silences)
-        return silenced or self._rules.muted(rule.name, now)
+        silenced = any(silence.covers(name, now) for silence in silences)
+        return silenced or self._rules.muted(name, now)
 
     def _store_step(
-        self, rule: Rule, before: AlertState, step: Step, reading: Reading, now: float
+        self,
+        rule: Rule,
+        name: str,
+        before: AlertState,
+        step: Step,
+        reading: Reading,
+        now: float,
     ) -> bool:
         transition = None
         if step.transition:
             value, detail = reading.value, reading.detail
-            transition = Transition(rule.name, step.transition, now, rule.severity, value, detail)
-        notices = self._notices(rule, step.state, step.notice, now) if step.notice else []
-        return self._alerts.write(rule.name, before, step.state, transition, notices)
+            transition = Transition(name, step.transition, now, rule.severity, value, detail)
+        notices = self._notices(rule, name, step.state, step.notice, now) if step.notice else []
+        # The values of a label come and go: only pending and firing ones are kept.
+        after = None if rule.by and step.state.status == OK else step.state
+        return self._alerts.write(name, before, after, transition, notices)
 
-    def _notices(self, rule: Rule, state: AlertState, status: str, now: float) -> list[Notice]:
-        incident = f"{self._alerts.prefix}{rule.name}:{state.incident}"
+    def _notices(
+        self, rule: Rule, name: str, state: AlertState, status: str, now: float
+    ) -> list[Notice]:
+        incident = f"{self._alerts.prefix}{name}:{state.incident}"
+        _, label, value = split_name(name)
+        labels = dict(rule.labels) | ({label: value} if value is not None else {})
         return [
             Notice(
                 number=0,
-                key=f"{incident}:{state.version}:{name}",
+                key=f"{incident}:{state.version}:{notifier}",
                 incident=incident,
-                name=rule.name,
-                notifier=name,
+                name=name,
+                notifier=notifier,
                 status=status,
                 severity=rule.severity,
-                message=message_of(rule, status, state),
+                message=message_of(rule, name, status, state, labels),
                 detail=state.detail,
                 value=state.value,
-                labels=dict(rule.labels),
+                labels=labels,
                 since=state.since,
                 time=now,
             )
-            for name in rule.notify
+            for notifier in rule.notify
         ]
 
     def _drop_removed(self, snapshot: Snapshot, now: float) -> None:
         """Resolve and remove alerts that are no longer in the file."""
-        names = {rule.name for rule in self._rules.alerts}
+        labels = {rule.name: rule.by for rule in self._rules.alerts}
         for name, state in snapshot.states.items():
-            if name in names:
+            rule_name, label, _ = split_name(name)
+            if labels.get(rule_name) == label:
                 continue
             transition, notices = None, list[Notice]()
             gone = replace(
@@ -191,8 +232,8 @@ class Evaluator:
             if state.status == FIRING:
                 transition = Transition(name, RESOLVED, now, detail=gone.detail)
             if state.notified:
-                rule = Rule(name, "removed", notify=state.notifiers)
-                notices = self._notices(rule, gone, RESOLVED, now)
+                rule = Rule(rule_name, "removed", notify=state.notifiers)
+                notices = self._notices(rule, name, gone, RESOLVED, now)
             self._alerts.write(name, state, None, transition, notices)
 
     def _deliver_due(self, result: Cycle) -> None:
@@ -240,17 +281,27 @@ class Evaluator:
         self._alerts.settle(later, delivered=False)
 
 
-def message_of(rule: Rule, status: str, state: AlertState) -> str:
+def _values(rule: Rule, snapshot: Snapshot) -> list[str | None]:
+    """Return the label values whose alerts are stored; [None] for a rule without a label."""
+    if not rule.by:
+        return [None]
+    split = map(split_name, snapshot.states)
+    return [value for name, label, value in split if (name, label) == (rule.name, rule.by)]
+
+
+def message_of(
+    rule: Rule, name: str, status: str, state: AlertState, labels: Mapping[str, str]
+) -> str:
     """Return the message of a notice: the rule's template, or its name and the reading's detail."""
     if not rule.message:
-        return f"{rule.name}: {state.detail}"
+        return f"{name}: {state.detail}"
     value = state.value if state.value is not None else float("nan")
     return rule.message.format(
-        name=rule.name,
+        name=name,
         status=FIRED if status != RESOLVED else RESOLVED,
         severity=rule.severity,
         value=value,
         detail=state.detail,
         window=rule.window,
-        labels=", ".join(f"{name}={text}" for name, text in rule.labels.items()),
+        labels=", ".join(f"{label}={text}" for label, text in labels.items()),
     )

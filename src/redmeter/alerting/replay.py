@@ -1,12 +1,13 @@
 """Replay: when the rules of a file would have fired, over the data that are kept."""
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from redmeter.alerting.conditions import Conditions
 from redmeter.alerting.rules import Rule
-from redmeter.alerting.state import FIRED, RESOLVED, AlertState, advance
+from redmeter.alerting.state import FIRED, OK, RESOLVED, AlertState, advance, alert_name
 
 #: Most evaluations of a rule.
 MAX_STEPS = 1440
@@ -16,6 +17,8 @@ MAX_STEPS = 1440
 class Firing:
     """A time in which an alert would have fired."""
 
+    #: The alert: the rule's name, with `by` also the label's value.
+    name: str
     #: Unix seconds.
     since: float
     #: None if it would still fire.
@@ -26,7 +29,7 @@ class Firing:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The result for one alert."""
+    """The result for one rule."""
 
     name: str
     firings: tuple[Firing, ...]
@@ -49,26 +52,32 @@ def replay(rule: Rule, conditions: Conditions, since: float, now: float) -> Repl
     Raises:
         StoreError: the store is unreachable or refuses.
     """
-    state, firings = AlertState(), list[Firing]()
-    open_firing: Firing | None = None
+    states: dict[str | None, AlertState] = {} if rule.by else {None: AlertState()}
+    opened: dict[str | None, Firing] = {}
+    firings: list[Firing] = []
     evaluated = unknown = 0
     reason, first = "", None
     for at in _times(since, now):
-        reading = conditions.read(rule, at, now)
+        readings = conditions.read(rule, at, now)
         evaluated += 1
-        if reading.holds is None:
-            unknown, reason = unknown + 1, reading.detail
+        chosen, _ = readings.chosen(states)
+        missing = [each for each in (*chosen.values(), readings.others) if each.holds is None]
+        if missing:
+            unknown, reason = unknown + 1, missing[-1].detail
             continue
         first = at if first is None else first
-        step = advance(rule, state, reading, at)
-        state = step.state
-        if step.transition == FIRED:
-            open_firing = Firing(at, None, reading.value, reading.detail)
-        elif step.transition == RESOLVED and open_firing is not None:
-            firings.append(Firing(open_firing.since, at, open_firing.value, open_firing.detail))
-            open_firing = None
-    if open_firing is not None:
-        firings.append(open_firing)
+        for value, reading in chosen.items():
+            step = advance(rule, states.get(value, AlertState()), reading, at)
+            states[value] = step.state
+            if step.transition == FIRED:
+                name = alert_name(rule, value)
+                opened[value] = Firing(name, at, None, reading.value, reading.detail)
+            elif step.transition == RESOLVED and value in opened:
+                firings.append(dataclasses.replace(opened.pop(value), until=at))
+            if rule.by and step.state.status == OK:
+                del states[value]
+    firings += opened.values()
+    firings.sort(key=lambda firing: firing.since)
     return Replay(rule.name, tuple(firings), evaluated, unknown, reason, first)
 
 

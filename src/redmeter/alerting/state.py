@@ -9,6 +9,7 @@ ends, if it still fires, and a resolution is sent only if the alert was.
 """
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -31,6 +32,52 @@ class Reading:
     detail: str = ""
     #: Whether a firing alert may resolve: beyond `clear`. As a rule, when it does not hold.
     clears: bool = True
+
+
+#: Most alerts of a rule with `by`.
+MAX_VALUES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """The result of evaluating a rule once, by value of its label."""
+
+    #: Value -> its reading, the most important first. None is the key of a rule without `by`.
+    values: Mapping[str | None, Reading]
+    #: The reading of all other values: unknown if the rule could not be evaluated at all.
+    others: Reading = Reading(False, detail="no longer stored")
+
+    def chosen(self, known: Iterable[str | None]) -> tuple[dict[str | None, Reading], int]:
+        """Return the readings of at most MAX_VALUES alerts, and the number of values left out.
+
+        Args:
+            known: values with an alert that is pending or fires; they come first. Values that have
+                no reading any more get `others`.
+        """
+        chosen = {value: self.values.get(value, self.others) for value in known}
+        for value, reading in self.values.items():
+            if len(chosen) >= MAX_VALUES:
+                break
+            chosen.setdefault(value, reading)
+        return chosen, len(self.values.keys() - chosen.keys())
+
+
+def alert_name(rule: Rule, value: str | None) -> str:
+    """Return the name of the alert of a value: `errors`, or `errors{route="/buy"}`."""
+    if value is None:
+        return rule.name
+    return f"{rule.name}{{{rule.by}={json.dumps(value, ensure_ascii=False)}}}"
+
+
+def split_name(name: str) -> tuple[str, str, str | None]:
+    """Return the rule of an alert, its label and its value: the inverse of alert_name()."""
+    rule, brace, rest = name.partition("{")
+    label, _, text = rest.removesuffix("}").partition("=")
+    try:
+        value = json.loads(text) if brace else None
+    except ValueError:
+        value = None
+    return (rule, label, value) if isinstance(value, str) else (rule, "", None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,13 @@ lease has passed to another. All times are the server's.
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from fnmatch import fnmatchcase
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
+from redmeter.alerting.report import Report, read_rules
+from redmeter.alerting.rules import Rules, matches
 from redmeter.alerting.state import AlertState
 from redmeter.store import Store
 from redmeter.store.replies import mapped, raised
@@ -24,6 +26,9 @@ KEPT_SECONDS = 90 * 86400
 TRANSITIONS = 1000
 
 _LEASE, _STATE, _SILENCE = "lease", "alert:", "silence:"
+_RULES, _REPORT = "rules", "report"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +44,14 @@ class Silence:
 
     def covers(self, name: str, now: float) -> bool:
         """Return whether it applies to an alert now."""
-        return now < self.until and fnmatchcase(name, self.alerts)
+        return now < self.until and matches(name, self.alerts)
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A change between firing and not firing, recorded once."""
+    """A change of an alert to "firing" or "resolved", recorded once."""
 
     name: str
-    #: "firing" or "resolved".
     status: str
     #: Unix seconds, by the server's clock.
     time: float
@@ -96,6 +100,13 @@ class Snapshot:
     now: float
     #: Until when an evaluator holds the lease; 0 if none does.
     leased_until: float = 0.0
+    #: The rules as the last evaluator published them, and their text; None if none has.
+    rules: Rules | None = None
+    rules_text: str = ""
+    #: What was read in the last cycle; None if there was none.
+    report: Report | None = None
+    #: The newest transitions, if asked for, the newest first.
+    transitions: tuple[Transition, ...] = ()
 
 
 class AlertStore:
@@ -119,49 +130,28 @@ class AlertStore:
         """The prefix of the store's keys."""
         return self._part.keys.prefix
 
-    def snapshot(self) -> Snapshot:
-        """Return everything that is stored.
+    def snapshot(self, *, transitions: int = 0) -> Snapshot:
+        """Return everything that is stored, in one round trip.
+
+        Args:
+            transitions: number of the newest transitions to return.
 
         Raises:
             StoreError: the store is unreachable or refuses.
         """
         keys = self._part.keys
-        view, replies = self._store.read(
-            [("HGETALL", keys.key("alerts")), ("HGETALL", keys.key("notices"))]
-        )
-        states: dict[str, AlertState] = {}
-        silences: dict[str, Silence] = {}
-        leased = 0.0
-        fields = {
-            key.decode(errors="replace"): value for key, value in mapped(raised(replies[0])).items()
-        }
-        for field, value in fields.items():
-            if field.startswith(_STATE):
-                if (state := _loaded(AlertState.from_json, value)) is not None:
-                    states[field.removeprefix(_STATE)] = state
-            elif field.startswith(_SILENCE):
-                if (
-                    silence := _loaded(lambda text: Silence(**json.loads(text)), value)
-                ) is not None:
-                    silences[silence.id] = silence
-            elif field == _LEASE:
-                leased = float(value.split()[1])
-        notices = [
-            notice
-            for number, value in mapped(raised(replies[1])).items()
-            if (notice := _loaded(lambda text, n=number: _notice(int(n), text), value)) is not None
+        commands: list[tuple[str, ...]] = [
+            ("HGETALL", keys.key("alerts")),
+            ("HGETALL", keys.key("notices")),
         ]
-        notices.sort(key=lambda notice: notice.number)
-        return Snapshot(states, silences, notices, view.now, leased if leased > view.now else 0.0)
+        if transitions:
+            commands.append(("LRANGE", keys.key("transitions"), "0", str(transitions - 1)))
+        view, replies = self._store.read(commands)
+        return _snapshot([*replies, []][:3], view.now)
 
     def transitions(self, limit: int = 100) -> list[Transition]:
         """Return the newest transitions, the newest first."""
-        command = ("LRANGE", self._part.keys.key("transitions"), "0", str(limit - 1))
-        (reply,) = self._store.ask([command])
-        transitions = [
-            _loaded(lambda text: Transition(**json.loads(text)), each) for each in raised(reply)
-        ]
-        return [transition for transition in transitions if transition is not None]
+        return list(self.snapshot(transitions=limit).transitions)
 
     def acquire(self, seconds: float) -> float | None:
         """Take the lease or renew it; return the server's time, or None if another one holds it."""
@@ -209,6 +199,11 @@ class AlertStore:
         )
         return bool(done)
 
+    def publish(self, rules: str, report: Report, published: str) -> bool:
+        """Store the rules, if others are published, and what was read in this cycle."""
+        text = "" if rules == published else rules
+        return bool(self._run("publish", self._owner, str(self._epoch), text, report.to_json())[0])
+
     def settle(self, notice: Notice, *, delivered: bool) -> bool:
         """Remove a notice that is delivered, or store its next attempt."""
         text = "" if delivered else _notice_json(notice)
@@ -232,6 +227,34 @@ class AlertStore:
         return list(raised(reply))
 
 
+def _snapshot(replies: Sequence[Any], now: float) -> Snapshot:
+    fields = {
+        key.decode(errors="replace"): value for key, value in mapped(raised(replies[0])).items()
+    }
+    states = _entries(fields, _STATE, AlertState.from_json)
+    silences = _entries(fields, _SILENCE, _silence)
+    notices = [
+        notice
+        for number, value in mapped(raised(replies[1])).items()
+        if (notice := _loaded(partial(_notice, number), value)) is not None
+    ]
+    notices.sort(key=lambda notice: notice.number)
+    changes = [_loaded(_transition, each) for each in raised(replies[2])]
+    leased = _loaded(_deadline, fields.get(_LEASE, b"0 0"))
+    text = fields.get(_RULES, b"")
+    return Snapshot(
+        states,
+        silences,
+        notices,
+        now,
+        leased if leased is not None and leased > now else 0.0,
+        _loaded(read_rules, text),
+        text.decode(errors="replace"),
+        _loaded(Report.from_json, fields.get(_REPORT, b"")),
+        tuple(each for each in changes if each is not None),
+    )
+
+
 def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
@@ -242,13 +265,35 @@ def _notice_json(notice: Notice) -> str:
     return _json(fields)
 
 
-def _notice(number: int, text: bytes) -> Notice:
-    return Notice(number=number, **json.loads(text))
+def _deadline(lease: bytes) -> float:
+    return float(lease.split()[1])
 
 
-def _loaded(read: Any, text: bytes) -> Any:
+def _silence(text: bytes) -> Silence:
+    return Silence(**json.loads(text))
+
+
+def _transition(text: bytes) -> Transition:
+    return Transition(**json.loads(text))
+
+
+def _notice(number: bytes, text: bytes) -> Notice:
+    return Notice(number=int(number), **json.loads(text))
+
+
+def _entries(fields: dict[str, bytes], start: str, read: Callable[[bytes], T]) -> dict[str, T]:
+    """Return the fields that begin with a text, without it; damaged ones are left out."""
+    found = {
+        field.removeprefix(start): _loaded(read, value)
+        for field, value in fields.items()
+        if field.startswith(start)
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _loaded(read: Callable[[bytes], T], text: bytes) -> T | None:
     """Return a value that was stored, or None if another release or program wrote it."""
     try:
         return read(text)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, LookupError, AttributeError):
         return None

@@ -16,8 +16,10 @@ from redmeter.alerting.conditions import Conditions
 from redmeter.alerting.evaluator import INTERVAL, Evaluator
 from redmeter.alerting.notifiers import NotDelivered, send
 from redmeter.alerting.replay import Replay, replay
-from redmeter.alerting.rules import Rules, parse_rules
-from redmeter.alerting.state import FIRED, FIRING
+from redmeter.alerting.rules import Rules
+from redmeter.alerting.rules_file import parse_rules
+from redmeter.alerting.state import FIRED, MAX_VALUES
+from redmeter.alerting.status import RuleStatus, make_status
 from redmeter.alerting.store import AlertStore, Notice, Silence, Snapshot
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
@@ -131,7 +133,7 @@ def _rules(file: Path | None) -> Rules:
             content = stream.read(_LARGEST + 1)
         if len(content) > _LARGEST:
             raise InvalidSetting("--file", f"{file}: larger than {_LARGEST:,} bytes")
-        return parse_rules(content.decode())
+        return parse_rules(content.decode(), str(file))
     except OSError as error:
         raise InvalidSetting("--file", f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -198,20 +200,37 @@ def _list(snapshot: Snapshot, *, json: bool) -> None:
                     {"name": name, **dataclasses.asdict(state)}
                     for name, state in sorted(snapshot.states.items())
                 ],
+                "rules": [dataclasses.asdict(rule) for rule in make_status(snapshot).rules],
                 "silences": [dataclasses.asdict(each) for each in snapshot.silences.values()],
                 "undelivered": [dataclasses.asdict(notice) for notice in snapshot.notices],
             }
         )
         return
-    order = sorted(snapshot.states.items(), key=lambda item: (item[1].status != FIRING, item[0]))
-    if order:
-        rows: list[tuple[str, ...]] = [
-            (name, state.status, output.moment(state.since), state.detail) for name, state in order
-        ]
+    status = make_status(snapshot)
+    rows: list[tuple[str, ...]] = [
+        (
+            alert.name,
+            f"{alert.status} (unknown)" if alert.unknown else alert.status,
+            output.moment(alert.since) if alert.since else "",
+            alert.unknown or alert.detail,
+        )
+        for rule in status.rules
+        for alert in rule.alerts
+    ]
+    rows += [
+        (rule.name, "unknown" if rule.unknown else "ok", "", rule.unknown or _quiet(rule))
+        for rule in status.rules
+        if not rule.alerts
+    ]
+    if rows:
         output.table(["ALERT", "STATUS", "SINCE (UTC)", "DETAIL"], rows)
     else:
         output.line("no alert has fired")
-    for silence in snapshot.silences.values():
+    for rule in status.rules:
+        if rule.left_out:
+            values = output.many(rule.left_out, f"value of {rule.by}", f"values of {rule.by}")
+            output.note(f"{rule.name}: {values} beyond the limit of {MAX_VALUES} not evaluated")
+    for silence in status.silences:
         comment = f" ({silence.comment})" if silence.comment else ""
         until = output.moment(silence.until)
         output.line(f"silence {silence.id}: {silence.alerts} until {until} UTC{comment}")
@@ -220,6 +239,10 @@ def _list(snapshot: Snapshot, *, json: bool) -> None:
         output.line(f"undelivered: {notice.name} to {notice.notifier}: {problem}")
     if not running:
         output.note("no evaluator is running: redmeter alerts run --file FILE")
+
+
+def _quiet(rule: RuleStatus) -> str:
+    return f"{rule.ok} by {rule.by}" if rule.by else rule.condition
 
 
 def _history(store: AlertStore, *, json: bool) -> None:
@@ -258,7 +281,8 @@ def _replay(store: Store, rules: Rules, since: str | None, *, json: bool) -> Non
         output.line(f"{result.name}: would have fired {times} since {output.moment(result.since)}")
         for firing in result.firings:
             end = output.moment(firing.until) if firing.until else "now"
-            output.line(f"  {output.moment(firing.since)} to {end}: {firing.detail}")
+            name = f"{firing.name}: " if firing.name != result.name else ""
+            output.line(f"  {name}{output.moment(firing.since)} to {end}: {firing.detail}")
         if result.unknown:
             share = f"{result.unknown} of {result.evaluated} evaluations"
             output.line(f"  unknown for {share}: {result.reason}")
@@ -275,7 +299,7 @@ def _run(store: Store, rules: Rules, interval: float) -> None:
         signal.signal(number, stop)
     many = output.many(len(rules.alerts), "alert")
     output.note(f"evaluating {many} at {store.location} every {interval:g} s; Ctrl-C ends it")
-    Evaluator(store, rules).run(stopping.wait, interval=interval)
+    Evaluator(store, rules, interval=interval).run(stopping.wait)
     output.note("ended")
 
 

@@ -32,6 +32,7 @@ _HANDLERS: dict[str, Callable[[Store, Values], Answer]] = {
     "/api/pages": handlers.pages,
     "/api/verdict": handlers.verdict,
     "/api/detail": handlers.detail,
+    "/api/alerts": diagnoses.alerts,
     "/api/explain": diagnoses.explain,
     "/api/status": diagnoses.status,
 }

@@ -1,8 +1,9 @@
-"""The handlers of /api/status and /api/explain; others are in handlers.py."""
+"""The handlers of /api/status, /api/explain and /api/alerts; others are in handlers.py."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from redmeter.alerting.status import read_status
 from redmeter.dashboard import schemas
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.serialize import convert
@@ -44,6 +45,12 @@ def explain(store: Store, values: Values) -> schemas.ExplainAnswer:
         raise _bad(error.reason, "swap them") from None
     now, explanation = read_explanation(store, request)
     return convert(schemas.ExplainAnswer, explanation, now=now, missing=store.skipped())
+
+
+def alerts(store: Store, values: Values) -> schemas.AlertsAnswer:
+    """Answer /api/alerts."""
+    now, found = read_status(store, transitions=values["limit"])
+    return convert(schemas.AlertsAnswer, found, now=now, missing=store.skipped())
 
 
 def _bad(message: str, fix: str) -> HTTPError:

@@ -324,6 +324,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             ),
         ),
     ),
+    Endpoint(
+        "/api/alerts",
+        "Alerts: rules, what fires, the last changes, silences",
+        schemas.AlertsAnswer,
+        (_limit(1000, 50, "changes"),),
+    ),
     Endpoint("/api/health", "Health of the store", schemas.HealthAnswer),
 )
 

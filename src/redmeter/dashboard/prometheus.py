@@ -18,8 +18,10 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import Response
 
+from redmeter.alerting.status import read_status
 from redmeter.dashboard.cache import Body
 from redmeter.dashboard.errors import HTTPError
+from redmeter.dashboard.prometheus_alerts import active_alerts, rule_groups
 from redmeter.errors import LimitExceeded, MissingExtra, RedmeterError
 from redmeter.formats.exposition import Format
 from redmeter.formats.prometheus_names import COUNTER, SUFFIXES, unescaped
@@ -297,13 +299,19 @@ class PrometheusAPI:
         """Return the version of Prometheus whose API this is."""
         return Success({"version": VERSION, **dict.fromkeys(_BUILD, "")})
 
-    def rules(self, _: Parameters, __: float) -> Success:
-        """List rules: there are none."""
-        return Success({"groups": []})
+    def rules(self, parameters: Parameters, _: float) -> Success:
+        """List the rules of alerts; there are no recording rules."""
+        if parameters.one("type") == "record":
+            return Success({"groups": []})
+        _now, status = read_status(self._exports.store)
+        names = parameters.all("rule_name[]")
+        listed = parameters.one("exclude_alerts") != "true"
+        return Success({"groups": rule_groups(status, names=names, alerts=listed)})
 
     def alerts(self, _: Parameters, __: float) -> Success:
-        """List alerts: there are none."""
-        return Success({"alerts": []})
+        """List the alerts that are pending or fire."""
+        _now, status = read_status(self._exports.store)
+        return Success({"alerts": active_alerts(status)})
 
 
 Endpoint = Callable[[PrometheusAPI, Parameters, float], Success]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from redmeter import results
+from redmeter.alerting.status import AlertsStatus
 from redmeter.analysis.explanation import Explanation, Status
 from redmeter.dashboard.rows import (
     ChangeRow,
@@ -202,6 +203,11 @@ class ExplainAnswer(Explanation, Answer):
 @dataclass(frozen=True, kw_only=True)
 class StatusAnswer(Status, Answer):
     """/api/status."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertsAnswer(AlertsStatus, Answer):
+    """/api/alerts."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,8 @@
 -- Change the state of alerts, under a lease that one evaluator holds.
 --
 -- KEYS[1] alerts:   hash: `lease` -> "EPOCH DEADLINE OWNER", `number` -> the last notice's number,
---                   `alert:NAME` -> its state, JSON with a `version`; `silence:ID` -> JSON
+--                   `alert:NAME` -> its state, JSON with a `version`; `silence:ID` -> JSON;
+--                   `rules`, `report`: JSON that the evaluator publishes
 -- KEYS[2] notices:  hash, number -> a notification that is not delivered yet, JSON
 -- KEYS[3] transitions: list, the newest first, JSON
 -- KEYS[4] meta:
@@ -12,6 +13,7 @@
 --                                    store a state ("" removes it) if VERSION still is the stored one,
 --                                    with its transition ("" for none, MOST are kept) and notices
 --   settle   OWNER EPOCH NUMBER NOTICE   replace a notice; "" removes it
+--   publish  OWNER EPOCH RULES REPORT    store the rules ("": as they are) and what was read
 --   silence  ID SILENCE              store a silence; "" removes it
 -- Returns {done, now, …}: done is 1, or 0 if the lease is another's, the version is another, or
 --   nothing was removed; lease returns {done, now, EPOCH, DEADLINE} of its owner.
@@ -74,6 +76,13 @@ if action == 'settle' then
   if ARGV[6] == '' then return {call('HDEL', KEYS[2], ARGV[5]), stamp} end
   if call('HEXISTS', KEYS[2], ARGV[5]) == 0 then return {0, stamp} end
   call('HSET', KEYS[2], ARGV[5], ARGV[6])
+  return {1, stamp}
+end
+
+if action == 'publish' then
+  if ARGV[5] ~= '' then call('HSET', KEYS[1], 'rules', ARGV[5]) end
+  call('HSET', KEYS[1], 'report', ARGV[6])
+  keep()
   return {1, stamp}
 end
 
