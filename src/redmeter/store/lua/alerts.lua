@@ -13,7 +13,7 @@
 --                                    store a state ("" removes it) if VERSION still is the stored one,
 --                                    with its transition ("" for none, MOST are kept) and notices
 --   settle   OWNER EPOCH NUMBER NOTICE   replace a notice; "" removes it
---   publish  OWNER EPOCH RULES REPORT    store the rules ("": as they are) and what was read
+--   publish  OWNER EPOCH RULES REPORT    store the rules ("": as they are), the readings
 --   silence  ID SILENCE              store a silence; "" removes it
 -- Returns {done, now, …}: done is 1, or 0 if the lease is another's, the version is another, or
 --   nothing was removed; lease returns {done, now, EPOCH, DEADLINE} of its owner.
