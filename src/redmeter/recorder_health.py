@@ -34,7 +34,7 @@ class RecorderHealth:
     """The statistics of a recorder since it started or was forked.
 
     An event is one unit of a counter (`count("a", 3)` records three), one setting of a gauge, one
-    observed value, one message, or one mark.
+    value of a histogram, one message, or one mark.
     At any moment recorded == stored + buffered + uncertain + dropped.
     """
 
