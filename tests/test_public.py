@@ -13,7 +13,10 @@ VALUES = (
     "redmeter.results",
     "redmeter.recorder_health",
     "redmeter.reading.spread",
+    "redmeter.reading.error_groups",
+    "redmeter.reading.query_results",
     "redmeter.analysis.explanation",
+    "redmeter.verdicts",
 )
 
 

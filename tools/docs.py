@@ -1,7 +1,7 @@
 """Write the generated reference pages, or check that they are current.
 
-    python tools/docs.py            writes docs/reference/commands.md and settings.md, the texts of
-                                    the options of web integrations, and the table of losses
+    python tools/docs.py            writes the pages in docs/reference/, the texts of the options of
+                                    web integrations, and the table of losses
     python tools/docs.py --check    exits 1 and names the fix where one of them is stale
 
 The pages are made from what the code itself says: the signatures and docstrings of the commands,
@@ -30,6 +30,9 @@ from redmeter.cli.app import app
 from redmeter.integrations import options
 from redmeter.losses import LOSS_REASONS
 from redmeter.settings import SETTINGS, WEB, Setting
+
+sys.path.insert(0, str(Path(__file__).parent))
+import python_api
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = "src/redmeter/integrations/options.py"
@@ -70,6 +73,7 @@ def pages() -> dict[str, str]:
     return {
         "docs/reference/commands.md": commands_page(),
         "docs/reference/settings.md": settings_page(),
+        python_api.PATH: python_api.page(),
         OPTIONS: options_source(inspect.getsource(options)),
         FAULTS: with_losses(_read(ROOT / FAULTS) or ""),
     }

@@ -19,6 +19,7 @@ from redmeter.errors import (
     InvalidValue,
     LimitExceeded,
     MissingExtra,
+    QueryError,
     RedmeterError,
     StoreError,
     StoreMoving,
@@ -72,7 +73,15 @@ if TYPE_CHECKING:
         Statistics,
         TotalGroup,
     )
-    from redmeter.verdicts import Verdict, VerdictMetric, VerdictRow
+    from redmeter.verdicts import (
+        NotKept,
+        Verdict,
+        VerdictMetric,
+        VerdictPatterns,
+        VerdictRow,
+        VerdictTraffic,
+        VerdictWindow,
+    )
 
 __version__ = "0.1.0"
 
@@ -117,9 +126,11 @@ __all__ = [
     "Message",
     "Meter",
     "MissingExtra",
+    "NotKept",
     "Part",
     "PatternChanges",
     "QueryBucket",
+    "QueryError",
     "QueryHistogram",
     "QueryResult",
     "QuerySample",
@@ -144,7 +155,10 @@ __all__ = [
     "UnknownPrecision",
     "Verdict",
     "VerdictMetric",
+    "VerdictPatterns",
     "VerdictRow",
+    "VerdictTraffic",
+    "VerdictWindow",
     "__version__",
 ]
 

@@ -6,6 +6,7 @@
     ├── InvalidSetting       (ValueError)  a URL, a prefix, a retention, an environment variable
     ├── UnknownPrecision     (ValueError)  asked for a precision that the store does not keep
     ├── LimitExceeded        (ValueError)  asked for more than one request may answer
+    ├── QueryError           (ValueError)  a PromQL query that cannot be answered
     ├── MissingExtra         (ImportError) an optional part of the installation is needed
     ├── ClockDisagreement                  the cleaner refuses: this clock and the server's differ
     └── StoreError                         something about the server or the stored data
@@ -19,8 +20,8 @@
 Each message names the request, what is possible, and the fix; its data are attributes.
 No message contains a password. Errors of a single module are defined there, under the same root:
 MalformedLine in formats/access_log.py, DamagedGzip in
-ingest/lines.py; so are QueryError in promql/errors.py, DemoFailed in demo/running.py, HTTPError in
-dashboard/errors.py, NotDelivered in alerting/notifiers.py, and MigrationError and Interrupted in
+ingest/lines.py, kinds of QueryError in promql/errors.py, DemoFailed in demo/running.py, HTTPError
+in dashboard/errors.py, NotDelivered in alerting/notifiers.py, and MigrationError and Interrupted in
 migrating/report.py. Imports no other module of Redmeter.
 """
 
@@ -126,6 +127,17 @@ class LimitExceeded(RedmeterError, ValueError):
         self.limit = limit
         number = f"{asked:,}" if abs(asked) < 10**18 else shown(asked, 40)
         super().__init__(f"{number} {what} asked for, at most {limit:,} are allowed: {fix}")
+
+
+class QueryError(RedmeterError, ValueError):
+    """A PromQL query cannot be answered.
+
+    Attributes:
+        kind: "bad_data" if the text is not a valid query, "execution" if its evaluation fails,
+            "timeout" if that takes too long; the words of Prometheus' HTTP API.
+    """
+
+    kind = "execution"
 
 
 class MissingExtra(RedmeterError, ImportError):

@@ -3,7 +3,11 @@
     app = Flask(__name__)
     redmeter = Redmeter(app)
 
-or, where applications are made by a function, `redmeter = Redmeter()` and `redmeter.init_app(app)`.
+or, where a function makes the application:
+
+    redmeter = Redmeter()
+    redmeter.init_app(app)
+
 `redmeter.meter.count("orders")` counts what is yours.
 
 Settings: what is given to Redmeter(), else app.config["REDMETER_URL"] and so on, else the

@@ -1,17 +1,6 @@
-"""The errors of a query."""
+"""The errors of a query, each a kind of QueryError."""
 
-from redmeter.errors import RedmeterError
-
-
-class QueryError(RedmeterError, ValueError):
-    """A PromQL query cannot be answered.
-
-    Attributes:
-        kind: "bad_data" if the text is no valid query, "execution" if its evaluation fails; the
-            words of Prometheus' HTTP API.
-    """
-
-    kind = "execution"
+from redmeter.errors import QueryError as QueryError
 
 
 class BadQuery(QueryError):
