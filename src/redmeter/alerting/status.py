@@ -1,7 +1,7 @@
 """The status of all alerts, as the page, the command and Prometheus' API show it.
 
 It joins what is stored: the rules and the readings that the evaluator published, the states of
-alerts, silences, and the newest transitions. Pure, but for read_status().
+alerts, silences, and the newest transitions. Pure, but for read_alerts().
 """
 
 from collections.abc import Mapping, Sequence
@@ -112,7 +112,7 @@ class AlertsStatus:
     undelivered: Sequence[Notice]
 
 
-def read_status(store: Store, *, transitions: int = 50) -> tuple[float, AlertsStatus]:
+def read_alerts(store: Store, *, transitions: int = 50) -> tuple[float, AlertsStatus]:
     """Read the status of all alerts in one round trip; return the server's time with it.
 
     Args:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from redmeter.alerting.status import read_status
+from redmeter.alerting.status import read_alerts
 from redmeter.dashboard import schemas
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.serialize import convert
@@ -49,7 +49,7 @@ def explain(store: Store, values: Values) -> schemas.ExplainAnswer:
 
 def alerts(store: Store, values: Values) -> schemas.AlertsAnswer:
     """Answer /api/alerts."""
-    now, found = read_status(store, transitions=values["limit"])
+    now, found = read_alerts(store, transitions=values["limit"])
     return convert(schemas.AlertsAnswer, found, now=now, missing=store.skipped())
 
 

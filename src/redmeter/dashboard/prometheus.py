@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import Response
 
-from redmeter.alerting.status import read_status
+from redmeter.alerting.status import read_alerts
 from redmeter.dashboard.cache import Body
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.prometheus_alerts import active_alerts, rule_groups
@@ -303,14 +303,14 @@ class PrometheusAPI:
         """List the rules of alerts; there are no recording rules."""
         if parameters.one("type") == "record":
             return Success({"groups": []})
-        _now, status = read_status(self._exports.store)
+        _now, status = read_alerts(self._exports.store)
         names = parameters.all("rule_name[]")
         listed = parameters.one("exclude_alerts") != "true"
         return Success({"groups": rule_groups(status, names=names, alerts=listed)})
 
     def alerts(self, _: Parameters, __: float) -> Success:
         """List the alerts that are pending or fire."""
-        _now, status = read_status(self._exports.store)
+        _now, status = read_alerts(self._exports.store)
         return Success({"alerts": active_alerts(status)})
 
 
