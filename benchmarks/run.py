@@ -30,6 +30,7 @@ import measures  # noqa: E402
 import messages  # noqa: E402
 import migrate  # noqa: E402
 import observing  # noqa: E402
+import querying  # noqa: E402
 import recording  # noqa: E402
 import totals  # noqa: E402
 import verdict  # noqa: E402
@@ -155,6 +156,7 @@ ROWS = {
     **totals.ROWS,
     **forecasting.ROWS,
     **dashboard.ROWS,
+    **querying.ROWS,
     **clustering.ROWS,
     **migrate.ROWS,
     **verdict.ROWS,

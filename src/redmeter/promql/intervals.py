@@ -180,7 +180,7 @@ class Intervals:
             vectors.append(Vector(table.labels, table.newest(times), table.present(times)))
             known = np.minimum(times, table.grid.horizon) / 1000
             stamps.append(np.broadcast_to(known, vectors[-1].values.shape))
-        limits.check_cells(len(stored.natives), len(times))
+        limits.check_histograms(len(stored.natives), len(times))
         for native in stored.natives:
             limits.interrupt()
             present = native.table.row(0).present(times)
@@ -210,7 +210,7 @@ class Intervals:
         for table in stored.counters:
             limits.check_cells(len(table.labels), len(call.times))
             vectors.append(counter_range(call, table, limits, notes))
-        limits.check_cells(len(stored.natives), len(call.times))
+        limits.check_histograms(len(stored.natives), len(call.times))
         for native in stored.natives:
             limits.interrupt()
             vectors.append(native_range(call, native, limits, notes))

@@ -56,3 +56,11 @@ class Limits:
                 f"the query needs {rows:,} series with {columns:,} values each, more than"
                 f" {self.cells:,} values. Choose a wider step or fewer series"
             )
+
+    def check_histograms(self, rows: int, columns: int) -> None:
+        """Raise QueryError if a result has too many histograms; one is as large as ten values."""
+        if rows * columns > self.cells // 10:
+            raise QueryError(
+                f"the query needs {rows:,} histograms at {columns:,} times each, more than"
+                f" {self.cells // 10:,} in all. Choose a wider step or fewer series"
+            )

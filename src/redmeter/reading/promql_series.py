@@ -63,10 +63,12 @@ class SeriesLister:
         """Return the label sets that any of the selectors selects.
 
         Raises:
+            QueryError: the limits end it.
             StoreError: the store is unreachable or refuses.
         """
         listing = Listing()
         for matchers in selectors:
+            self.limits.interrupt()
             chosen = self._within(choose(self.exports, matchers), listing)
             buckets = [one for one in chosen if one.suffix == BUCKET]
             listing.labels.update((one.labels, None) for one in chosen if one.suffix != BUCKET)
