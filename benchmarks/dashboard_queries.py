@@ -32,6 +32,8 @@ sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).par
 from prometheus_server import PrometheusServer, found  # noqa: E402
 from redmeter import Meter  # noqa: E402
 from redmeter import store as stores  # noqa: E402
+from redmeter.errors import InvalidName  # noqa: E402
+from redmeter.names import canonical  # noqa: E402
 from redmeter.promql.answers import as_data  # noqa: E402
 from redmeter.promql.errors import QueryError  # noqa: E402
 from redmeter.promql.evaluator import Engine  # noqa: E402
@@ -129,7 +131,7 @@ class Data:
     def samples(self) -> Iterator[Series]:
         """Yield the series of a Prometheus that is scraped."""
         rise = np.arange(BEFORE, BEFORE + len(self.times), dtype=np.float64)
-        wave: Floats = 5 + np.arange(len(self.times), dtype=np.float64) % 4
+        wave: Floats = 5 + np.arange(len(self.times), dtype=np.float64) % 7
         for labels in self.counters:
             yield Series(renamed(labels, "_total"), self.times, 3 * rise)
         for labels in self.gauges:
@@ -142,18 +144,19 @@ class Data:
                 yield Series(bucket, self.times, count * rise)
 
     def record(self, meter: Meter) -> int:
-        """Write the same events to a store; return how many series have too long a name."""
-        refused = 0
+        """Write the same events to a store; return how many series are stored as overflow."""
+        long = 0
         for number, labels in enumerate([*self.counters, *self.gauges, *self.histograms]):
             name, rest = dict(labels)[NAME], dict(without(labels, (NAME,)))
             try:
-                self._record(meter, labels, name, rest)
-            except ValueError:
-                refused += 1
+                canonical(name, rest)
+            except InvalidName:
+                long += 1
+            self._record(meter, labels, name, rest)
             if number % 500 == 499:
                 meter.flush(60)
         assert meter.flush(60), meter.health()
-        return refused
+        return long
 
     def _record(self, meter: Meter, labels: Labels, name: str, rest: dict[str, str]) -> None:
         for place, moment in enumerate(self.times):
@@ -161,7 +164,7 @@ class Data:
             if labels in self.counters:
                 meter.count(name, 3, labels=rest, at=at)
             elif labels in self.gauges:
-                meter.gauge(name, labels=rest).set(5 + place % 4, at=at)
+                meter.gauge(name, labels=rest).set(5 + place % 7, at=at)
             else:
                 meter.observe(name, 0.05, labels=rest, at=at)
                 meter.observe(name, 0.5, labels=rest, at=at)
@@ -309,7 +312,7 @@ def compare(queries: Sequence[str], server: str, *, listed: bool) -> Comparison:
     raw = Engine(Samples(Indexed(series)))
     with Server(server) as redis, PrometheusServer(series) as prometheus:
         with Meter(redis.url, max_series=100_000) as meter:
-            print(f"series with names that are too long for a store: {data.record(meter)}")
+            print(f"series with too long a name, stored as overflow: {data.record(meter)}")
         store = stores.open(redis.url)
         assert store is not None
         exports = ExportList(store, seconds=3600)

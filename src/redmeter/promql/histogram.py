@@ -5,6 +5,7 @@ threshold from zero are in the zero bucket. Counts are floats. Histograms of dif
 thresholds combine at the coarser of each.
 """
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ Hint = Literal["unknown", "reset", "not_reset", "gauge"]
 Buckets = Mapping[int, float]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Bucket:
     """One bucket: its bounds, which of them belong to it, its count."""
 
@@ -179,6 +180,7 @@ def format_bound(value: float) -> str:
     return text.removesuffix(".0")
 
 
+@functools.lru_cache(maxsize=16_384)
 def bound(index: int, schema: int) -> float:
     """Return the upper bound of a bucket."""
     try:
