@@ -8,8 +8,9 @@ import pytest
 
 from redmeter import Meter
 from redmeter.errors import InvalidValue, UnknownPrecision
+from redmeter.format.exception import Occurrences, operations
 from redmeter.testing import MemoryMeter
-from support.stores import OpenMeter
+from support.stores import OpenMeter, OpenStore
 
 #: Label sets of the metric that most tests record.
 ROUTES = [f"/{number}" for number in range(12)]
@@ -183,6 +184,43 @@ def test_marks_and_log_patterns_are_listed(meter: Meter) -> None:
     found = meter.explain("jobs", end - 300, end)
     assert [mark.label for mark in found.marks] == ["shop 2.4.0"]
     assert found.messages.new == []
+
+
+def test_exceptions_of_a_meter_in_memory_are_compared() -> None:
+    """An exception that came first in the window is new."""
+    meter = MemoryMeter()
+    meter.clock.set_wall(1_700_000_400)
+    end = minute_of(meter)
+    record(meter, end, 30, spike)
+    try:
+        raise KeyError("card")
+    except KeyError as error:
+        meter.record_exception(error, route="/7")
+    meter.clock.set_wall(end + 120)
+    found = meter.explain("jobs", end - 300, end + 120).exceptions
+    (one,) = found.groups
+    assert (one.type, one.kind, one.count, one.before) == ("KeyError", "new", 1, 0)
+    assert found.precision == 300
+
+
+def test_a_stored_group_of_exceptions_is_compared(
+    open_meter: OpenMeter, open_store: OpenStore
+) -> None:
+    """By its counts of five minutes; foreign keys are left out."""
+    meter = open_meter()
+    end = minute_of(meter) // 300 * 300
+    record(meter, end, 30, spike)
+    keys = open_store().shard("").keys
+    for name, minutes in (("a" * 16, (20, 15, 10, 5)), ("b" * 16, (20,))):
+        for ago in minutes:
+            found = Occurrences(40 if ago == 5 else 3, end - 60 * ago, end - 60 * ago, None, {}, {})
+            steps = {end - 60 * ago: {name: found}}
+            open_store().shard("").write(lambda _, steps=steps: operations(keys, steps, 300))
+    explained = meter.explain("jobs", end - 300, end)
+    assert [(one.id, one.kind, one.count) for one in explained.exceptions.groups] == [
+        ("a" * 16, "more", 40)
+    ]
+    assert explained.not_compared == []
 
 
 def test_nothing_recorded_is_no_data(meter: Meter) -> None:

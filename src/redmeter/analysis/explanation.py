@@ -89,6 +89,36 @@ class PatternChanges:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExceptionChange:
+    """A group of exceptions that is new, has vanished, or comes at another rate."""
+
+    #: As in Meter.exceptions().
+    id: str
+    type: str
+    message: str
+    place: str
+    kind: Literal["new", "more", "fewer", "vanished"]
+    #: Exceptions in the baseline, scaled to the length of the window, and in the window.
+    before: float
+    count: int
+    #: Times of the first and of the last one, ever, Unix seconds.
+    first: float
+    last: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExceptionChanges:
+    """Groups of exceptions whose rate changed, new ones first, then the largest changes."""
+
+    groups: list[ExceptionChange] = field(default_factory=list)
+    #: Interval width of their counts, which may be wider than that of the windows. All intervals
+    #: that touch the window count as part of it.
+    precision: int | None = None
+    #: Why they were not compared; "" if they were.
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class DatabaseTime:
     """Mean time per request that is spent in the database, seconds."""
 
@@ -152,6 +182,7 @@ class Explanation:
     causes: list[ChangedGroup] = field(default_factory=list)
     dimensions: list[ChangedLabel] = field(default_factory=list)
     messages: PatternChanges = field(default_factory=PatternChanges)
+    exceptions: ExceptionChanges = field(default_factory=ExceptionChanges)
     marks: list[Mark] = field(default_factory=list)
     database: DatabaseTime | None = None
     not_compared: list[str] = field(default_factory=list)

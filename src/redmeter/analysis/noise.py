@@ -42,7 +42,7 @@ _LEAST_LEVEL: Final = 0.05
 #: A variance that stands for not knowing.
 _UNKNOWN: Final = 100.0
 #: After how many intervals the uncertainty of a variance has halved.
-_UNCERTAIN: Final = 4.0
+_UNCERTAIN: Final = 10.0
 
 
 class Windows(NamedTuple):

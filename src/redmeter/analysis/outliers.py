@@ -40,7 +40,7 @@ from redmeter.analysis.noise import (
 from redmeter.analysis.tails import chance
 
 #: Probability that any group is named where there is only noise.
-ALPHA: Final = 0.005
+ALPHA: Final = 0.003
 #: The same of the total, which is not a cause.
 CHANGED: Final = 0.01
 #: Least growth relative to the common growth, or its inverse.

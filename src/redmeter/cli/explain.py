@@ -177,6 +177,16 @@ def _show(explanation: Explanation) -> None:
             output.note(f"… {dimension.of - len(listed):,} more")
     _list_patterns("New log patterns", explanation.messages.new)
     _list_patterns("Vanished log patterns", explanation.messages.vanished)
+    if explanation.exceptions.groups:
+        output.line()
+        output.table(
+            ["EXCEPTION", "CHANGE", "BEFORE", "NOW", "PLACE"],
+            [
+                (one.type, one.kind, value_text(one.before), value_text(one.count), one.place)
+                for one in explanation.exceptions.groups
+            ],
+            right=(2, 3),
+        )
     if explanation.marks:
         output.line()
         output.table(

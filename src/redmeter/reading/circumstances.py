@@ -1,8 +1,8 @@
 """What else changed between two windows: log patterns, marks, time in the database.
 
-One round trip, together with the other reads. Log patterns are those of the MAX_SOURCES loggers and
-severities that logged last. When a pattern was seen first and last is known for as long as it is
-kept; how often is counted for two hours.
+One round trip, together with the other reads. Exceptions are in exception_changes.py. Log patterns
+are those of the MAX_SOURCES loggers and severities that logged last. When a pattern was seen first
+and last is known for as long as it is kept; how often is counted for two hours.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from redmeter.analysis.changes import GONE_EXPECTED, severity_rank
-from redmeter.analysis.explanation import DatabaseTime, LogPattern, PatternChanges
+from redmeter.analysis.explanation import (
+    DatabaseTime,
+    ExceptionChanges,
+    LogPattern,
+    PatternChanges,
+)
 from redmeter.format.message import parse_name
 from redmeter.format.steps import parse as parse_steps
 from redmeter.keys import Keys
@@ -42,6 +47,7 @@ class Circumstances:
     """What else changed."""
 
     messages: PatternChanges = field(default_factory=PatternChanges)
+    exceptions: ExceptionChanges = field(default_factory=ExceptionChanges)
     marks: list[Mark] = field(default_factory=list)
     database: DatabaseTime | None = None
     not_compared: list[str] = field(default_factory=list)
@@ -80,9 +86,8 @@ def circumstances(
     _, replies = yield reads
     result = Circumstances(marks=answered(there(replies[0], [])))
     joined = Joined(replies[1], 2, needed=False)
-    result.messages, partial = _patterns(joined, comparison)
-    if partial:
-        result.not_compared.append(partial)
+    result.messages, left_out = _patterns(joined, comparison)
+    result.not_compared += left_out
     if observed is not None:
         sums = [_sums(Joined(reply, 1, needed=False), fields, observed) for reply in replies[2:]]
         result.database = database_time(*sums)
@@ -130,10 +135,10 @@ def database_time(
     )
 
 
-def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, str]:
-    """Return new and vanished patterns, and a sentence about those that were not compared."""
+def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, list[str]]:
+    """Return new and vanished patterns, and sentences about those that were not compared."""
     window, baseline = comparison.window, comparison.baseline
-    changes, partial = PatternChanges(), 0
+    changes, partial, uncounted = PatternChanges(), 0, 0
     for member, (scan, steps_reply) in joined.readable():
         logger, severity = parse_name(member.decode(errors="replace"))
         cursor, seen = scan
@@ -151,6 +156,7 @@ def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, s
             intervals, count = window if new else baseline, None
             if counts is not None and counts.oldest <= intervals.start:
                 count = counts.between(intervals.start, intervals.stop)
+            uncounted += gone and count is None
             # A rare pattern vanishes all the time.
             if gone and (count is None or count * comparison.scale < GONE_EXPECTED):
                 continue
@@ -167,9 +173,15 @@ def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, s
     for rows in (changes.new, changes.vanished):
         rows.sort(key=lambda row: (severity_rank(row.severity), -(row.count or 0), row.pattern))
         del rows[MAX_LISTED:]
-    if not partial:
-        return changes, ""
-    return changes, f"some patterns of {partial} loggers with over {MAX_PATTERNS} patterns"
+    left_out = []
+    if partial:
+        left_out.append(f"some patterns of {partial} loggers with over {MAX_PATTERNS} patterns")
+    if uncounted:
+        left_out.append(
+            f"{uncounted} log patterns that were last seen in the baseline: how often is not kept, "
+            "counts of patterns reach back two hours"
+        )
+    return changes, left_out
 
 
 def window_note(first: int | None, comparison: Comparison) -> str:

@@ -19,7 +19,7 @@ from redmeter.analysis.explain import (
     explain_rate,
     judged,
 )
-from redmeter.analysis.explanation import Explanation, Measure
+from redmeter.analysis.explanation import ExceptionChanges, Explanation, Measure
 from redmeter.analysis.sentences import explanation_parts, joined, text, unit_of
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.moments import merge_all
@@ -27,6 +27,7 @@ from redmeter.keys import Kept, Keys, Retention, entry, span
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, is_failure
 from redmeter.reading.circumstances import Circumstances, circumstances, window_note
 from redmeter.reading.comparison import Comparison, ExplainRequest, compare
+from redmeter.reading.exception_changes import exception_changes
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.label_events import (
     LabelEvents,
@@ -88,14 +89,17 @@ def explain(keys: Keys, kept: Kept, request: ExplainRequest) -> Query[Explanatio
     if name in (REQUESTS, SECONDS):
         same = _same_time(comparison, view.histograms, view.now)
     read = read_histograms if histogram else read_counts
-    events, around = yield from together(
+    events, around, exceptions = yield from together(
         [
             read(keys, name, comparison, request.labels),
             circumstances(keys, comparison, same),
+            exception_changes(keys, comparison, view.now),
         ]
     )
     assert isinstance(events, LabelEvents)
     assert isinstance(around, Circumstances)
+    assert isinstance(exceptions, ExceptionChanges)
+    around.exceptions = exceptions
     if name in (REQUESTS, SECONDS) and same is None:
         around.not_compared.append("time in the database: not kept for these windows")
     return compose(comparison, name, events, around, histogram=histogram)
@@ -141,6 +145,8 @@ def compose(
     elif measure == "count" and (count_before or count):
         causes = explain_count(_count_rows(events.counts, comparison, history), comparison.windows)
     left_out = [*events.not_compared, *around.not_compared]
+    if around.exceptions.reason:
+        left_out.append(f"exceptions: {around.exceptions.reason}")
     if note := window_note(first, comparison):
         left_out.append(note)
     base = replace(
@@ -148,6 +154,7 @@ def compose(
         count_before=count_before,
         count=count,
         messages=around.messages,
+        exceptions=around.exceptions,
         marks=around.marks,
         database=around.database,
         not_compared=left_out,

@@ -2,7 +2,13 @@
 
 from dataclasses import replace
 
-from redmeter.analysis.explanation import DatabaseTime, Explanation, PatternChanges, Status
+from redmeter.analysis.explanation import (
+    DatabaseTime,
+    ExceptionChanges,
+    Explanation,
+    PatternChanges,
+    Status,
+)
 from redmeter.analysis.status import BLOCK
 from redmeter.clock import ManualClock
 from redmeter.format.exponential_histogram import Distribution
@@ -11,10 +17,13 @@ from redmeter.keys import Retention, slice_start
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
 from redmeter.reading.circumstances import DB_SECONDS, Circumstances, database_time
 from redmeter.reading.comparison import Comparison, ExplainRequest, compare
+from redmeter.reading.error_groups import ErrorWindow
+from redmeter.reading.exception_changes import changes_of, not_kept, windows_of
 from redmeter.reading.explain import WEB, compose, not_compared
 from redmeter.reading.label_events import LabelEvents
 from redmeter.reading.status import MINUTE, Vitals, cause_request, judge, with_sentence
 from redmeter.results import Mark
+from redmeter.testing.readings import stored_group
 from redmeter.testing.recorder import MemoryRecorder
 
 #: Log patterns have no history in memory.
@@ -44,6 +53,7 @@ def explained(
         for one in distinct(memory.marks)
         if comparison.baseline.start <= one.time < comparison.window.stop
     ]
+    around.exceptions = _exceptions(memory, comparison, clock.wall())
     if name in (REQUESTS, SECONDS):
         around.database = _database(memory, comparison)
     events = _events(memory, name, comparison, histogram=histogram)
@@ -81,6 +91,19 @@ def status_of(
         else:
             checks.append(check)
     return with_sentence(replace(status, checks=checks), now)
+
+
+def _exceptions(memory: MemoryRecorder, comparison: Comparison, now: float) -> ExceptionChanges:
+    """Return the groups of exceptions whose rate changed."""
+    windows = windows_of(comparison, now)
+    if windows is None:
+        return not_kept(comparison, now)
+    span = windows.all_of
+    intervals = ErrorWindow(windows.width, span.start, span.stop, span.start, False)
+    recorded = {group for groups in memory.exceptions.values() for group in groups}
+    stored = [stored_group(memory.exceptions, group, intervals) for group in recorded]
+    with_place = [one._replace(texts=one.texts[:3]) for one in stored]
+    return changes_of(with_place, windows, comparison)
 
 
 def _events(
