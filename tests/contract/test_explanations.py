@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,7 +10,10 @@ import pytest
 from redmeter import Meter
 from redmeter.errors import InvalidValue, UnknownPrecision
 from redmeter.format.exception import Occurrences, operations
+from redmeter.keys import Keys
+from redmeter.recording.exceptions import Found
 from redmeter.testing import MemoryMeter
+from redmeter.types import Operation
 from support.stores import OpenMeter, OpenStore
 
 #: Label sets of the metric that most tests record.
@@ -203,6 +207,10 @@ def test_exceptions_of_a_meter_in_memory_are_compared() -> None:
     assert found.precision == 300
 
 
+def _written(keys: Keys, steps: Found, _: object) -> tuple[Operation, ...]:
+    return operations(keys, steps, 300)
+
+
 def test_a_stored_group_of_exceptions_is_compared(
     open_meter: OpenMeter, open_store: OpenStore
 ) -> None:
@@ -215,7 +223,7 @@ def test_a_stored_group_of_exceptions_is_compared(
         for ago in minutes:
             found = Occurrences(40 if ago == 5 else 3, end - 60 * ago, end - 60 * ago, None, {}, {})
             steps = {end - 60 * ago: {name: found}}
-            open_store().shard("").write(lambda _, steps=steps: operations(keys, steps, 300))
+            open_store().shard("").write(partial(_written, keys, steps))
     explained = meter.explain("jobs", end - 300, end)
     assert [(one.id, one.kind, one.count) for one in explained.exceptions.groups] == [
         ("a" * 16, "more", 40)

@@ -646,6 +646,30 @@ export interface components {
             /** @description null if the group is not kept. */
             exception: components["schemas"]["ErrorGroup"] | null;
         };
+        /** @description A group of exceptions that is new, has vanished, or comes at another rate. */
+        ExceptionChange: {
+            /** @description As in Meter.exceptions(). */
+            id: string;
+            type: string;
+            message: string;
+            place: string;
+            /** @enum {string} */
+            kind: "new" | "more" | "fewer" | "vanished";
+            /** @description Exceptions in the baseline, scaled to the length of the window, and in the window. */
+            before: number;
+            count: number;
+            /** @description Times of the first and of the last one, ever, Unix seconds. */
+            first: number;
+            last: number;
+        };
+        /** @description Groups of exceptions whose rate changed, new ones first, then the largest changes. */
+        ExceptionChanges: {
+            groups: components["schemas"]["ExceptionChange"][];
+            /** @description Interval width of their counts, which may be wider than that of the windows. All intervals that touch the window count as part of it. */
+            precision: number | null;
+            /** @description Why they were not compared; "" if they were. */
+            reason: string;
+        };
         /** @description /api/exceptions. */
         ExceptionsAnswer: {
             /** @description Width of the intervals, seconds. */
@@ -718,6 +742,7 @@ export interface components {
             causes: components["schemas"]["ChangedGroup"][];
             dimensions: components["schemas"]["ChangedLabel"][];
             messages: components["schemas"]["PatternChanges"];
+            exceptions: components["schemas"]["ExceptionChanges"];
             marks: components["schemas"]["Mark"][];
             database: components["schemas"]["DatabaseTime"] | null;
             not_compared: string[];
