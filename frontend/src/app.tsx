@@ -9,7 +9,11 @@ import { Banner } from "./parts/banner";
 import { Bar } from "./parts/bar";
 import { KeyHelp } from "./parts/keyhelp";
 import { announced } from "./state/announce";
-import { health, kept, set, state, store, TITLES } from "./state/page";
+import { health, kept, set, state, store } from "./state/page";
+import { ABOUT } from "./state/views";
+import { Database } from "./views/database";
+import { Jobs } from "./views/jobs";
+import { TaskPage } from "./views/task";
 import { Counters } from "./views/counters";
 import { ExceptionPage } from "./views/exception";
 import { Exceptions } from "./views/exceptions";
@@ -28,15 +32,15 @@ const VIEWS = {
   series: SeriesPage,
   pages: Pages,
   route: RoutePage,
+  database: Database,
+  jobs: Jobs,
+  task: TaskPage,
   exceptions: Exceptions,
   exception: ExceptionPage,
   messages: Messages,
   counters: Counters,
   health: Health,
 };
-
-/** Views that are about one thing each. */
-const NAMED = new Set(["series", "route", "exception"]);
 
 /** What the bar shows comes with the overview; elsewhere it is asked for, rarely. */
 function useStore(needed: boolean): void {
@@ -78,6 +82,7 @@ function useStore(needed: boolean): void {
 export function App() {
   const { view, name, range } = state.value;
   const View = VIEWS[view];
+  const named = ABOUT[view].of !== undefined;
   useStore(view !== "overview");
   const first = useRef(true);
   useEffect(() => {
@@ -86,7 +91,7 @@ export function App() {
     if (!first.current && document.activeElement === document.body)
       document.querySelector("h1")?.focus({ preventScroll: true });
     first.current = false;
-    document.title = `${NAMED.has(view) && name && view !== "exception" ? plain(name, 80) : TITLES[view]} · Redmeter`;
+    document.title = `${named && name && view !== "exception" ? plain(name, 80) : ABOUT[view].title} · Redmeter`;
   }, [view, name]);
   useEffect(() => {
     const known = nearest(kept.value, range);
@@ -107,7 +112,7 @@ export function App() {
       <Bar />
       <Banner />
       <main id="main" tabIndex={-1}>
-        <View key={NAMED.has(view) ? `${view} ${name}` : view} />
+        <View key={named ? `${view} ${name}` : view} />
       </main>
       <KeyHelp />
       <p class="away" role="status" aria-live="polite">

@@ -35,6 +35,13 @@ REQUESTS, SECONDS = "http_requests", "http_request_seconds"
 #: of their own, since whoever aggregates the label sets of a name would count an unlabelled series
 #: of that name a second time.
 HITS, HITS_FAILED, HITS_SECONDS = "hits", "hits_failed", "hits_seconds"
+#: Series of database statements: durations by statement, failures by statement and error, and
+#: executions by route or task and statement.
+DB_QUERY_SECONDS, DB_ERRORS, DB_QUERIES = "db_query_seconds", "db_errors", "db_queries"
+#: Series of background tasks: runs by task and state; and durations by task: of a run, of its wait
+#: in the queue, and of its database statements.
+TASK_RUNS, TASK_SECONDS = "task_runs", "task_seconds"
+TASK_QUEUE_SECONDS, TASK_DB_SECONDS = "task_queue_seconds", "task_db_seconds"
 
 #: Control characters, surrogates, line and paragraph separators, direction marks and overrides.
 _FORBIDDEN = late(

@@ -172,6 +172,10 @@ def test_a_worker_counts_what_became_of_each_task(
         assert meter.summary("task_seconds", precision=60, labels={"task": "shop.ask"}).count == 3
         waited = meter.summary("task_db_seconds", precision=60)
         assert waited.count == 3
+        queued = meter.summary("task_queue_seconds", precision=60, labels={"task": "shop.send"})
+        assert queued.count == 3
+        sent = {"task": "shop.send", "statement": "SELECT"}
+        assert meter.total("db_queries", labels=sent) == 3
         place = {each.pattern: each.count for each in meter.common("celery")}
         assert place.pop("shop.charge failed [KeyError at shop.py:28 in charge]") == 1
         assert place.pop("shop.ask failed [ConnectionError at shop.py:33 in ask]") == 1

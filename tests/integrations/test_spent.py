@@ -49,6 +49,17 @@ def test_tasks_and_threads_with_a_copy_of_the_context_count() -> None:
     assert asyncio.run(serve()) == 20.0
 
 
+def test_statements_with_a_name_are_counted_by_it() -> None:
+    """For all that is around them."""
+    with collecting() as outer:
+        spend("db", 0.1, 1, "SELECT a")
+        with collecting() as inner:
+            spend("db", 0.1, 2, "SELECT b")
+        spend("db", 0.1)
+        spend("db", 0.1, 1, "SELECT a")
+    assert (inner.names(), outer.names()) == ({"SELECT b": 2}, {"SELECT a": 2, "SELECT b": 2})
+
+
 class Hesitant(dict[Any, tuple[float, int]]):
     """A dictionary that lets other threads go first between a look and what comes of it."""
 

@@ -447,6 +447,7 @@ def test_a_request_that_waits_for_the_database_is_seen_as_such(engine: sa.Engine
     waited = meter.observed("http_request_db_seconds", labels=labels)
     ratios = meter.observed("http_request_db_ratio", labels=labels)
     assert len(waited) == 2
+    assert meter.total("db_queries", labels={"route": "/report/{day}"}) == 2
     assert [w / t for w, t in zip(waited, took, strict=True)] == pytest.approx(ratios)
     assert min(ratios) > 0.5
     (ratio,) = meter.observed("http_request_db_ratio", labels={"method": "GET", "route": "/page"})

@@ -187,6 +187,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/statements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Database statements, and the routes and tasks that send them */
+        get: operations["statements"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tasks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Background tasks by outcome and time */
+        get: operations["tasks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/views": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Which views have data */
+        get: operations["views"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/counters": {
         parameters: {
             query?: never;
@@ -409,6 +460,14 @@ export interface components {
             now: number;
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
+        };
+        /** @description A route or a task that sends a statement. */
+        Caller: {
+            /** @enum {string} */
+            kind: "route" | "task";
+            name: string;
+            /** @description Executions of the statement by it. */
+            count: number;
         };
         /** @description A log pattern that is new, comes far more often than before, or stopped. */
         ChangeRow: {
@@ -1110,6 +1169,12 @@ export interface components {
             slowest: components["schemas"]["Slowest"];
             logged: components["schemas"]["Logged"];
         };
+        /** @description Runs of a task that ended in one state. */
+        Outcome: {
+            state: string;
+            count: number;
+            failed: boolean;
+        };
         /** @description A summary per interval; null for intervals without values. */
         OverTime: {
             start: number;
@@ -1365,6 +1430,44 @@ export interface components {
             before_precision: number | null;
             before_start: number | null;
         };
+        /** @description A database statement, by what groups it. */
+        Statement: {
+            statement: string;
+            /** @description The stored name of its durations. */
+            series: string;
+            /** @description Executions in the window, and in the compared period; null if that is not kept. */
+            count: number;
+            before: number | null;
+            errors: number;
+            /** @description All its executions, seconds; and its share of the time of all statements. */
+            total: number | null;
+            share: number | null;
+            mean: number | null;
+            p95: number | null;
+            /** @description The most frequent callers, and their number. */
+            callers: components["schemas"]["Caller"][];
+            callers_of: number;
+            /** @description Executions per interval of values_precision, from values_start on. */
+            values: (number | null)[];
+        };
+        /** @description /api/statements. */
+        StatementsAnswer: {
+            now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
+            window: components["schemas"]["Span"];
+            rows: components["schemas"]["Statement"][];
+            /** @description Statements that match. */
+            found: number;
+            /** @description Executions and seconds of all statements. */
+            count: number;
+            total: number;
+            /** @description Label sets of durations that were read, and that there are. */
+            examined: number;
+            of: number;
+            values_start: number;
+            values_precision: number;
+        };
         /** @description /api/status. */
         StatusAnswer: {
             now: number;
@@ -1428,6 +1531,48 @@ export interface components {
             summaries: components["schemas"]["GroupedSummary"][];
             /** @description How many there are; with `by`, the first 50 are listed. */
             of: number;
+        };
+        /** @description A background task. */
+        Task: {
+            task: string;
+            /** @description The stored name of its durations. */
+            series: string;
+            /** @description Runs in the window, the most frequent outcome first; runs in the compared period, null if that is not kept. */
+            count: number;
+            before: number | null;
+            outcomes: components["schemas"]["Outcome"][];
+            /** @description Runs that failed, and their share of all runs. */
+            failed: number;
+            failing: number;
+            /** @description All its runs, seconds; and its share of the time of all tasks. */
+            total: number | null;
+            share: number | null;
+            mean: number | null;
+            p95: number | null;
+            /** @description Means of the wait in the queue and of the time in databases, seconds; null if not recorded. */
+            wait: number | null;
+            database: number | null;
+            /** @description Timed runs per interval of values_precision, from values_start on. */
+            values: (number | null)[];
+        };
+        /** @description /api/tasks. */
+        TasksAnswer: {
+            now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
+            window: components["schemas"]["Span"];
+            rows: components["schemas"]["Task"][];
+            /** @description Tasks that match. */
+            found: number;
+            /** @description Runs, failed runs and seconds of all tasks. */
+            count: number;
+            failed: number;
+            total: number;
+            /** @description Label sets of durations that were read, and that there are. */
+            examined: number;
+            of: number;
+            values_start: number;
+            values_precision: number;
         };
         /** @description /api/top. */
         TopAnswer: {
@@ -1543,6 +1688,15 @@ export interface components {
         VerdictWindow: {
             since: number;
             until: number;
+        };
+        /** @description /api/views. */
+        ViewsAnswer: {
+            now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
+            database: boolean;
+            jobs: boolean;
+            exceptions: boolean;
         };
         /** @description A writing process and its last report. */
         Writer: {
@@ -2466,6 +2620,264 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PagesAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    statements: {
+        parameters: {
+            query?: {
+                /** @description Width of an interval, seconds: one that the store keeps; the error lists them. */
+                precision?: number;
+                /** @description Start of the window, Unix seconds. */
+                since?: number;
+                /** @description End of the window, Unix seconds; else now. */
+                until?: number;
+                /** @description The period that figures are compared with. */
+                against?: "previous" | "yesterday" | "last-week";
+                /** @description The order. */
+                order?: "total" | "count" | "p95" | "errors";
+                /** @description Number of statements. */
+                limit?: number;
+                /** @description Number of statements to skip. */
+                offset?: number;
+                /** @description Only statements that contain this text. */
+                filter?: string;
+                /** @description Only statements that this route or task sends. */
+                caller?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatementsAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    tasks: {
+        parameters: {
+            query?: {
+                /** @description Width of an interval, seconds: one that the store keeps; the error lists them. */
+                precision?: number;
+                /** @description Start of the window, Unix seconds. */
+                since?: number;
+                /** @description End of the window, Unix seconds; else now. */
+                until?: number;
+                /** @description The period that figures are compared with. */
+                against?: "previous" | "yesterday" | "last-week";
+                /** @description The order. */
+                order?: "total" | "count" | "p95" | "failing";
+                /** @description Number of tasks. */
+                limit?: number;
+                /** @description Number of tasks to skip. */
+                offset?: number;
+                /** @description Only tasks that contain this text. */
+                filter?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TasksAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    views: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ViewsAnswer"];
                 };
             };
             /** @description A parameter cannot be used. */

@@ -1,15 +1,15 @@
 // The bar on top: where one is, where one can go, which store this is, and how the page looks.
 import { address } from "../api/client";
-import type { ExceptionsAnswer } from "../api/types";
-import { health, setTheme, set, state, store, TITLES } from "../state/page";
+import type { ViewsAnswer } from "../api/types";
+import { health, setTheme, set, state, store } from "../state/page";
 import type { Theme } from "../state/url";
+import { ABOUT, listOf, VIEWS } from "../state/views";
 import { BEHIND } from "../lib/store";
 import { link, useFeed } from "../state/live";
 import { T } from "./text";
 import { Go } from "./go";
 
-const VIEWS = ["overview", "pages", "exceptions", "messages", "counters", "health"] as const;
-/** Milliseconds between two looks at whether there are exceptions. */
+/** Milliseconds between two looks at which views have data. */
 const EVERY = 60_000;
 const LEVELS = { ok: "healthy", warn: "with warnings", fail: "broken" } as const;
 const THEMES: Record<Theme, { next: Theme; icon: string; text: string }> = {
@@ -27,11 +27,12 @@ export function Bar() {
   const look = THEMES[theme];
   const lost = link.value.failure?.passing ?? false;
   const level = lost ? undefined : health.value?.level;
-  const at =
-    view === "series" ? "counters" : view === "route" ? "pages" : view === "exception" ? "exceptions" : view;
-  const path = address("exceptions", { since: 1, precision: 86_400, limit: 1 });
-  const { data: exceptions } = useFeed<ExceptionsAnswer>(path, EVERY, false);
-  const views = VIEWS.filter((each) => each !== "exceptions" || each === at || (exceptions?.found ?? 0) > 0);
+  const at = listOf(view);
+  const { data } = useFeed<ViewsAnswer>(address("views"), EVERY, false);
+  const views = VIEWS.filter((each) => {
+    const { needs, of } = ABOUT[each];
+    return !of && (!needs || each === at || data?.[needs]);
+  });
   return (
     <header class="bar">
       <Go view="overview" class="brand" label="Redmeter, overview">
@@ -53,7 +54,7 @@ export function Bar() {
           {views.map((each) => (
             <li key={each}>
               <Go view={each} current={each === at}>
-                {TITLES[each]}
+                {ABOUT[each].title}
                 {each === "health" && level && level !== "ok" && (
                   <span class={`dot ${level}`}>
                     <span class="away">{LEVELS[level]}</span>

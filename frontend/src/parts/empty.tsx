@@ -7,6 +7,24 @@ import { link } from "../state/live";
 export const MIDDLEWARE =
   "from redmeter.integrations.asgi import RedmeterMiddleware; app.add_middleware(RedmeterMiddleware)";
 
+/** Lines of code that start recording, by framework or library. */
+export type Setup = readonly (readonly [name: string, code: string])[];
+
+/** What records database statements. */
+export const STATEMENTS: Setup = [
+  ["SQLAlchemy", "from redmeter.integrations.sqlalchemy import install; install(engine)"],
+  ["Django", "from redmeter.integrations.django_db import install; install()"],
+];
+
+/** What records background tasks. */
+export const TASKS: Setup = [
+  ["Celery", "from redmeter.integrations.celery import install; install(app)"],
+  [
+    "Other queues",
+    'with meter.timer("task_seconds", labels={"task": name}): run(); meter.count("task_runs", labels={"task": name, "state": "success"})',
+  ],
+];
+
 /** A line of code or a command, and a button that copies it. */
 export function Code({ code }: { code: string }) {
   const [copied, setCopied] = useState(false);
@@ -34,10 +52,12 @@ export function Code({ code }: { code: string }) {
 export function Empty({
   title,
   code,
+  setup = [],
   children,
 }: {
   title: string;
   code?: string;
+  setup?: Setup;
   children?: ComponentChildren;
 }) {
   if (link.value.missing.length > 0)
@@ -52,6 +72,12 @@ export function Empty({
       <p class="empty-title">{title}</p>
       {children && <p>{children}</p>}
       {code && <Code code={code} />}
+      {setup.map(([name, line]) => (
+        <div key={name} class="setup">
+          <span>{name}</span>
+          <Code code={line} />
+        </div>
+      ))}
     </div>
   );
 }

@@ -3,7 +3,8 @@ import { useState } from "preact/hooks";
 import { csvOf, pictureOf, shared } from "../chart/share";
 import type { Period } from "../lib/frame";
 import { momentOf } from "../lib/time";
-import { state, TITLES } from "../state/page";
+import { state } from "../state/page";
+import { ABOUT } from "../state/views";
 import { serialise } from "../state/url";
 
 function save(name: string, blob: Blob): void {
@@ -17,7 +18,7 @@ function save(name: string, blob: Blob): void {
 export function Share({ period }: { period: Period }) {
   const [message, setMessage] = useState("");
   const { view, name, clock } = state.value;
-  const title = name || TITLES[view];
+  const title = name || ABOUT[view].title;
   const file = `redmeter-${title.replace(/[^\w-]+/g, "_").slice(0, 60)}`;
   const query = serialise({ ...state.value, since: period.from, until: period.to, paused: true });
   const copy = async () => {

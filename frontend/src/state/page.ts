@@ -2,7 +2,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import { ranges, type Range } from "../lib/ranges";
 import type { OverviewHealth, StoreInfo } from "../api/types";
-import { parse, serialise, type State, type Theme, type View } from "./url";
+import { parse, serialise, type State, type Theme } from "./url";
 
 const THEME = "redmeter.theme";
 
@@ -67,18 +67,6 @@ export function frame() {
   const { since, until, against } = state.value;
   return { since, until, against };
 }
-
-export const TITLES: Record<View, string> = {
-  overview: "Overview",
-  series: "Metric",
-  pages: "Routes",
-  route: "Route",
-  exceptions: "Exceptions",
-  exception: "Exception",
-  messages: "Messages",
-  counters: "Metrics",
-  health: "Health",
-};
 
 /** Connect state and browser; once. */
 export function connect(): void {

@@ -2,19 +2,9 @@
 // the query; what is as usual is left out. A query is text of strangers: what it says is checked, and
 // what makes no sense is as usual.
 import type { Clock } from "../lib/time";
+import { listOf, VIEWS, type View } from "./views";
 
-export const VIEWS = [
-  "overview",
-  "series",
-  "pages",
-  "route",
-  "exceptions",
-  "exception",
-  "messages",
-  "counters",
-  "health",
-] as const;
-export type View = (typeof VIEWS)[number];
+export type { View };
 export const AGAINST = ["", "yesterday", "last-week"] as const;
 export type Against = (typeof AGAINST)[number];
 export type Theme = "system" | "light" | "dark";
@@ -92,11 +82,9 @@ function whole(value: string | null, low: number, high: number): number | null {
   return number >= low && number <= high ? number : null;
 }
 
-/** The view; without a name, the list that it belongs to. */
+/** The view; without a name, the list that it belongs to. The name of a route can be empty. */
 function listed(view: View, name: string, named: boolean): View {
-  if (view === "series" && !name) return "counters";
-  if (view === "exception" && !name) return "exceptions";
-  return view === "route" && !named ? "pages" : view;
+  return name || (view === "route" && named) ? view : listOf(view);
 }
 
 export function parse(query: string): State {

@@ -5,6 +5,7 @@ import { durationLabel } from "../lib/ranges";
 import { number, percent, rate, seconds, value } from "../lib/units";
 import { Empty, MIDDLEWARE } from "../parts/empty";
 import { follow, Go } from "../parts/go";
+import { Head } from "../parts/head";
 import { Share } from "../parts/share";
 import { Spark } from "../parts/spark";
 import { T } from "../parts/text";
@@ -47,19 +48,7 @@ export function PageTable({ rows, order, window, empty, brief = false, sort }: P
     );
   }
   const head = (key: Order) => (
-    <th
-      scope="col"
-      class="figure"
-      {...(sort ? { "aria-sort": key === order ? ("descending" as const) : ("none" as const) } : {})}
-    >
-      {sort ? (
-        <button type="button" class="sort" onClick={() => sort(key)}>
-          {TITLES[key]}
-        </button>
-      ) : (
-        TITLES[key]
-      )}
-    </th>
+    <Head title={TITLES[key]} chosen={key === order} sort={sort && (() => sort(key))} />
   );
   return (
     <div class="scroll" role="region" aria-label="Table: Routes" tabIndex={0}>

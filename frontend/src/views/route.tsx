@@ -1,12 +1,13 @@
 // The page of one route: its requests by status class, its response times, and where its time goes.
 import { address } from "../api/client";
-import type { ExceptionsAnswer, PagesAnswer, SeriesAnswer, SummaryAnswer } from "../api/types";
+import type { PagesAnswer, SeriesAnswer, SummaryAnswer } from "../api/types";
 import { ChartGroup } from "../chart/group";
 import type { Line } from "../chart/lines";
 import { durationLabel, pollEvery } from "../lib/ranges";
 import { number, percent, rate, seconds } from "../lib/units";
 import { Card } from "../parts/card";
 import { Empty } from "../parts/empty";
+import { Figure } from "../parts/figure";
 import { Gate } from "../parts/gate";
 import { Go } from "../parts/go";
 import { Share } from "../parts/share";
@@ -14,7 +15,7 @@ import { T } from "../parts/text";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
 import { frame, state } from "../state/page";
-import { ExceptionList } from "./exceptionlist";
+import { CallerExceptions, CallerStatements } from "./caller";
 import { patternOfLabel } from "./pagetable";
 import { latencyLines, statusLines, shares } from "./routelines";
 
@@ -59,20 +60,6 @@ export function RoutePage() {
     address("summary", { name: "http_request_db_seconds", label, precision: width, ...histograms }),
     every,
   );
-  const { since, until } = frame();
-  const { data: failed } = useFeed<ExceptionsAnswer>(
-    address("exceptions", { route: name, since, until, limit: 10 }),
-    Math.max(every, 10_000),
-    false,
-  );
-  const exceptions = failed && failed.groups.length > 0 && (
-    <Card
-      title="Exceptions"
-      about={`${number(failed.count)} in ${number(failed.found)} ${failed.found === 1 ? "group" : "groups"}${frame().since === null ? ", in the last 24 h" : ""}`}
-    >
-      <ExceptionList rows={failed.groups} now={failed.now} />
-    </Card>
-  );
   return (
     <>
       <Toolbar title={<T text={name || "(no route)"} most={160} />} ranged>
@@ -87,14 +74,11 @@ export function RoutePage() {
           ];
           if (!row)
             return (
-              <>
-                <Card title="Requests">
-                  <Empty title="No request of this route in this window">
-                    Choose a wider range, or another route.
-                  </Empty>
-                </Card>
-                {exceptions}
-              </>
+              <Card title="Requests">
+                <Empty title="No request of this route in this window">
+                  Choose a wider range, or another route.
+                </Empty>
+              </Card>
             );
           const whole = response.data?.summaries[0];
           return (
@@ -147,11 +131,12 @@ export function RoutePage() {
                   by={durationLabel(width)}
                 />
               )}
-              {exceptions}
             </>
           );
         }}
       </Gate>
+      <CallerStatements name={name} />
+      <CallerExceptions name={name} />
     </>
   );
 }
@@ -167,22 +152,6 @@ const PLACES: Record<string, number> = {
   p99: 3,
 };
 
-function Figure({ title, value, note }: { title: string; value: string; note: string }) {
-  const [figure = "", ...unit] = value.split(" ");
-  return (
-    <li>
-      <div class="tile">
-        <span class="tile-title">{title}</span>
-        <span class="tile-value">
-          {figure}
-          {unit.length > 0 && <small> {unit.join(" ")}</small>}
-        </span>
-        <span class="tile-foot faint">{note}</span>
-      </div>
-    </li>
-  );
-}
-
 /** Where the time of a request goes. */
 function Split({ total, database, by }: { total: number | null; database: number | null; by: string }) {
   const parts = shares(total, database);
@@ -190,8 +159,7 @@ function Split({ total, database, by }: { total: number | null; database: number
     <Card title="Where the time goes" about={`mean of a request, by ${by}`}>
       {parts.length === 0 ? (
         <Empty title="Only the whole response time is measured">
-          Time in the database appears here with <code>redmeter.integrations.sqlalchemy</code> or{" "}
-          <code>django_db</code>.
+          Time in the database appears here once <Go view="database">statements are recorded</Go>.
         </Empty>
       ) : (
         <ul class="breakdown">

@@ -20,6 +20,17 @@ export function statusLines(series: readonly GroupedSeries[]): Line[] {
   return [...classes.values()].sort((a, b) => a.key.localeCompare(b.key));
 }
 
+/** One line for each outcome of a task's runs, successes first. */
+export function outcomeLines(series: readonly GroupedSeries[]): Line[] {
+  return series
+    .filter((each) => each.values.length > 0)
+    .map((each) => {
+      const name = each.labels["state"] ?? "other";
+      return { ...lineOf(each, name), key: name, label: name, unit: "" as const };
+    })
+    .sort((a, b) => Number(b.key === "success") - Number(a.key === "success") || a.key.localeCompare(b.key));
+}
+
 function added(one: Line, other: Line): Line {
   const start = Math.min(one.start, other.start);
   const end = Math.max(

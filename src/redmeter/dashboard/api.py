@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from redmeter.dashboard import diagnoses, handlers
+from redmeter.dashboard import diagnoses, handlers, workloads
 from redmeter.dashboard.cache import Body
 from redmeter.dashboard.endpoints import Endpoint
 from redmeter.dashboard.schemas import Answer
@@ -35,6 +35,9 @@ _HANDLERS: dict[str, Callable[[Store, Values], Answer]] = {
     "/api/alerts": diagnoses.alerts,
     "/api/explain": diagnoses.explain,
     "/api/status": diagnoses.status,
+    "/api/statements": workloads.statements,
+    "/api/tasks": workloads.tasks,
+    "/api/views": workloads.views,
 }
 
 

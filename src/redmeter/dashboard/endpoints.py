@@ -34,8 +34,10 @@ from redmeter.dashboard.parameters import (
     whole,
 )
 from redmeter.errors import InvalidName, InvalidValue, shown
+from redmeter.reading import statements, tasks
 from redmeter.reading.error_groups import DEFAULT_LIMIT, MAX_LIMIT, SORTS
 from redmeter.reading.verdict_data import AGAINST
+from redmeter.reading.workloads import MAX_ROWS
 from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, RANKED_ROWS
 
 #: Most names of one request: of series, of summaries, and on the overview.
@@ -260,6 +262,34 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("filter", FILTER, "Only routes that contain this text.", ""),
         ),
     ),
+    Endpoint(
+        "/api/statements",
+        "Database statements, and the routes and tasks that send them",
+        schemas.StatementsAnswer,
+        (
+            _precision(),
+            *_FRAME,
+            Parameter("order", choice(*statements.ORDERS), "The order.", "total"),
+            _limit(MAX_ROWS, MAX_ROWS, "statements"),
+            Parameter("offset", whole(0, 100_000), "Number of statements to skip.", 0),
+            Parameter("filter", FILTER, "Only statements that contain this text.", ""),
+            Parameter("caller", ROUTE, "Only statements that this route or task sends."),
+        ),
+    ),
+    Endpoint(
+        "/api/tasks",
+        "Background tasks by outcome and time",
+        schemas.TasksAnswer,
+        (
+            _precision(),
+            *_FRAME,
+            Parameter("order", choice(*tasks.ORDERS), "The order.", "total"),
+            _limit(MAX_ROWS, MAX_ROWS, "tasks"),
+            Parameter("offset", whole(0, 100_000), "Number of tasks to skip.", 0),
+            Parameter("filter", FILTER, "Only tasks that contain this text.", ""),
+        ),
+    ),
+    Endpoint("/api/views", "Which views have data", schemas.ViewsAnswer),
     Endpoint(
         "/api/counters",
         "Counters, gauges or histograms, each with a sparkline",

@@ -30,6 +30,9 @@ from redmeter.dashboard.rows import (
 from redmeter.health.findings import Finding
 from redmeter.reading.error_groups import ErrorGroup, ErrorGroups
 from redmeter.reading.routes import Route
+from redmeter.reading.statements import Statements
+from redmeter.reading.tasks import Tasks
+from redmeter.reading.views import Views
 from redmeter.reading.windows import Span
 from redmeter.results import Forecast, LogSource, Mark, Message
 from redmeter.verdicts import Verdict
@@ -145,6 +148,21 @@ class PagesAnswer(Answer):
     sampled: bool
     values_start: int
     values_precision: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementsAnswer(Statements, Answer):
+    """/api/statements."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TasksAnswer(Tasks, Answer):
+    """/api/tasks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewsAnswer(Views, Answer):
+    """/api/views."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,8 @@ from redmeter.demo.shop import FOLDER, SEED, measure, release_in
 
 #: Seconds between two looks for orders.
 PAUSE = 0.5
+#: The name of its runs, which the page lists under Jobs.
+TASK = "shop.confirm_order"
 #: Which part of the letters the postal system does not take at once.
 REFUSED = 0.08
 
@@ -34,6 +36,7 @@ def main() -> None:
     meter = measure(engine, release_in(folder))
     waiting = meter.gauge("confirmations_waiting")
     send = meter.timer("confirmation_seconds")
+    runs = meter.timer("task_seconds", labels={"task": TASK})
     with contextlib.suppress(KeyboardInterrupt), meter:
         while True:
             with engine.connect() as connection:
@@ -41,16 +44,19 @@ def main() -> None:
             waiting.set(len(unconfirmed))
             for order in unconfirmed:
                 try:
-                    with send:
+                    with send, runs:
                         _send(order.visitor, chance)
-                except ConnectionError:
+                except ConnectionError as error:
                     log.exception("confirmation of order %d is not sent yet", order.id)
+                    meter.record_exception(error, route=TASK)
+                    meter.count("task_runs", labels={"task": TASK, "state": "failure"})
                     meter.count("confirmations", labels={"outcome": "postponed"})
                     continue
                 with engine.begin() as connection:
                     done = orders.update().where(orders.c.id == order.id).values(confirmed=True)
                     connection.execute(done)
                 meter.count("confirmations", labels={"outcome": "sent"})
+                meter.count("task_runs", labels={"task": TASK, "state": "success"})
             time.sleep(PAUSE)
 
 

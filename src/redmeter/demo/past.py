@@ -11,6 +11,7 @@ interval with many values, 40 are drawn and repeated.
 import math
 import random
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from redmeter.demo import shape
@@ -18,11 +19,16 @@ from redmeter.demo.catalogue import POPULARITY, PRODUCTS
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.keys import Retention
 from redmeter.names import (
+    DB_QUERIES,
+    DB_QUERY_SECONDS,
     HITS,
     HITS_FAILED,
     HITS_SECONDS,
     REQUESTS,
     SECONDS,
+    TASK_QUEUE_SECONDS,
+    TASK_RUNS,
+    TASK_SECONDS,
     canonical,
     is_failure,
 )
@@ -53,23 +59,47 @@ class Page(NamedTuple):
     #: Class of status -> which part.
     status: Mapping[str, float]
     visitors: bool = True
+    #: Its database statements, and how often a request sends each.
+    statements: Mapping[str, int] = MappingProxyType({})
 
 
 _OK = {"2xx": 1.0}
+_IN_CART = {"SELECT products JOIN carts WHERE visitor": 1}
+_ORDER = {
+    **_IN_CART,
+    "INSERT orders": 1,
+    "INSERT order_lines": 3,
+    "UPDATE category_sums WHERE category": 3,
+    "DELETE carts WHERE visitor": 1,
+}
+_REPORT = {"SELECT products": 1, "SELECT order_lines WHERE product_id": len(PRODUCTS)}
+#: The job that confirms orders, and which part of its runs fails.
+_JOB, _POSTPONED = "shop.confirm_order", 0.08
 _ORDERED = 1 - shape.REFUSED[shape.OLD] - shape.LOST[shape.OLD]
 
 PAGES = (
-    Page("GET", "/", 1.0, 0.0016, 0.4, 0.05, _OK),
-    Page("GET", "/search", shape.SEARCHES, 0.0019, 0.45, 0.1, _OK),
-    Page("GET", "/products/{id}", shape.PRODUCTS, 0.0016, 0.4, 0.05, {"2xx": 0.985, "4xx": 0.015}),
-    Page("POST", "/cart", shape.INTO_CART, 0.0017, 0.4, 0.07, {"3xx": 1.0}),
-    Page("GET", "/cart", shape.LOOKS_AT_CART, 0.0014, 0.35, 0.06, _OK),
+    Page("GET", "/", 1.0, 0.0016, 0.4, 0.05, _OK, statements={"SELECT products": 1}),
+    Page(
+        *("GET", "/search", shape.SEARCHES, 0.0019, 0.45, 0.1, _OK),
+        statements={"SELECT products WHERE name, category": 1},
+    ),
+    Page(
+        *("GET", "/products/{id}", shape.PRODUCTS, 0.0016, 0.4, 0.05),
+        {"2xx": 0.985, "4xx": 0.015},
+        statements={"SELECT products WHERE id": 1},
+    ),
+    Page(
+        *("POST", "/cart", shape.INTO_CART, 0.0017, 0.4, 0.07, {"3xx": 1.0}),
+        statements={"INSERT carts": 1},
+    ),
+    Page("GET", "/cart", shape.LOOKS_AT_CART, 0.0014, 0.35, 0.06, _OK, statements=_IN_CART),
     Page(
         *("POST", "/checkout", shape.CHECKOUTS, 0.098, 0.4, 0.006),
         {"3xx": _ORDERED, "4xx": shape.REFUSED[shape.OLD], "5xx": shape.LOST[shape.OLD]},
+        statements=_ORDER,
     ),
     Page("GET", "(unmatched)", shape.STRAY, 0.0004, 0.3, 0.0, {"4xx": 1.0}),
-    Page("GET", "/admin/report", shape.REPORTS, 0.18, 0.15, 0.96, _OK, False),
+    Page("GET", "/admin/report", shape.REPORTS, 0.18, 0.15, 0.96, _OK, False, _REPORT),
 )
 
 
@@ -156,11 +186,36 @@ class _Slice:
             self._observe("http_request_db_seconds", labels, count, median, page.spread)
             ratios = page.database, 0.3 * (1 - page.database)
             self._observe("http_request_db_ratio", labels, count, *ratios, most=1.0)
+            self._statements(page, {"route": page.route}, count, median)
         if page.route == "/search":
             number = round(count * 0.83)
             self._count("searches", {"found": "yes"}, number)
             self._count("searches", {"found": "no"}, count - number)
         return count
+
+    def _statements(
+        self, page: Page, caller: Mapping[str, str], count: int, seconds: float
+    ) -> None:
+        """Record the statements of requests, which together take some seconds for each."""
+        each = seconds / max(sum(page.statements.values()), 1)
+        for statement, times in page.statements.items():
+            self._statement(statement, caller, count * times, each)
+
+    def _statement(
+        self, statement: str, caller: Mapping[str, str], count: int, seconds: float
+    ) -> None:
+        self._count(DB_QUERIES, {**caller, "statement": statement}, count)
+        self._observe(DB_QUERY_SECONDS, {"statement": statement}, count, seconds, 0.4, drawn=8)
+
+    def _confirmed(self, count: int) -> None:
+        """Record the runs of the job that confirms orders."""
+        failed = shape.poisson(count * _POSTPONED, self._chance)
+        task = {"task": _JOB}
+        self._count(TASK_RUNS, task | {"state": "success"}, count)
+        self._count(TASK_RUNS, task | {"state": "failure"}, failed)
+        self._observe(TASK_SECONDS, task, count + failed, 0.03, 0.5)
+        self._observe(TASK_QUEUE_SECONDS, task, count + failed, 0.25, 0.6)
+        self._statement("UPDATE orders WHERE id", task, count, 0.0004)
 
     def _checkouts(self, status: str, count: int) -> None:
         outcome = {"3xx": "paid", "4xx": "refused", "5xx": "lost"}[status]
@@ -170,6 +225,7 @@ class _Slice:
         self._observe("cart_value", {}, count, 47.0, 0.6)
         self._observe("payment_seconds", {}, count, 0.085, 0.4)
         self._count("confirmations", {"outcome": "sent"}, count)
+        self._confirmed(count)
         total = sum(POPULARITY.values())
         for category, popularity in POPULARITY.items():
             pieces = count * shape.LINES * shape.PIECES * popularity / total
@@ -192,10 +248,11 @@ class _Slice:
         spread: float,
         *,
         most: float = math.inf,
+        drawn: int = DRAWN,
     ) -> None:
         if count <= 0:
             return
-        drawn = min(count, DRAWN)
+        drawn = min(count, drawn)
         level = math.log(median)
         values = [min(most, self._chance.lognormvariate(level, spread)) for _ in range(drawn)]
         distribution = Distribution()

@@ -6,22 +6,27 @@
     task_runs{task,state}       success, failure, retry, ignored, rejected, revoked, expired
     task_seconds{task}          how long a run took, whatever became of it
     task_db_seconds{task}       how much of that it waited for databases, where a hook tells of it
+    task_queue_seconds{task}    time from publishing, or from the task's ETA, to the start of a run
+    db_queries{task,statement}  its database statements, see callers.py
 
     celery: error               failures, with type and place: `shop.send failed [KeyError at …]`
     celery: warning             runs that will be tried again, with why
 
 Idea: Celery tells of a run by signals, in the process that does the work: threads, prefork, eager
 calls are all the same to them. Where the work is lost with its process, or ended by a hard time
-limit (as newer versions of Celery tell), the worker's main process tells of it; it has not seen the
-run begin, and so counts its end.
+limit (as newer versions of Celery report), the worker's main process tells of it; it has not seen
+the run begin, and so counts its end.
 
-Bound: two look-ups and an append at either end of a run; no lock, no I/O. 500 tasks are told apart,
+Bound: two look-ups and an append at either end of a run; no lock, no I/O. 500 tasks have names,
 the others are `(other)`; a task that nobody knows is `(unknown)`, since its name is the sender's.
 Nothing raises: what goes wrong is counted (`Meter.health()`).
 
-Not done: how long a task has waited in the queue; brokers do not say when it was sent. A run is one
-try: a task that is retried twice and then succeeds is three. Celery logs its failures too: with
-redmeter.integrations.logging they are also there, under `celery.app.trace`.
+The wait in the queue is known where the process that publishes a task installs this, too: it adds
+a header with the time, since brokers do not report it. Clocks of two machines differ; a negative
+wait counts as 0.
+
+A run is one try: a task that is retried twice and then succeeds is three. Celery logs its failures
+too: with redmeter.integrations.logging they are also there, under `celery.app.trace`.
 
 Source: Celery, "Signals", task signals.
 """
@@ -29,24 +34,31 @@ Source: Celery, "Signals", task signals.
 import sys
 import threading
 import time
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from billiard import process as billiard_process  # type: ignore[import-untyped]
 from celery import signals  # type: ignore[import-untyped]
 
 from redmeter import Meter
+from redmeter.integrations.callers import Callers
 from redmeter.integrations.hooks import Names, meter_for, record_error
 from redmeter.integrations.spent import DATABASE, begin_if_told
-from redmeter.names import cleaned
+from redmeter.names import (
+    TASK_DB_SECONDS,
+    TASK_QUEUE_SECONDS,
+    TASK_RUNS,
+    TASK_SECONDS,
+    cleaned,
+)
 
 if TYPE_CHECKING:
     from celery import Celery
 
-RUNS, SECONDS, DB_SECONDS = "task_runs", "task_seconds", "task_db_seconds"
 #: The logger of the messages.
 LOGGER = "celery"
 UNKNOWN = "(unknown)"
-#: Tasks that are told apart, and bytes of their names.
+#: Tasks that have names of their own, and bytes of their names.
 TASKS, TASK_BYTES = 500, 100
 
 #: Seconds within which a task that is lost twice was lost once.
@@ -54,6 +66,8 @@ TOLD_SECONDS = 60.0
 
 #: Where a run that has begun is noted, on the request that Celery makes for it.
 _RUN = "_redmeter_run"
+#: The header of a message with the time at which it was published, Unix seconds.
+_SENT = "redmeter_sent"
 
 _installing = threading.Lock()
 
@@ -65,6 +79,7 @@ class _Watch:
         self.app = app
         self.meter = meter
         self._name = Names(lambda name: cleaned(name, TASK_BYTES) or UNKNOWN, TASKS)
+        self._callers = Callers(meter, "task")
         self._place = f"{_RUN}_{id(self):x}"
         #: Ids of tasks that were lost lately -> when, the oldest first.
         self._lost: dict[object, float] = {}
@@ -72,6 +87,7 @@ class _Watch:
     def connect(self) -> None:
         """Hear the signals from now on."""
         for signal, heard in (
+            (signals.before_task_publish, self._published),
             (signals.task_prerun, self._begins),
             (signals.task_postrun, self._ended),
             (signals.task_failure, self._failed),
@@ -82,21 +98,30 @@ class _Watch:
             signal.connect(self._guarded(heard), weak=False)
 
     def _guarded(self, heard: Any) -> Any:
-        def receiver(sender: Any = None, **told: Any) -> None:
+        def receiver(sender: Any = None, **details: Any) -> None:
             try:
                 if self.app is None or getattr(sender, "app", None) in (None, self.app):
-                    heard(sender, told)
+                    heard(sender, details)
             except Exception as error:  # noqa: BLE001 - a task must not fail by being counted
                 record_error(self.meter, "celery", error)
 
         return receiver
 
-    def _begins(self, task: Any, told: dict[str, Any]) -> None:  # noqa: ARG002
+    def _published(self, _: Any, details: dict[str, Any]) -> None:
+        details["headers"][_SENT] = time.time()
+
+    def _begins(self, task: Any, details: dict[str, Any]) -> None:  # noqa: ARG002
         run = time.perf_counter(), begin_if_told()
         setattr(task.request, self._place, run)
+        sent = getattr(task.request, _SENT, None)
+        if isinstance(sent, int | float):
+            eta = getattr(task.request, "eta", None)
+            due = max(sent, datetime.fromisoformat(eta).timestamp()) if eta else sent
+            waited = max(0.0, time.time() - due)
+            self.meter.observe(TASK_QUEUE_SECONDS, waited, labels={"task": self._name(task.name)})
 
-    def _ended(self, task: Any, told: dict[str, Any]) -> None:
-        name, state = self._name(task.name), told.get("state")
+    def _ended(self, task: Any, details: dict[str, Any]) -> None:
+        name, state = self._name(task.name), details.get("state")
         if state:
             self._count(name, str(state).lower())
         else:
@@ -107,11 +132,12 @@ class _Watch:
         began, spent = run
         seconds = time.perf_counter() - began
         delattr(task.request, self._place)
-        self.meter.observe(SECONDS, seconds, labels={"task": name})
+        self.meter.observe(TASK_SECONDS, seconds, labels={"task": name})
         if spent is not None:
             spent.end()
             if spent:
-                self.meter.observe(DB_SECONDS, spent[DATABASE], labels={"task": name})
+                self.meter.observe(TASK_DB_SECONDS, spent[DATABASE], labels={"task": name})
+                self._callers.record(name, spent)
 
     def _ended_without_state(self, task: Any, name: str) -> None:
         """Count a run that SystemExit or another BaseException ended: Celery names no state then.
@@ -126,37 +152,37 @@ class _Watch:
         self._count(name, "failure")
         self._log("error", f"{name} failed", error, name)
 
-    def _failed(self, task: Any, told: dict[str, Any]) -> None:
-        name, error = self._name(task.name), told.get("exception")
+    def _failed(self, task: Any, details: dict[str, Any]) -> None:
+        name, error = self._name(task.name), details.get("exception")
         if getattr(task.request, self._place, None) is None:
             if type(error).__name__ == "Reject":  # the process that ran it has counted it
                 return
-            if self._is_told(told.get("task_id")):
+            if self._is_told(details.get("task_id")):
                 return
             self._count(name, "failure")
         self._log("error", f"{name} failed", error, name)
 
     def _is_told(self, task: object) -> bool:
-        """Return whether it was told already: first of the time limit, then of the process."""
+        """Return whether it was reported already: first of the time limit, then of the process."""
         now, before = time.monotonic(), self._lost.pop(task, -TOLD_SECONDS)
         self._lost[task] = now
         if len(self._lost) > TASKS:
             self._lost.pop(next(iter(self._lost)), None)
         return now - before < TOLD_SECONDS
 
-    def _again(self, task: Any, told: dict[str, Any]) -> None:
-        reason = told.get("reason")
+    def _again(self, task: Any, details: dict[str, Any]) -> None:
+        reason = details.get("reason")
         error = getattr(reason, "exc", None) or reason
         self._log("warning", f"{self._name(task.name)} will be tried again", error)
 
-    def _revoked(self, task: Any, told: dict[str, Any]) -> None:
-        self._count(self._name(task.name), "expired" if told.get("expired") else "revoked")
+    def _revoked(self, task: Any, details: dict[str, Any]) -> None:
+        self._count(self._name(task.name), "expired" if details.get("expired") else "revoked")
 
-    def _unknown(self, _: Any, told: dict[str, Any]) -> None:  # noqa: ARG002
+    def _unknown(self, _: Any, details: dict[str, Any]) -> None:  # noqa: ARG002
         self._count(UNKNOWN, "unknown")
 
     def _count(self, name: str, state: str) -> None:
-        self.meter.count(RUNS, labels={"task": name, "state": state})
+        self.meter.count(TASK_RUNS, labels={"task": name, "state": state})
 
     def _log(self, severity: str, what: str, error: Any, task: str = "") -> None:
         exception = error if isinstance(error, BaseException) else None

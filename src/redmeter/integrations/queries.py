@@ -2,6 +2,7 @@
 
     db_query_seconds{statement}         how long they took, by what groups them
     db_errors{statement,error}          those that failed, by the type of the error
+    db_queries{route,statement}         executions by route, or by task: see callers.py
 
 Groups are those of analysis/statements.py; `(many)` is added where a statement was executed for
 many rows at once, since its time is that of all of them. What is waited for without a statement has
@@ -18,8 +19,9 @@ from redmeter.analysis.statements import statement_of
 from redmeter.integrations.hooks import Names, record_error
 from redmeter.integrations.spent import DATABASE, spend
 from redmeter.integrations.waits import Listener, waiting
+from redmeter.names import DB_ERRORS as ERRORS
+from redmeter.names import DB_QUERY_SECONDS as SECONDS
 
-SECONDS, ERRORS = "db_query_seconds", "db_errors"
 #: Groups of statements that are told apart.
 GROUPS = 200
 #: Texts of statements that are remembered, by their hash.
@@ -53,9 +55,9 @@ class Queries:
             error: why it failed, where it did.
         """
         try:
-            if not waiting():
-                spend(DATABASE, seconds, 1)
             name, observe = self._known.get((hash(sql), many)) or self._found(sql, many)
+            if not waiting():
+                spend(DATABASE, seconds, 1, name)
             observe(seconds)
             if error is not None:
                 self._failed(name, error)

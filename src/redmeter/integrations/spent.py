@@ -13,6 +13,7 @@ that are started with a copy of the context, as Starlette, asgiref and asyncio.t
         ...
     spent["db"]                         # 0.012 seconds
     spent.statements                    # 1
+    spent.names()                       # {"SELECT orders WHERE id": 1}, where a name was given
 
 Where a `with` does not fit, `spent = begin()` and `spent.end()` do the same; begin_if_told() costs
 next to nothing where no hook is installed that tells of anything.
@@ -36,12 +37,14 @@ DATABASE = "db"
 class Spent:
     """What was spent since begin(), by kind, seconds; and in how many statements."""
 
-    __slots__ = ("_open", "_outer", "_parts")
+    __slots__ = ("_names", "_open", "_outer", "_parts")
 
     def __init__(self, outer: "Spent | None") -> None:
         self._outer = outer
         #: (kind, thread) -> seconds, statements.
         self._parts: dict[tuple[str, int], tuple[float, int]] = {}
+        #: (statement, thread) -> executions.
+        self._names: dict[tuple[str, int], int] = {}
         self._open = True
 
     def __getitem__(self, kind: str) -> float:
@@ -52,6 +55,13 @@ class Spent:
     def statements(self) -> int:
         """How many statements were sent to a database; 0 where nothing told of any."""
         return sum([part[1] for part in list(self._parts.values())])
+
+    def names(self) -> dict[str, int]:
+        """Return the executions of each statement that has a name."""
+        counts: dict[str, int] = {}
+        for (name, _), count in list(self._names.items()):
+            counts[name] = counts.get(name, 0) + count
+        return counts
 
     def __bool__(self) -> bool:
         """Whether anything was spent: asked first, it makes the usual case cheap."""
@@ -105,18 +115,23 @@ def collecting() -> Iterator[Spent]:
 _NOTHING = 0.0, 0
 
 
-def spend(kind: str, seconds: float, statements: int = 0) -> None:
+def spend(kind: str, seconds: float, statements: int = 0, name: str = "") -> None:
     """Add time spent on a part of the request or task in this context, if anybody collects it.
 
     Args:
         kind: for example DATABASE.
         seconds: how long it took.
         statements: how many statements were sent to a database.
+        name: the group of the statement.
     """
     spent = _current.get()
     while spent is not None:
         if spent._open:
-            key, parts = (kind, get_ident()), spent._parts
+            thread = get_ident()
+            key, parts = (kind, thread), spent._parts
             before = parts.get(key, _NOTHING)
             parts[key] = before[0] + seconds, before[1] + statements
+            if name:
+                names = spent._names
+                names[name, thread] = names.get((name, thread), 0) + statements
         spent = spent._outer

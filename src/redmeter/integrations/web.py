@@ -8,6 +8,7 @@
     http_request_seconds{method,route}        durations by method and route
     http_request_db_seconds{method,route}     how much of that it waited for databases
     http_request_db_ratio{method,route}       the same, as a part of it
+    db_queries{route,statement}               its database statements, see callers.py
 
     http: error                               exceptions that nobody handled, with route and place;
                                               they are also recorded as exceptions
@@ -50,6 +51,7 @@ from typing import Any
 
 from redmeter import Meter, settings
 from redmeter.errors import InvalidName, StoreError
+from redmeter.integrations.callers import Callers
 from redmeter.integrations.cleaner import Cleaner
 from redmeter.integrations.interface import Instrumentation
 from redmeter.integrations.meters import METER_SETTINGS, meter_of
@@ -199,6 +201,7 @@ class Requests:
         self._timed = {"sampled": f"{self._share:g}"} if self._sampled else {}
         self._handles: dict[Any, _Handles] = {}
         self._waits: dict[Any, tuple[Callable[[float], None], Callable[[float], None]]] = {}
+        self._callers = Callers(meter, "route")
         self._said = -LOG_SECONDS
         self._count_hit: Callable[[], None] = lambda: None
         self._count_failed: Callable[[], None] = lambda: None
@@ -274,6 +277,7 @@ class Requests:
                 spent.end()
                 if spent:
                     self._waited(method, route, seconds, spent[DATABASE])
+                    self._callers.record(_route(route), spent)
             if self._paths:
                 for matches, also_count in self._paths:
                     if matches(path) is not None:

@@ -1,0 +1,34 @@
+// The views of the page, in the order of the bar. A new view takes a row here and a component in app.tsx.
+import type { ViewsAnswer } from "../api/types";
+
+interface About {
+  title: string;
+  /** The bar shows it only if there is data for it. */
+  needs?: Exclude<keyof ViewsAnswer, "now" | "missing">;
+  /** The view of the bar that it belongs to; it is about one thing, and without a name the list is shown. */
+  of?: string;
+}
+
+const about = <T extends Record<string, About>>(views: T): T => views;
+
+const TABLE = about({
+  overview: { title: "Overview" },
+  pages: { title: "Routes" },
+  database: { title: "Database", needs: "database" },
+  jobs: { title: "Jobs", needs: "jobs" },
+  exceptions: { title: "Exceptions", needs: "exceptions" },
+  messages: { title: "Messages" },
+  counters: { title: "Metrics" },
+  health: { title: "Health" },
+  route: { title: "Route", of: "pages" },
+  task: { title: "Task", of: "jobs" },
+  exception: { title: "Exception", of: "exceptions" },
+  series: { title: "Metric", of: "counters" },
+});
+
+export type View = keyof typeof TABLE;
+export const ABOUT: Record<View, About> = TABLE;
+export const VIEWS = Object.keys(TABLE) as View[];
+
+/** The view of the bar that a view belongs to. */
+export const listOf = (view: View): View => (ABOUT[view].of as View | undefined) ?? view;

@@ -1,0 +1,60 @@
+// What a route or a task does: its database statements, and the exceptions that it raises.
+import { address } from "../api/client";
+import type { ExceptionsAnswer, StatementsAnswer } from "../api/types";
+import { pollEvery } from "../lib/ranges";
+import { number } from "../lib/units";
+import { Card } from "../parts/card";
+import { Go } from "../parts/go";
+import { useFeed } from "../state/live";
+import { frame, state } from "../state/page";
+import { ExceptionList } from "./exceptionlist";
+import { StatementTable } from "./statementtable";
+
+/** Rows of each list. */
+const MOST = 10;
+
+export function CallerStatements({ name }: { name: string }) {
+  const { range } = state.value;
+  const { data } = useFeed<StatementsAnswer>(
+    address("statements", { precision: range, ...frame(), caller: name, limit: MOST }),
+    Math.max(pollEvery(range), 10_000),
+    false,
+  );
+  if (!data || data.rows.length === 0) return null;
+  return (
+    <Card
+      title="Database statements"
+      about={
+        data.found > MOST
+          ? `the ${MOST} with most time of ${number(data.found)}`
+          : "by total time, of all callers"
+      }
+      actions={
+        <Go view="database" class="to">
+          All statements
+        </Go>
+      }
+    >
+      <StatementTable rows={data.rows} caller={name} />
+    </Card>
+  );
+}
+
+export function CallerExceptions({ name }: { name: string }) {
+  const { since, until } = frame();
+  const { data } = useFeed<ExceptionsAnswer>(
+    address("exceptions", { route: name, since, until, limit: MOST }),
+    Math.max(pollEvery(state.value.range), 10_000),
+    false,
+  );
+  if (!data || data.groups.length === 0) return null;
+  const groups = `${number(data.found)} ${data.found === 1 ? "group" : "groups"}`;
+  return (
+    <Card
+      title="Exceptions"
+      about={`${number(data.count)} in ${groups}${since === null ? ", in the last 24 h" : ""}`}
+    >
+      <ExceptionList rows={data.groups} now={data.now} />
+    </Card>
+  );
+}
