@@ -7,9 +7,9 @@ import pytest
 from redmeter import Meter
 from redmeter.keys import slice_start
 from redmeter.names import canonical
-from redmeter.reading.statements import Caller, read_statements_now
-from redmeter.reading.tasks import read_tasks_now
-from redmeter.reading.views import read_views_now
+from redmeter.reading.statements import Caller, read_statements
+from redmeter.reading.tasks import read_tasks
+from redmeter.reading.views import read_views
 from redmeter.reading.windows import Frame
 from redmeter.reading.workloads import MAX_ROWS
 from redmeter.store import Store
@@ -48,7 +48,7 @@ def test_statements_have_their_time_their_failures_and_their_callers(
     meter: Meter, open_store: OpenStore
 ) -> None:
     """Those with most time first; shares are of the time of all statements."""
-    _, found = read_statements_now(open_store(), 60)
+    _, found = read_statements(open_store(), 60)
     assert [row.statement for row in found.rows] == ["SELECT orders", "COMMIT", "SELECT users"]
     orders, commit, users = found.rows
     assert (found.count, found.found, found.examined, found.of) == (8, 3, 3, 3)
@@ -72,7 +72,7 @@ def test_statements_are_ordered_filtered_and_paged(meter: Meter, open_store: Ope
     store = open_store()
 
     def names(**options: Any) -> list[str]:
-        return [row.statement for row in read_statements_now(store, 60, **options)[1].rows]
+        return [row.statement for row in read_statements(store, 60, **options)[1].rows]
 
     assert names(order="count") == ["SELECT users", "SELECT orders", "COMMIT"]
     assert names(order="p95") == ["SELECT orders", "COMMIT", "SELECT users"]
@@ -85,7 +85,7 @@ def test_statements_are_ordered_filtered_and_paged(meter: Meter, open_store: Ope
 
 def test_tasks_have_their_outcomes_and_their_waits(meter: Meter, open_store: OpenStore) -> None:
     """A task without a duration, e.g. a revoked one, is listed with its outcome."""
-    _, found = read_tasks_now(open_store(), 60)
+    _, found = read_tasks(open_store(), 60)
     send, lost = found.rows
     assert (send.task, lost.task) == ("shop.send", "shop.lost")
     outcomes = [(one.state, one.count, one.failed) for one in send.outcomes]
@@ -96,7 +96,7 @@ def test_tasks_have_their_outcomes_and_their_waits(meter: Meter, open_store: Ope
     assert send.wait == pytest.approx(0.5)
     assert (lost.count, lost.total, lost.p95, lost.wait, lost.series) == (1, None, None, None, "")
     assert (found.count, found.failed, found.found) == (10, 2, 2)
-    _, failing = read_tasks_now(open_store(), 60, order="failing")
+    _, failing = read_tasks(open_store(), 60, order="failing")
     assert [row.task for row in failing.rows] == ["shop.send"]
 
 
@@ -113,7 +113,7 @@ def test_a_window_in_the_past_has_its_own_statements(client: Any, open_store: Op
         },
     )
     frame = Frame(start, start + 120, None, now)
-    _, found = read_statements_now(store, 60, frame=frame)
+    _, found = read_statements(store, 60, frame=frame)
     assert [(row.statement, row.count, row.before) for row in found.rows] == [("SELECT a", 2, 1)]
     assert found.total == pytest.approx(3.0)
     assert (found.window.start, found.window.end) == (start, start + 120)
@@ -126,9 +126,9 @@ def test_a_page_of_many_statements_takes_two_round_trips(
     store = open_store()
     now = server_time(client)
     put_observed(client, {took(f"SELECT t{n}"): [(now - 60, 0.01 * n)] for n in range(1, 81)})
-    read_statements_now(store, 60)
+    read_statements(store, 60)
     with exchanges(monkeypatch) as seen:
-        _, found = read_statements_now(store, 60, offset=20)
+        _, found = read_statements(store, 60, offset=20)
     assert len(seen) == 2
     assert (len(found.rows), found.found) == (MAX_ROWS, 80)
     assert all(row.p95 is not None for row in found.rows)
@@ -137,14 +137,14 @@ def test_a_page_of_many_statements_takes_two_round_trips(
 def test_views_are_those_that_have_data(open_store: OpenStore, open_meter: OpenMeter) -> None:
     """In one round trip."""
     store: Store = open_store()
-    found = read_views_now(store)[1]
+    found = read_views(store)[1]
     assert (found.database, found.jobs, found.exceptions) == (False, False, False)
     meter = open_meter()
     meter.observe("db_query_seconds", 0.1, labels={"statement": "COMMIT"})
-    assert read_views_now(store)[1].database
+    assert read_views(store)[1].database
     meter.count("task_runs", labels={"task": "send", "state": "success"})
     meter.record_exception(ValueError("no"))
-    found = read_views_now(store)[1]
+    found = read_views(store)[1]
     assert (found.database, found.jobs, found.exceptions) == (True, True, True)
 
 
@@ -154,5 +154,5 @@ def test_counters_alone_are_tasks(client: Any, open_store: OpenStore) -> None:
     minute = slice_start(server_time(client), 60)
     runs = canonical("task_runs", {"task": "mail", "state": "success"})
     count_all(store, {runs: {minute: 3}})
-    _, found = read_tasks_now(store, 60)
+    _, found = read_tasks(store, 60)
     assert [(row.task, row.count, row.total) for row in found.rows] == [("mail", 3, None)]

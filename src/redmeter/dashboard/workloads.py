@@ -6,9 +6,9 @@ from typing import Any
 from redmeter.dashboard.handlers import SHIFTS
 from redmeter.dashboard.schemas import StatementsAnswer, TasksAnswer, ViewsAnswer
 from redmeter.dashboard.serialize import convert
-from redmeter.reading.statements import read_statements_now
-from redmeter.reading.tasks import read_tasks_now
-from redmeter.reading.views import read_views_now
+from redmeter.reading.statements import read_statements
+from redmeter.reading.tasks import read_tasks
+from redmeter.reading.views import read_views
 from redmeter.reading.windows import Frame
 from redmeter.store import Store
 
@@ -17,7 +17,7 @@ Values = Mapping[str, Any]
 
 def statements(store: Store, values: Values) -> StatementsAnswer:
     """Answer /api/statements."""
-    now, found = read_statements_now(
+    now, found = read_statements(
         store, values["precision"], caller=values["caller"], **_options(store, values)
     )
     return convert(StatementsAnswer, found, now=now, missing=store.skipped())
@@ -25,13 +25,13 @@ def statements(store: Store, values: Values) -> StatementsAnswer:
 
 def tasks(store: Store, values: Values) -> TasksAnswer:
     """Answer /api/tasks."""
-    now, found = read_tasks_now(store, values["precision"], **_options(store, values))
+    now, found = read_tasks(store, values["precision"], **_options(store, values))
     return convert(TasksAnswer, found, now=now, missing=store.skipped())
 
 
 def views(store: Store, _: Values) -> ViewsAnswer:
     """Answer /api/views."""
-    now, found = read_views_now(store)
+    now, found = read_views(store)
     return convert(ViewsAnswer, found, now=now, missing=store.skipped())
 
 

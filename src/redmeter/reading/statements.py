@@ -16,7 +16,7 @@ from redmeter.reading.workloads import (
     Wanted,
     Workload,
     ordered,
-    read_workload_now,
+    read_workload,
     total_of,
 )
 from redmeter.store import Store
@@ -78,7 +78,7 @@ class Statements:
     values_precision: int
 
 
-def read_statements_now(
+def read_statements(
     store: Store,
     precision: int,
     *,
@@ -123,7 +123,7 @@ def read_statements_now(
         return [row.key for row, _ in matching(timings, counters)[offset : offset + limit]]
 
     wanted = Wanted(DB_QUERY_SECONDS, "statement", (DB_QUERIES, DB_ERRORS), shown)
-    now, found = read_workload_now(store, precision, wanted, frame)
+    now, found = read_workload(store, precision, wanted, frame)
     rows = matching(found.timings, found.counters)
     page = rows[offset : offset + limit]
     if order == "p95":

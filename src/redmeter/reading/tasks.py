@@ -15,7 +15,7 @@ from redmeter.reading.workloads import (
     Timing,
     Wanted,
     ordered,
-    read_workload_now,
+    read_workload,
     total_of,
 )
 from redmeter.store import Store
@@ -81,7 +81,7 @@ class Tasks:
     values_precision: int
 
 
-def read_tasks_now(
+def read_tasks(
     store: Store,
     precision: int,
     *,
@@ -128,7 +128,7 @@ def read_tasks_now(
     wanted = Wanted(
         TASK_SECONDS, "task", (TASK_RUNS,), shown, (TASK_QUEUE_SECONDS, TASK_DB_SECONDS)
     )
-    now, found = read_workload_now(store, precision, wanted, frame)
+    now, found = read_workload(store, precision, wanted, frame)
     rows = matching(found.timings, found.counters)
     page = rows[offset : offset + limit]
     if order == "p95":

@@ -20,7 +20,7 @@ class Views:
     exceptions: bool
 
 
-def read_views_now(store: Store) -> tuple[float, Views]:
+def read_views(store: Store) -> tuple[float, Views]:
     """Read which views have data, in one round trip; return also the server's clock.
 
     Raises:

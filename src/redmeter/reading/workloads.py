@@ -90,7 +90,7 @@ class Wanted:
     means: tuple[str, ...] = ()
 
 
-def read_workload_now(
+def read_workload(
     store: Store, precision: int, wanted: Wanted, frame: Frame | None
 ) -> tuple[float, Workload]:
     """Read a workload; return also the server's clock, Unix seconds.
