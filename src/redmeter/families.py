@@ -77,6 +77,8 @@ FAMILIES: Final = {
         Family("hists", "zset", "histograms", members=_ENTRY, expires=False),
         Family("hist", "hash", "histograms", _ENTRY, index="hists"),
         Family("moments", "hash", "histograms", _ENTRY, index="hists"),
+        Family("sums", "hash", "histograms", members="NAME", expires=False),
+        Family("spreads", "hash", "histograms", members="NAME", expires=False),
         Family("stats", "zset", "histograms", "NAME", shared=True, hourly=True),
         Family("messages", "zset", "messages", members=_SOURCE),
         Family("recent", "list", "messages", _SOURCE, index="messages", shared=True),

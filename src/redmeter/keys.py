@@ -258,6 +258,8 @@ class Keys:
         self.hists = self._heads["hists"]
         self.messages = self._heads["messages"]
         self.total = self._heads["total"]
+        self.sums = self._heads["sums"]
+        self.spreads = self._heads["spreads"]
         self.exceptions = self._heads["exceptions"]
         self.marks = self._heads["marks"]
         self.meta = self._heads["meta"]

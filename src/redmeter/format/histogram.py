@@ -1,10 +1,10 @@
 """Histograms: how observed values were spread, by slices of time.
 
-A histogram is two hashes per precision, slice start -> text: its buckets in one; in the other its
-count, sum and spread, which is all that a ranking needs, and stays small. Beside that go the
-statistics of this hour and of the one before: statistics.py. Distributions merge, so values may be
-summed up before they are sent: what is handed in here is summed up by slices of some width, and
-again into those of each precision.
+A histogram has two hashes for each precision, interval start -> text: its buckets in one; in the
+other its count, sum and spread, which is all that a ranking needs, and stays small. Its grand total
+is a field with the same two texts in `spreads:` and `sums:`. The statistics of the current hour and
+of the one before are in statistics.py. Distributions merge, so values are aggregated before they
+are sent: first by intervals of some width, then into those of each precision.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,6 +40,7 @@ def operations(
             are the statistics where the hour is none.
     """
     buckets, moments = Runs(), Runs()
+    totals: list[tuple[str, int, str, str]] = []
     precisions = multiples(retention, width)
     of_buckets, of_moments = keys.key("hist"), keys.key("moments")
     for name, given in distributions.items():
@@ -50,6 +51,10 @@ def operations(
             starts, entry = list(slices), f"{precision}:{name}"
             buckets.add(precision, samples, of_buckets + entry, starts, texts[0])
             moments.add(precision, samples, of_moments + entry, starts, texts[1])
+        if len(texts[0]) != 1:  # else the coarsest precision has all values in one interval
+            texts = _texts([_merged(list(given.values()))])
+        count = sum([distribution.count for distribution in given.values()])
+        totals.append((name, count, texts[1][0], texts[0][0]))
     made: list[Operation] = []
     if buckets:
         sums = moments.text()
@@ -60,10 +65,20 @@ def operations(
         found = (keys.hists, *buckets.keys())
         made.append(Operation("hist", found, (str(len(of_buckets.encode())), buckets.text()), lost))
         made.append(Operation("moments", tuple(moments.keys()), (sums,), lambda: lost()[1:]))
+    if totals:
+        made.append(_totals(keys, totals))
     if width and HOUR % width == 0:
         by_name = {name: _moments(given) for name, given in distributions.items()}
         made += statistics.operations(keys, by_name)
     return tuple(made)
+
+
+def _totals(keys: Keys, totals: Sequence[tuple[str, int, str, str]]) -> Operation:
+    """Return the operation that adds to grand totals: name, count, moments and buckets of each."""
+    at_stake = [pair for name, count, _, _ in totals for pair in ((name, count), ("", 0))]
+    args = [text for name, _, moments, buckets in totals for text in (name, moments, buckets)]
+    found = (keys.sums, keys.spreads) * len(totals)
+    return Operation("sums", found, tuple(args), lambda: at_stake)
 
 
 def _texts(distributions: Iterable[Distribution]) -> tuple[list[str], list[str]]:

@@ -96,7 +96,7 @@ def examine(store: Store) -> Health:
             indexes.sample(keys, keys.known, SAMPLE),
             ("HGET", keys.cleaned, keys.prefix),
             indexes.memory(keys, keys.known),
-            indexes.memory(keys, keys.total),
+            *(indexes.memory(keys, key) for key in _totals(keys)),
             *_other_stores(keys),
             *watermarks,
             *_index_reads(keys),
@@ -107,7 +107,8 @@ def examine(store: Store) -> Health:
     contents.read(replies[len(server_commands) :][: len(contents.commands)])
     rest = replies[len(server_commands) + len(contents.commands) :]
     shards, rest = rest[: len(store.shards)], rest[len(store.shards) :]
-    number, drawn, cleaned, index, totals, *others = rest
+    number, drawn, cleaned, index, *others = rest
+    totals, others = others[: len(_totals(keys))], others[len(_totals(keys)) :]
     bare_replies = others[: len(_other_stores(keys))]
     bare, prefixed, bare_cleaned = bare_replies or (0, 0, None)
     others = others[len(bare_replies) :]
@@ -137,7 +138,7 @@ def examine(store: Store) -> Health:
         bytes={
             "counters": sample.estimate(count),
             "index": _size(index),
-            "totals": _size(totals),
+            "totals": _sizes(totals),
             **{name: part.bytes() for name, part in parts.items()},
         },
         estimated=count > len(members) or any(p.count > p.sample.size for p in parts.values()),
@@ -403,3 +404,14 @@ def _number(reply: Reply) -> int:
 def _size(reply: Reply) -> int | None:
     """Parse MEMORY USAGE, which is nil for a missing key and may be forbidden."""
     return reply if isinstance(reply, int) else 0 if reply is None else None
+
+
+def _sizes(replies: Sequence[Reply]) -> int | None:
+    """Return the sum of sizes; None if one of them is unknown."""
+    sizes = [size for size in map(_size, replies) if size is not None]
+    return sum(sizes) if len(sizes) == len(replies) else None
+
+
+def _totals(keys: Keys) -> tuple[str, ...]:
+    """Return the keys of grand totals."""
+    return keys.total, keys.sums, keys.spreads

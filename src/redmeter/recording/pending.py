@@ -331,6 +331,7 @@ class PendingHistogram(PendingByInterval[Distribution]):
         intervals = super().fields(precisions) - 1
         buckets = self._buckets() * intervals // len(self) if self._intervals else 0
         hours = (self.last - self.first) // HOUR + 1
+        intervals += 1  # the grand total
         return _INTERVAL_FIELDS * intervals + buckets // _BUCKETS_PER_FIELD + _HOUR_FIELDS * hours
 
     def _buckets(self) -> int:

@@ -51,16 +51,21 @@ def total(keys: Keys, name: Word) -> Read:
 
 
 def totals(keys: Keys, names: Sequence[Word]) -> Read:
-    """Read the grand totals of series, in their order."""
+    """Read the grand totals of counters, in the order of their names."""
+    return fields(keys, keys.total, names)
+
+
+def fields(keys: Keys, key: str, names: Sequence[Word]) -> Read:
+    """Read the fields of grand totals that belong to some series, in the order of their names."""
     if not isinstance(keys, ShardedKeys):
-        return ("HMGET", keys.total, *names)
+        return ("HMGET", key, *names)
 
     def steps() -> ShardSteps:
         by_shard: dict[int, list[int]] = {}
         for number, name in enumerate(names):
             by_shard.setdefault(shard_of(name), []).append(number)
         replies = yield [
-            ("HMGET", keys.in_shard(keys.total, shard), *(names[number] for number in numbers))
+            ("HMGET", keys.in_shard(key, shard), *(names[number] for number in numbers))
             for shard, numbers in by_shard.items()
         ]
         if (error := _error_of(replies)) is not None:

@@ -38,6 +38,7 @@ _OPERATIONS = {
     "add": ("add",),
     "hist": ("slices", "hist"),
     "moments": ("slices", "moments"),
+    "sums": ("hist", "moments", "sums"),  # for the functions that merge texts
     "stat": ("hourly", "stat"),
     "tally": ("hourly", "tally"),
     "push": ("push",),
