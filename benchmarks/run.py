@@ -32,6 +32,7 @@ import migrate  # noqa: E402
 import observing  # noqa: E402
 import querying  # noqa: E402
 import recording  # noqa: E402
+import scraping  # noqa: E402
 import totals  # noqa: E402
 import verdict  # noqa: E402
 import web  # noqa: E402
@@ -150,6 +151,7 @@ ROWS = {
     **recording.ROWS,
     **messages.ROWS,
     **observing.ROWS,
+    **scraping.ROWS,
     **web.ROWS,
     **web_wsgi.ROWS,
     **web_memory.ROWS,

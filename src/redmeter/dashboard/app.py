@@ -34,7 +34,6 @@ from redmeter.dashboard.prometheus import PrometheusAPI
 from redmeter.dashboard.serialize import as_json
 from redmeter.errors import RedmeterError
 from redmeter.extras import needs
-from redmeter.formats.exposition import negotiated
 from redmeter.queries import Queries
 from redmeter.store import Store
 
@@ -161,7 +160,7 @@ class Dashboard(Starlette):
         return body.response(request)
 
     async def _metrics(self, request: Request) -> Response:
-        form, served = negotiated(request.headers.get("accept", "")), self._prometheus
+        form, served = prometheus.scrape_format(request), self._prometheus
 
         def make() -> Body:
             if served is None:

@@ -12,6 +12,7 @@ first query. Functions here run in threads.
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -23,9 +24,10 @@ from redmeter.dashboard.cache import Body
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.prometheus_alerts import active_alerts, rule_groups
 from redmeter.errors import LimitExceeded, MissingExtra, RedmeterError
-from redmeter.formats.exposition import Format
+from redmeter.formats.exposition import RESOLUTIONS, Format, negotiated
 from redmeter.formats.prometheus_names import COUNTER, SUFFIXES, unescaped
-from redmeter.reading.exports import ExportList, scrape
+from redmeter.reading.exports import ExportList
+from redmeter.reading.scrape import Scraper
 from redmeter.store import Store
 
 #: Where the API is.
@@ -83,6 +85,25 @@ class APIError(HTTPError):
     def __init__(self, status: int, kind: str, message: str) -> None:
         self.kind = kind
         super().__init__(status, kind, message, "")
+
+
+def scrape_format(request: Request) -> Format:
+    """Return the format that a scraper asks for, by its Accept header and `buckets`.
+
+    Raises:
+        HTTPError: there is no such number of buckets.
+    """
+    form, text = negotiated(request.headers.get("accept", "")), request.query_params.get("buckets")
+    if text is None:
+        return form
+    if text not in map(str, RESOLUTIONS):
+        raise HTTPError(
+            400,
+            "bad-request",
+            "buckets is the number of them to each power of two",
+            "give 1, 2 or 4",
+        )
+    return replace(form, buckets=int(text))
 
 
 class Success(NamedTuple):
@@ -159,6 +180,7 @@ class PrometheusAPI:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._exports = ExportList(store.best_effort())
+        self._scraper = Scraper(store.best_effort())
 
     def body(self, name: str, parameters: Parameters, arrived: float) -> Body:
         """Return the body of an answer.
@@ -194,9 +216,8 @@ class PrometheusAPI:
     def metrics(self, form: Format) -> Body:
         """Return the answer to a scrape."""
         with self._store.link.bounded(PATIENCE):
-            text = scrape(self._exports, form)
-        headers = {"Vary": "Accept"}
-        return Body(text.encode(), form.content_type, headers=headers)
+            text = self._scraper.scrape(form)
+        return Body(text, form.content_type, headers={"Vary": "Accept"})
 
     # Queries
 

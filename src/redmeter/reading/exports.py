@@ -1,26 +1,15 @@
-"""The series of a store under their names for Prometheus, and scrapes of them.
+"""The series of a store under their names for Prometheus.
 
 The listing of a store's indexes is kept for a moment: queries that arrive together share it.
 """
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 
-from redmeter.format import gauge
-from redmeter.format.counter import count_of
-from redmeter.formats.exposition import Format, exposition
-from redmeter.formats.prometheus_names import (
-    COUNTER,
-    GAUGE,
-    HISTOGRAM,
-    SUFFIXES,
-    Catalog,
-    Exported,
-    Namer,
-)
-from redmeter.keys import Kept, Keys, slice_start
+from redmeter.formats.prometheus_names import HISTOGRAM, SUFFIXES, Catalog, Namer
+from redmeter.keys import Kept, Keys
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.names import MAX_NAMES, matching_ends, names_in
 from redmeter.store import Store, indexes
@@ -28,6 +17,9 @@ from redmeter.store.query import Query, Read, run
 
 #: How long a listing is used, seconds.
 LISTING = 2.0
+
+#: Of an index, the members of each precision.
+_Members = list[tuple[int, Sequence[bytes]]]
 
 
 @dataclass(frozen=True)
@@ -57,14 +49,18 @@ class ExportList:
     Args:
         store: the store.
         seconds: how long a listing is used.
+        widest: list the widest precision alone, which has all series that Redmeter writes. If
+            another one has more, as after a change of the retention, it is listed, too.
     """
 
-    def __init__(self, store: Store, seconds: float = LISTING) -> None:
+    def __init__(self, store: Store, seconds: float = LISTING, *, widest: bool = False) -> None:
         self.store = store
-        self._seconds = seconds
+        self._seconds, self._widest = seconds, widest
         self._namer = Namer()
         self._lock = threading.Lock()
         self._newest: Exports | None = None
+        #: The members that it was made of.
+        self._members: list[_Members] = []
 
     def read(self) -> Exports:
         """Return the series of the store.
@@ -81,98 +77,56 @@ class ExportList:
 
     def _read(self) -> Exports:
         keys = self.store.keys
-        view, names = run(self.store, lambda kept: _names(keys, kept))
+        view, members = run(self.store, lambda kept: _members(keys, kept, widest=self._widest))
+        newest = self._newest
+        if newest is not None and members == self._members:
+            return replace(newest, now=view.now, listed=monotonic())
+        names = [
+            {name for precision, some in index for name in names_in(some, precision)}
+            for index in members
+        ]
         catalog = self._namer.catalog(*names)
         views: dict[str, tuple[str, str]] = {}
         for name, series in catalog.by_name.items():
             views[name] = name, ""
             if series[0].kind == HISTOGRAM:
                 views |= {name + suffix: (name, suffix) for suffix in SUFFIXES}
+        self._members = members
         return Exports(catalog, views, view.now, monotonic())
 
 
-def _names(keys: Keys, kept: Kept) -> Query[tuple[set[str], set[str], set[str]]]:
-    """Read the stored names of counters, gauges and histograms."""
-    listings = [
-        (keys.known, kept.series),
-        (keys.gauges, kept.series),
-        (keys.hists, kept.histograms),
-    ]
-    reads: list[Read] = [
-        indexes.members(keys, index, *matching_ends(precision, "*"), count=MAX_NAMES + 1)
-        for index, retention in listings
-        for precision in retention
-    ]
-    _, replies = yield reads
-    answers = iter(replies)
-    counters, gauges, histograms = (
-        {name for precision in retention for name in names_in(there(next(answers), []), precision)}
-        for _, retention in listings
-    )
-    return counters, gauges, histograms
-
-
-# --- Scrapes -----------------------------------------------------------------------------------
-#
-# The values of a scrape are grand totals of counters, and current values of gauges. Grand totals
-# are the only values that never fall. Counters that only other programs write have none, and
-# neither have histograms: they are counted as not exported.
-
-#: Series that one round trip reads.
-CHUNK = 5_000
-#: How long the last value of a gauge is its current one, seconds.
-LOOKBACK = 300
-
-Values = dict[str, dict[str, float]]
-
-
-def scrape(exports: ExportList, form: Format) -> str:
-    """Return the text of a scrape.
-
-    Raises:
-        LimitExceeded, StoreError: of the store.
-    """
-    listed = exports.read()
-    by_kind: dict[str, list[Exported]] = {COUNTER: [], GAUGE: [], HISTOGRAM: []}
-    for one in listed.catalog:
-        by_kind[one.kind].append(one)
-    now, keys = listed.time(), exports.store.keys
-    _, values = run(exports.store, lambda kept: _values(keys, kept, by_kind, now))
-    hidden = {
-        **listed.catalog.hidden,
-        "no-total": len(by_kind[COUNTER]) - len(values[COUNTER]),
-        "histogram": len(by_kind[HISTOGRAM]),
+def _members(keys: Keys, kept: Kept, *, widest: bool) -> Query[list[_Members]]:
+    """Read the members of the indexes of counters, gauges and histograms."""
+    listings = {
+        keys.known: tuple(kept.series),
+        keys.gauges: tuple(kept.series),
+        keys.hists: tuple(kept.histograms),
     }
-    shown = {reason: count for reason, count in hidden.items() if count}
-    return exposition(listed.catalog, values, form, shown)
 
+    def listing(index: str, precision: int) -> Read:
+        return indexes.members(keys, index, *matching_ends(precision, "*"), count=MAX_NAMES + 1)
 
-def _values(
-    keys: Keys, kept: Kept, by_kind: Mapping[str, Sequence[Exported]], now: float
-) -> Query[Values]:
-    values: Values = {COUNTER: {}, GAUGE: {}}
-    counters = [one.stored for one in by_kind[COUNTER]]
-    for at in range(0, len(counters), CHUNK):
-        names = counters[at : at + CHUNK]
-        _, (reply,) = yield [indexes.totals(keys, names)]
-        for name, text in zip(names, there(reply, [None] * len(names)), strict=True):
-            try:
-                if text is not None:
-                    values[COUNTER][name] = count_of(text)
-            except ValueError:
-                continue  # another program's
-    width = max((p for p in kept.series if p <= LOOKBACK), default=min(kept.series))
-    newest = slice_start(now, width)
-    starts = [newest + width, newest, newest - width]  # the server's clock may be ahead
-    fields = [str(start) for start in starts]
-    gauges = [one.stored for one in by_kind[GAUGE]]
-    for at in range(0, len(gauges), CHUNK):
-        names = gauges[at : at + CHUNK]
-        _, replies = yield [("HMGET", keys.gauge(width, name), *fields) for name in names]
-        for name, reply in zip(names, replies, strict=True):
-            for start, text in zip(starts, there(reply, [None] * len(starts)), strict=True):
-                measured = None if text is None else gauge.parse(text, start, width)
-                if measured is not None and measured[0] > now - max(LOOKBACK, width):
-                    values[GAUGE][name] = measured[1]
-                    break
-    return values
+    entries = [(index, precision) for index, kept_ in listings.items() for precision in kept_]
+    sized: list[tuple[str, int]] = []
+    if widest:
+        sized = entries
+        entries = [(index, max(precisions)) for index, precisions in listings.items()]
+    sizes = [
+        indexes.size_between(keys, index, *matching_ends(width, "*")) for index, width in sized
+    ]
+    _, replies = yield [*(listing(*entry) for entry in entries), *sizes]
+    read: dict[tuple[str, int], Sequence[bytes]] = {}
+    for entry, reply in zip(entries, replies, strict=False):
+        read[entry] = there(reply, [])
+    more = [
+        (index, precision)
+        for (index, precision), size in zip(sized, replies[len(entries) :], strict=True)
+        if there(size, 0) > len(read[index, max(listings[index])])
+    ]
+    if more:
+        _, replies = yield [listing(*entry) for entry in more]
+        read |= {entry: there(reply, []) for entry, reply in zip(more, replies, strict=True)}
+    members: dict[str, _Members] = {index: [] for index in listings}
+    for (index, precision), some in read.items():
+        members[index].append((precision, some))
+    return list(members.values())
