@@ -51,7 +51,7 @@ def scrapes(conn: "redis.Redis", url: str) -> Iterator[Row]:
         store_all(store, counts)
         scraper = Scraper(store)
         scraper._exports._seconds = 0
-        sides = {
+        sides: dict[str, tuple[Format, Callable[[CollectorRegistry], object]]] = {
             "text": (Format(), generate_latest),
             "OpenMetrics": (Format(openmetrics=True), openmetrics.exposition.generate_latest),
         }

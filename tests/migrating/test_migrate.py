@@ -82,7 +82,16 @@ def test_everything_arrives_and_only_the_target_accepts_writes(pair: Pair) -> No
     before = held(pair.clients[:1])
     report = migrate(pair.source, pair.target)
     assert held(pair.clients[1:]) == before == held(pair.clients[:1])
-    indexes = {"known:", "gauges:", "hists:", "messages:", "exceptions:", "total:"}
+    indexes = {
+        "known:",
+        "gauges:",
+        "hists:",
+        "messages:",
+        "exceptions:",
+        "sums:",
+        "spreads:",
+        "total:",
+    }
     assert report.total == len(before.keys() - indexes)
     assert (report.foreign, report.already) == (0, False)
     ttls = [client.ttl('redmeter:count:60:hits{n="1"}') for client in pair.clients]
