@@ -47,7 +47,7 @@ _CALLER = "asks?|calls?|has|is|knows?|looks?|needs?|only|reads?|wants?|waits?|wr
 
 RULES = (
     # Idiom
-    _rule(r"\b[Tt](?:old|ells?)\b", "reports, returns, publishes"),
+    _rule(r"(?<!\.)\b[Tt](?:old|ells?)\b", "reports, returns, publishes"),
     _rule(r"\b[Ss]ays?\b", "reports, names, states"),
     _rule(r"\b[Ww]hat (?:is|was|are|were|has|had|it|they|can|cannot)\b(?!.*\?)", "the noun"),
     _rule(rf"\b[Ww]hoever\b|(?:^|[^a-z\s] ?)\b[Ww]ho (?:{_CALLER})\b(?!.*\?)", "the noun"),
@@ -73,8 +73,16 @@ RULES = (
     _rule(r"\b[Ff]ailing share\b|\b[Ss]hare (?:that|which) fails\b", "error rate"),
     _rule(r"\badd(?:s|ed|ing)? up\b|\bputs? together\b", "sum, merge, aggregate"),
     _rule(r"\b(?:[Pp]arcels?|[Ww]ish(?:es)?|[Ee]rrands?|patiently)\b", "batch, node worker"),
-    _rule(r"(?<!\.)\b[Pp]artitions?\b", "shard"),
-    _rule(r"\b[Mm]asters?\b", "primary"),
+    _rule(
+        r"(?<!\.)\b[Pp]artitions?\b",
+        "shard",
+        # The name of a stored field.
+        *(
+            f"src/redmeter/store/{name}"
+            for name in ("config.py", "lua/bind.lua", "lua/receive.lua")
+        ),
+    ),
+    _rule(r"\b[Mm]asters?\b", "primary", "src/redmeter/store/sentinel.py"),  # Sentinel's own word
     # Names
     _rule(rf"^\s*(?:const |let )?(?:{_VARIABLE})(?:: [^=\n]+)? = ", "the noun"),
     _rule(rf"\bfor (?:{_VARIABLE}) in\b|\(const (?:{_VARIABLE}) of\b", "the noun"),

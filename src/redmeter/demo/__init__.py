@@ -5,7 +5,7 @@ application is instrumented. So there is a real application, served by real work
 who send real requests; only the customers and the bank are made up.
 
     catalogue.py    the products
-    shape.py        when visitors come and what they do: the model of the business
+    shape.py        when visitors come and their actions: the model of the business
     past.py         the last days, as they would have been recorded
     database.py     the shop's tables
     shop.py         the pages: an application as users write them

@@ -1,4 +1,4 @@
-"""The model of the business: when visitors come, and what they do.
+"""The model of the business: when visitors come, and their actions.
 
 One description for the past, which is computed, and for the present, which happens: so charts go
 on where they left off. All of it follows from a seed. Pure.

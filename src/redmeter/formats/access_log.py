@@ -1,14 +1,14 @@
 r"""Access logs: one line of text in, one Hit out.
 
-Problem: every web server writes its log a little differently, strangers choose half of what
-stands in it, and a replay parses millions of lines.
+Problem: every web server writes its log a little differently, strangers choose half of it,
+and a replay parses millions of lines.
 
-Idea: look for the one part that all formats share, wherever it stands in the line:
+Idea: look for the one part that all formats share, wherever it is in the line:
 
     [17/May/2015:10:05:03 +0000] "GET /search?q=tea HTTP/1.1" 200 203023
 
-What comes before it (a virtual host, addresses, a user's name) and after it (referrer, browser,
-nginx's request time) is not looked at. Servers write a quote inside a field as \" or \x22, so no
+The text before it (a virtual host, addresses, a user's name) and after it (referrer, browser,
+nginx's request time) is ignored. Servers write a quote inside a field as \" or \x22, so no
 stranger can forge the part with a field of his own. A line that begins with { is JSON.
 
 Fast, because log lines resemble each other: the minute and the request are each looked up in a
@@ -38,7 +38,7 @@ from redmeter.errors import RedmeterError
 #: needs 32 KiB when every byte of it is escaped.
 LINE_LIMIT: Final = 65_536
 
-#: The methods that are told apart; all others are _OTHER, or a stranger could make up series.
+#: The methods that are counted separately; all others are _OTHER, or strangers could invent series.
 METHODS: Final = frozenset(
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]
 )
@@ -66,7 +66,7 @@ class Hit(NamedTuple):
         method: one of METHODS, or _OTHER.
         path: as asked for, without query string and fragment; (invalid) if there is none.
         status: 100 to 599.
-        size: bytes of the answer's body; None if the line does not say.
+        size: bytes of the answer's body; None if the line lacks it.
     """
 
     time: float
@@ -125,7 +125,7 @@ def parse(line: str) -> Hit:
         line: in the common or combined format, or JSON; with or without its line end.
 
     Returns:
-        What it tells.
+        The request.
 
     Raises:
         MalformedLine: it has no time, no request or no status, and never anything else.
@@ -148,12 +148,12 @@ def parse(line: str) -> Hit:
 
 def _shorten(line: str) -> str:
     if line.startswith("{"):
-        raise MalformedLine("too long")  # half of a JSON object tells nothing
+        raise MalformedLine("too long")  # half of a JSON object has no meaning
     return line[:LINE_LIMIT]
 
 
 def _parse_other(line: str) -> Hit:
-    """Read a line that is not in the common format: JSON, or say what it lacks."""
+    """Parse a JSON line; for other lines, raise an error that names the missing part."""
     text = line.strip("\ufeff \t\r\n\x00")
     if text.startswith("{"):
         return _parse_json(text)
@@ -231,8 +231,8 @@ def _iso(text: str) -> float:
 def _unix(number: float) -> float:
     """Return Unix seconds from seconds, milliseconds, microseconds or nanoseconds.
 
-    1e11 seconds are the year 5138, 1e11 milliseconds the year 1973: between these two, a number
-    says by its size what it is.
+    1e11 seconds are the year 5138, 1e11 milliseconds the year 1973: between these two, the unit
+    of a number follows from its size.
     """
     for unit in (1, 1e3, 1e6, 1e9):
         if 0 <= number < 1e11 * unit:

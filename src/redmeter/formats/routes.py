@@ -1,7 +1,7 @@
 r"""Routes: the paths that strangers ask for, folded into a bounded number of label values.
 
-Problem: /users/1, /users/2, … are one route of the application but a million series; a path is
-chosen by whoever sends it, so it may hold control characters, secrets or nonsense; and it ends
+Problem: /users/1, /users/2, … are one route of the application but a million series; the client
+chooses the path, so it may hold control characters, secrets or nonsense; and it ends
 up as a label value, in keys, in terminals and in browsers.
 
 Idea: replace what differs from request to request by the name of its kind.
@@ -18,8 +18,8 @@ readable characters are undone, in every script; all others stay escaped. Charac
 be seen (controls, bidi overrides, bytes that are no UTF-8) become U+FFFD. Braces become %7B and
 %7D, except around exactly the five words that fold() itself writes: a request for the very path
 /users/{id} is counted there. Parameters after ; go, they hold session ids. Runs of slashes become
-one, because nearly all servers serve //a as /a; a slash at the end stays, because many tell /a/
-from /a.
+one, because nearly all servers serve //a as /a; a slash at the end stays, because many serve /a/
+and /a differently.
 
 Bound: a folded route is at most 120 bytes of UTF-8, cut with … at the end. fold() looks at 4,096
 characters. Routes answers (other) from its limit on; its cache holds at most 4,096 paths of at
@@ -29,7 +29,7 @@ Not done: an id is known by its looks alone. A short random word (/r/x7Kq) stays
 does a title (/posts/how-to-make-tea); the limit of Routes is what holds then. A year alone
 is an {id}, for so is /users/2009.
 
-Source: RFC 3986, sections 2 and 3.3; Unicode TR36, section 3 (what cannot be seen).
+Source: RFC 3986, sections 2 and 3.3; Unicode TR36, section 3 (invisible characters).
 """
 
 import re
@@ -48,9 +48,9 @@ OTHER: Final = "(other)"
 
 _PLACEHOLDER = re.compile(r"(\{(?:id|uuid|hex|date|token)\})")
 
-# What is replaced, by the name of its kind. The first alternative keeps what must not be touched:
+# The replaced parts, by the name of their kind. The first alternative keeps parts unchanged:
 # percent-escapes and placeholders. Nothing matches just before …, or cutting a route could make
-# an id out of what was none.
+# an id of other text.
 _VARIABLE = re.compile(
     r"""
     (?P<keep>  %[0-9A-F]{2} | \{[a-z]+\} )
@@ -82,7 +82,7 @@ def fold(path: str) -> str:
 
     Returns:
         A label value: visible characters only, at most 120 bytes of UTF-8. Folding it again
-        changes nothing. (invalid) for what is no path; * stays.
+        changes nothing. (invalid) if it is not a path; * stays.
     """
     if not path.startswith("/"):
         return path if path == "*" else INVALID
@@ -118,7 +118,7 @@ def _escape(text: str) -> str:
 
 
 def _token_or_title(match: re.Match[str]) -> str:
-    """Tell a random word with - and _ in it (letters and digits take turns) from a title."""
+    """Return {token} for a random word with - and _, whose letters and digits alternate."""
     word = match[0]
     return "{token}" if len(_CHANGE.findall(word)) * 8 >= len(word) else word
 
@@ -137,8 +137,8 @@ class Routes:
     The routes seen first keep their names, so a flood of invented paths cannot push them out.
 
     Args:
-        limit: distinct routes to tell apart; 0 makes everything (other).
-        known: those that were told apart before, which all keep their names.
+        limit: number of distinct routes; 0 makes everything (other).
+        known: earlier routes, which all keep their names.
 
     Attributes:
         overflowed: how many hits went to (other).

@@ -1,1 +1,1 @@
-"""Bytes in and out: files and streams that others write, and what is made for others to read."""
+"""Bytes in and out: files and streams of other programs, and output for them."""

@@ -5,10 +5,10 @@ line of a gigabyte. A replay wants its lines fast, in batches, and to know how f
 
 Idea: read chunks of bytes, split them at line feeds, keep the unfinished end for the next chunk.
 Gzip is known by its first two bytes, not by its name. Following works as `tail -F` does: when
-another file has taken the path, it is opened at once, and read beside the old one until that has
-been silent for a second, because servers go on writing to it until they are told of the rotation.
-A file that is suddenly shorter than what was read of it was truncated (copytruncate), and is read
-from its start. Who is told to stop reads what is there already, up to LAST_BYTES of it.
+another file has taken the path, it is opened at once, and read in addition to the old one until
+that has been silent for a second, because servers go on writing to it until they notice the rotation.
+A file that is suddenly shorter than the part that was read was truncated (copytruncate), and is
+read from its start. After a stop, the existing data is read, up to LAST_BYTES of it.
 
 Bytes that are no UTF-8 become U+FFFD ("replace"): lines end up in labels, terminals and JSON, all
 of which want valid text, and nothing here needs the broken bytes back.
@@ -42,14 +42,14 @@ LINE_BYTES: Final = 65_536
 POLL: Final = 0.2
 #: Seconds that a rotated file must be silent before it is closed.
 SILENCE: Final = 1.0
-#: Bytes that who follows reads at most once it is told to stop: some tenths of a second's work.
+#: Bytes that are read at most after a stop: some tenths of a second's work.
 LAST_BYTES: Final = 4 << 20
 
 #: What standard input is called in messages.
 STANDARD_INPUT: Final = "standard input"
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_GZIP = 31  # how zlib is told to expect gzip's header and checksum
+_GZIP = 31  # makes zlib expect gzip's header and checksum
 
 
 class DamagedGzip(RedmeterError, ValueError):
@@ -57,7 +57,7 @@ class DamagedGzip(RedmeterError, ValueError):
 
     Attributes:
         filename: which.
-        reason: what is wrong with it.
+        reason: the problem.
     """
 
     def __init__(self, filename: str, reason: str) -> None:
@@ -81,17 +81,17 @@ def read(
     Args:
         source: a path, or - for standard input.
         follow: wait for more lines at the end of the file, also after its rotation.
-        name: what it is called in errors, where that is not its path.
+        name: its name in errors, if that is not its path.
         clock: to wait by.
-        stop: asked before every chunk; the lines end as soon as it says True. While following,
-            asked before every turn of all files, and they end with what is there at that moment,
+        stop: called before every chunk; the lines end as soon as it returns True. While following,
+            called before every turn of all files; the lines end with the data that is there then,
             up to LAST_BYTES.
 
     Returns:
         An iterator of batches.
 
     Raises:
-        OSError: the file cannot be opened, as open() says it.
+        OSError: of open(): the file cannot be opened.
         InvalidSetting: standard input is closed.
     """
     return Lines(source, follow=follow, name=name, clock=clock, stop=stop)
@@ -125,8 +125,8 @@ class Lines(Iterator[list[str]]):
         bytes_read: how far we are: bytes of the source, compressed ones if it is.
         bytes_total: bytes that the source had when it was opened; None if it is a pipe.
         long_lines: lines that were cut at LINE_BYTES.
-        bytes_dropped: what was cut from them.
-        complete: False where it was told to stop, and more was there to be read.
+        bytes_dropped: the bytes that were cut from them.
+        complete: False if it was stopped before the end of the data.
     """
 
     def __init__(
@@ -244,7 +244,7 @@ class Lines(Iterator[list[str]]):
     # ------------------------------------------------------------ following
 
     def _follow(self) -> Iterator[list[str]]:
-        """Read all open files by turns until told to stop, and then what is there already."""
+        """Read all open files by turns until the stop, and then the rest of their data."""
         clock = self._clock
         while not self._stop():
             quiet = not self._open_successor()
@@ -267,7 +267,7 @@ class Lines(Iterator[list[str]]):
         yield from self._rest()
 
     def _rest(self) -> Iterator[list[str]]:
-        """Read what is there, once and no further than LAST_BYTES."""
+        """Read the existing data, once and no further than LAST_BYTES."""
         self._open_successor()
         room = LAST_BYTES
         for one in self._files:
@@ -292,7 +292,7 @@ class Lines(Iterator[list[str]]):
         return True
 
     def _open_successor(self) -> bool:
-        """Open the file at the path, unless it is open; tell whether it became the newest one."""
+        """Open the file at the path, unless it is open; return whether it became the newest one."""
         try:
             now = Path(self._path).stat()
             if not stat.S_ISREG(now.st_mode):
@@ -325,12 +325,12 @@ class Lines(Iterator[list[str]]):
         self._keep(one, last)
 
     def _last_line(self, one: "_File") -> Iterator[list[str]]:
-        """Yield what has no line end and will never get one."""
+        """Yield the rest, which has no line end and will never get one."""
         if one.unfinished:
             yield [_text(one.take())]
 
     def _keep(self, one: "_File", data: bytes) -> None:
-        """Add to the unfinished line of a file what it can still hold."""
+        """Add to the unfinished line of a file, up to its limit."""
         room = LINE_BYTES - len(one.unfinished)
         one.unfinished += data[:room]
         if len(data) > room:
@@ -339,7 +339,7 @@ class Lines(Iterator[list[str]]):
             one.overflowing = True
 
     def _cut(self, line: bytes) -> bytes:
-        """Return what is kept of a whole line."""
+        """Return a whole line, cut at the limit."""
         dropped = max(len(line) - LINE_BYTES, 0)
         self.bytes_dropped += dropped
         self.long_lines += dropped > 0
@@ -351,7 +351,7 @@ class _File:
 
     def __init__(self, file: BufferedReader) -> None:
         self.file = file
-        self.unfinished = b""  # the end of what was read, with no line end yet
+        self.unfinished = b""  # the end of the data so far, with no line end yet
         self.overflowing = False  # it is too long already, and counted
         self.heard = 0.0  # when something was read of it last, or it was rotated; while following
 

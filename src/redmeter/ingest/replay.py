@@ -2,10 +2,10 @@
 
 It counts `hits`, `hits_failed`, and `http_requests` by method, route and status class, with ids in
 paths folded into a pattern. Query strings are never stored. Lines are summed by series and second
-in memory and written in portions, so a log costs by what it holds, not by its length.
+in memory and written in portions, so the cost of a log depends on its content, not on its length.
 
-What is malformed is counted, and the first few such lines are reported. What the retention
-does not hold any more is counted and left out. Every line is one of these, also when the store or
+Malformed lines are counted, and the first few are reported. Requests that are older than the
+retention are counted and left out. Every line is one of these, also when the store or
 the source fails on the way: the report is made as the work goes on.
 """
 
@@ -27,7 +27,7 @@ from redmeter.store import Store
 
 #: Distinct (series, second) pairs held in memory before they are written.
 PENDING = 200_000
-#: Memory for what cannot be stored meanwhile, bytes, and seconds until it is tried again: of a
+#: Memory for events while the store is unreachable, bytes, and seconds until the next try: for a
 #: source that may never end.
 FOLLOWING_BYTES, AWAY_SECONDS = 16 * 2**20, 5.0
 #: Malformed lines in the report, and characters of each.
@@ -48,7 +48,7 @@ class Report:
     too_new: int = 0
     #: Requests counted under the route `(other)`, beyond max_routes.
     other_routes: int = 0
-    #: Seconds added to every time, and the newest time of the log as it stands there.
+    #: Seconds added to every time, and the newest time of the log as it is written there.
     shift: int = 0
     newest: float | None = None
     #: Retained requests that failed.
@@ -81,18 +81,18 @@ def replay(
     progress: Callable[[], None] | None = None,
     away: Callable[[StoreError], None] | None = None,
 ) -> Report:
-    """Read a log to its end and store what it counts.
+    """Read a log to its end and store its counts.
 
     Args:
         source: batches of lines, from ingest.lines.read().
         shift: seconds added to every time.
-        max_routes: distinct routes to tell apart, with those that the store has already; the others
+        max_routes: number of distinct routes, with those that the store has already; the others
             become one, `(other)`.
-        flush: write what was read at least so often, seconds: for a source that may never end.
+        flush: write at least so often, seconds: for a source that may never end.
         report: filled as the work goes on, for who wants to know how far it came before an error.
         progress: called after every batch of lines.
-        away: called where the store cannot be reached meanwhile; what was read is then kept in
-            memory, and only at the end not being able to store it is an error.
+        away: called while the store is unreachable; events are then kept in memory, and only at
+            the end is it an error that they cannot be stored.
 
     Raises:
         StoreError: the store cannot be reached or refuses; `report.stored` counts are stored, and
@@ -154,10 +154,10 @@ def replay(
                     report.too_new += 1
                     continue
                 key = (hit.method, routes.route(hit.path), hit.status // 100)
-                found = names.get(key)
-                if found is None:
-                    found = names[key] = series_name(*key), is_failure(_status(key[2]))
-                name, failed = found
+                known = names.get(key)
+                if known is None:
+                    known = names[key] = series_name(*key), is_failure(_status(key[2]))
+                name, failed = known
                 series = counts.get(name)
                 if series is None:
                     series = counts[name] = {}
@@ -187,21 +187,21 @@ def _routes(store: Store, kept: Retention) -> set[str]:
 
     None where there are so many that the limit is long past: then it is of this run alone.
     """
-    found: set[str] = set()
+    routes: set[str] = set()
     try:
         label_sets = LabelSets(store.keys, store.keys.known, max(kept), REQUESTS)
         (members,) = store.ask([label_sets.names(MAX_SCANNED)])
         names = label_sets.found(members, MAX_SCANNED)
     except LimitExceeded:
-        return found
+        return routes
     for name in names:
         with contextlib.suppress(InvalidName):  # another program's
-            found.add(parse_name(name).label("route") or OTHER)
-    return found - {OTHER}
+            routes.add(parse_name(name).label("route") or OTHER)
+    return routes - {OTHER}
 
 
 def _account(bulk: BulkWriter, report: Report) -> None:
-    """Tell what became of the counts."""
+    """Report the outcome of the counts."""
     health = bulk.health()
     report.stored = health.stored
     report.uncertain = health.uncertain + bulk.unacknowledged
@@ -222,7 +222,7 @@ def _bounds(retention: Retention, now: float) -> tuple[int, float]:
 def newest_time(source: Iterable[list[str]]) -> float | None:
     """Read a log to its end and return its newest time, Unix seconds; None where there is none."""
     newest = None
-    with contextlib.suppress(DamagedGzip):  # who reads it for its hits will say so
+    with contextlib.suppress(DamagedGzip):  # reported when its hits are read
         for batch in source:
             for line in batch:
                 try:

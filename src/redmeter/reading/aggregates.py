@@ -1,7 +1,7 @@
 """Aggregates: samples, summaries, forecasts and totals of all label sets that a name means.
 
 Counters are summed interval by interval, and histograms are merged. Gauges are summed over their
-label `instance`, which tells processes apart; what another label tells apart may not be addable, so
+label `instance`, which identifies a process; a sum over another label may mean nothing, so
 the caller chooses how to aggregate it. See selection.py for which series a name means.
 """
 
@@ -34,7 +34,7 @@ from redmeter.types import Period, Selector
 T = TypeVar("T")
 V = TypeVar("V", int, float | None)
 
-#: The label that tells the processes of a gauge apart.
+#: The label that identifies the process of a gauge.
 INSTANCE = "instance"
 
 #: How label sets of a gauge are aggregated.
@@ -60,8 +60,8 @@ def read_counter(
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
     view, replies = yield from read_selected(keys, "counters", selector, period.precision)
-    found = readable(replies, needed=needed)
-    return counted(view, found, selector, period)
+    replies_of = readable(replies, needed=needed)
+    return counted(view, replies_of, selector, period)
 
 
 def counted(
@@ -91,9 +91,9 @@ def summed_up(
     rows: list[tuple[GroupKey, Series[int]]] = []
     for key, some in _groups(selector, parts).items():
         values = [0] * max(map(len, some.values()), default=0)
-        for own in some.values():
-            at = len(values) - len(own)
-            values[at:] = map(int.__add__, values[at:], own)
+        for samples in some.values():
+            at = len(values) - len(samples)
+            values[at:] = map(int.__add__, values[at:], samples)
         rows.append((key, _series(name_of(selector), precision, starts, values, running=running)))
     return sorted(rows, key=lambda row: (-row[1].total, _order(row[0])))
 
@@ -118,8 +118,8 @@ def read_gauge(
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
     view, replies = yield from read_selected(keys, "gauges", selector, period.precision)
-    found = readable(replies, needed=needed)
-    return measured(view, found, selector, period, aggregate)
+    replies_of = readable(replies, needed=needed)
+    return measured(view, replies_of, selector, period, aggregate)
 
 
 def measured(
@@ -156,14 +156,14 @@ def aggregated(
         for name, values in some.items():
             processes.setdefault(_without_instance(name), []).append(values)
         size = max(map(len, some.values()), default=0)
-        sums = [_combined(own, size, sum) for own in processes.values()]
+        sums = [_combined(columns, size, sum) for columns in processes.values()]
         whole = _combined(sums, size, AGGREGATES[aggregate or "sum"])
         rows.append((key, _series(name_of(selector), precision, starts, whole, running=running)))
     return sorted(rows, key=lambda row: _order(row[0]))
 
 
 def check_aggregate(aggregate: str | None) -> None:
-    """Check how gauges are to be aggregated.
+    """Check the aggregation of gauges.
 
     Raises:
         InvalidValue: not a key of AGGREGATES.
@@ -206,7 +206,7 @@ def _combined(
 def read_summary(
     keys: Keys, selector: Selector, period: Period, *, needed: bool = True
 ) -> Query[list[tuple[GroupKey, Summary]]]:
-    """Read the distribution of observed values, merged within each group; the largest comes first.
+    """Read distributions of histograms, merged within each group; the largest comes first.
 
     Args:
         needed: see readable(); if not, and nothing can be read, there is no group.
@@ -215,10 +215,10 @@ def read_summary(
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
     view, replies = yield from read_selected(keys, "histograms", selector, period.precision)
-    found = readable(replies, needed=needed)
+    replies_of = readable(replies, needed=needed)
     precision, since, until, intervals, last = period
     grid = SummaryGrid(view.histograms, precision, view.now, since, until, intervals, last)
-    stored = {name: hashes if any(hashes) else () for name, hashes in found.items()}
+    stored = {name: hashes if any(hashes) else () for name, hashes in replies_of.items()}
     rows = [
         (key, grid.summary(name_of(selector), list(some.values())))
         for key, some in _groups(selector, stored).items()
@@ -257,9 +257,9 @@ def read_forecast(
     replies: dict[tuple[bool, str], Sequence[Reply]] = {}
     for gauge, some in ((False, counts), (True, settings)):
         replies |= {(gauge, name): own for name, own in some.items()}
-    found = readable(replies)
-    counts = {name: own for (gauge, name), own in found.items() if not gauge}
-    settings = {name: own for (gauge, name), own in found.items() if gauge}
+    replies_of = readable(replies)
+    counts = {name: own for (gauge, name), own in replies_of.items() if not gauge}
+    settings = {name: own for (gauge, name), own in replies_of.items() if gauge}
     period, name = Period(precision), name_of(selector)
     counter = Series[int](name, precision, 0, (), partial=False)
     measures = Series[float | None](name, precision, 0, (), partial=False)

@@ -1,7 +1,7 @@
-"""Curves: what a chart draws, one value for each slice of a window.
+"""Curves: the lines of a chart, one value for each interval of a window.
 
-Of a counter how often, of a gauge what was measured last, of observed values a percentile. Several
-series add up to one curve.
+The values are the counts of a counter, the newest samples of a gauge, or a percentile of a
+histogram. Several series are merged to one curve.
 """
 
 from collections.abc import Sequence
@@ -18,24 +18,24 @@ from redmeter.store import View
 from redmeter.store.query import Query, Read
 from redmeter.store.replies import Command, Reply, is_misplaced, raised
 
-#: The percentile of a curve of observed values.
+#: The percentile of the curve of a histogram.
 QUANTILE = 0.95
 
 
 @dataclass(slots=True)
 class Curve:
-    """Values by slices, from the oldest that is known; None for a gap."""
+    """Values by intervals, from the oldest that is known; None for a gap."""
 
     name: str
     #: counter, gauge or histogram.
     kind: str
-    #: Slice width, seconds, and where the first slice starts, Unix seconds.
+    #: Interval width, seconds, and where the first interval starts, Unix seconds.
     precision: int
     start: int
     values: list[float | None] = field(default_factory=list)
-    #: Whether the newest slice is still running.
+    #: Whether the newest interval is still running.
     partial: bool = False
-    #: Of several series that were added up: how many were, and how many there are.
+    #: How many series were summed, and how many there are.
     examined: int = 1
     of: int = 1
 
@@ -55,7 +55,7 @@ def counted(
     *,
     partial: bool = True,
 ) -> Curve:
-    """Add counters up to one curve, which begins with the oldest slice that one of them has.
+    """Sum counters to one curve, which begins with the oldest interval that one of them has.
 
     Args:
         start, now: the window, Unix seconds.
@@ -102,7 +102,7 @@ def asked_spreads(keys: Keys, names: Sequence[str], precision: int) -> list[Comm
 def summed(
     name: str, replies: Sequence[Reply], window: Window, histograms: Retention, now: float
 ) -> Summary:
-    """Merge the replies to asked_spreads(); what is no histogram is left out."""
+    """Merge the replies to asked_spreads(); other values are left out."""
     return grid(window, histograms, now).summary(name, hashes_of(replies))
 
 
@@ -115,12 +115,12 @@ def spread(
     of: int = 1,
 ) -> Curve:
     """Merge the same to the curve of a percentile."""
-    found = grid(window, histograms, now).over_time(name, hashes_of(replies))
-    return percentile(found, len(replies) // 2, of)
+    series = grid(window, histograms, now).over_time(name, hashes_of(replies))
+    return percentile(series, len(replies) // 2, of)
 
 
 def percentile(found: Series[Distribution | None], examined: int = 1, of: int = 1) -> Curve:
-    """Return how a percentile of observed values went."""
+    """Return the curve of a percentile of histograms."""
     return Curve(
         found.name,
         "histogram",
@@ -134,7 +134,7 @@ def percentile(found: Series[Distribution | None], examined: int = 1, of: int = 
 
 
 def grid(window: Window, histograms: Retention, now: float) -> SummaryGrid:
-    """Return the slices of a window of histograms."""
+    """Return the intervals of a window of histograms."""
     if window.until is not None:
         first, last = window.start(now), window.until - 1
         return SummaryGrid(histograms, window.fine, now, first, last, None)
@@ -156,7 +156,7 @@ def curves(
     """Read the curves of some series, whatever kind each is of; two round trips.
 
     A name without labels, of which nothing is stored, stands for its label sets: the busiest of
-    them are added up.
+    them are merged.
 
     Args:
         names: in their stored spelling.
@@ -174,7 +174,7 @@ def curves(
         reads += label_sets.event_reads(keys, "counters", name, window, most)
         reads += label_sets.event_reads(keys, "histograms", name, observed, most)
     view, replies = yield reads
-    found = {
+    curves_of = {
         name: _curve(name, replies[each * at : each * (at + 1)], window, observed, view)
         for at, name in enumerate(names)
     }
@@ -186,21 +186,21 @@ def curves(
             label_sets.event_counts("counters", four[:2]),
             label_sets.event_counts("histograms", four[2:]),
         )
-        if not found[name].values and (counters.by_name or spreads.by_name):
+        if not curves_of[name].values and (counters.by_name or spreads.by_name):
             parts[name] = _Added(keys, counters, spreads, window, observed)
     if parts:
         view, replies = yield [command for part in parts.values() for command in part.commands]
         answers = iter(replies)
         for name, part in parts.items():
-            found[name] = part.curve(name, [next(answers) for _ in part.commands], view)
-    return [found[name] for name in names]
+            curves_of[name] = part.curve(name, [next(answers) for _ in part.commands], view)
+    return [curves_of[name] for name in names]
 
 
 class _Added:
-    """The curve of a name that stands for its label sets: what it asks, and makes of the answers.
+    """The merged curve of the label sets of a name: its commands, and the result of the replies.
 
     Args:
-        counters, spreads: its label sets, as counters and as observed values.
+        counters, spreads: its label sets, as counters and as histograms.
     """
 
     def __init__(
@@ -214,11 +214,11 @@ class _Added:
         self._counted = bool(counters.by_name)
         self._sets = counters if self._counted else spreads
         self._window = window if self._counted else observed
-        asked = asked_counts if self._counted else asked_spreads
-        self.commands = asked(keys, self._sets.busiest(), self._window.fine)
+        commands_of = asked_counts if self._counted else asked_spreads
+        self.commands = commands_of(keys, self._sets.busiest(), self._window.fine)
 
     def curve(self, name: str, replies: Sequence[Reply], view: View) -> Curve:
-        """Add up."""
+        """Merge the replies to the commands."""
         window, of = self._window, self._sets.total
         if self._counted:
             return counted(name, replies, window.fine, window.start(view.now), view.now, of)

@@ -1,7 +1,7 @@
 """Everything that the page of one series shows, in two round trips.
 
 A name without labels, of which nothing is stored, stands for all its label sets: then the busiest
-of them are added up, and it is told how many of how many.
+of them are merged, and the result has their number.
 """
 
 import contextlib
@@ -70,25 +70,25 @@ class Label:
 
 @dataclass(slots=True)
 class Detail:
-    """What is known of a series, or of all label sets of a name."""
+    """A series, or all label sets of a name."""
 
     name: str
     #: counter, gauge or histogram; "" where nothing is known of the name.
     kind: str
     window: Span
-    #: Everything ever counted; None of gauges, observed values, and more label sets than are added.
+    #: Everything ever counted; None for gauges, histograms, and more label sets than are merged.
     total: int | None = None
-    #: The same at every precision, the finest first; of observed values, their p95.
+    #: The curve at every precision, the finest first; the p95 of histograms.
     curves: list[Curve] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
     #: The label sets of its name, the busiest first.
     sets: list[Part] = field(default_factory=list)
-    #: How many label sets there are, how many were looked at, and added up where there is no series
+    #: How many label sets there are, how many were examined, and merged if there is no series
     #: without labels.
     sets_of: int = 0
     sets_examined: int = 0
     sets_added: int = 0
-    #: Of observed values: how they were spread within the window, and over time.
+    #: The distribution of a histogram within the window, and over time.
     summary: Summary | None = None
     marks: list[Mark] = field(default_factory=list)
 
@@ -110,13 +110,13 @@ def detail(
     window = whole_window(kept.series, precision, frame)
     observed = histogram_window(kept.histograms, window)
     base = base_of(name)
-    own = {kind: _asked(kind, keys, kept, [name]) for kind in _KINDS}
+    commands_of = {kind: _asked(kind, keys, kept, [name]) for kind in _KINDS}
     view, replies = yield [
         marking.asked(keys),
         indexes.total(keys, name),
         *event_reads(keys, "counters", base, window),
         *event_reads(keys, "histograms", base, observed),
-        *(command for commands in own.values() for command in commands),
+        *(command for commands in commands_of.values() for command in commands),
     ]
     marks, total = marking.answered(there(replies[0], [])), there(replies[1], None)
     label_sets = {
@@ -124,37 +124,37 @@ def detail(
         "histogram": event_counts("histograms", replies[4:6]),
     }
     span = span_of(window, observed, view.now)
-    found = Detail(name, "", span, marks=[mark for mark in marks if mark.time >= span.start])
+    result = Detail(name, "", span, marks=[mark for mark in marks if mark.time >= span.start])
     at = 6
-    for kind, commands in own.items():
+    for kind, commands in commands_of.items():
         answers = replies[at : at + len(commands)]
         at += len(commands)
-        if not found.kind:
-            _tell(found, kind, answers, [name], observed, view)
-    if not found.kind and any(some.by_name for some in label_sets.values()):
+        if not result.kind:
+            _tell(result, kind, answers, [name], observed, view)
+    if not result.kind and any(counts.by_name for counts in label_sets.values()):
         # What nobody stored under this name, its label sets have.
-        kind = next(kind for kind, some in label_sets.items() if some.by_name)
+        kind = next(kind for kind, counts in label_sets.items() if counts.by_name)
         chosen = label_sets[kind].busiest()
         view, replies = yield [
             indexes.totals(keys, chosen),
             *_asked(kind, keys, kept, chosen),
         ]
-        found.sets_added = len(chosen)
-        _tell(found, kind, replies[1:], chosen, observed, view)
+        result.sets_added = len(chosen)
+        _tell(result, kind, replies[1:], chosen, observed, view)
         totals = there(replies[0], ())
         total = (
             sum(map(number_of, totals))
             if totals and len(chosen) == label_sets[kind].total
             else None
         )
-    if found.kind == "counter" and total is not None:
-        found.total = number_of(total)
-    if found.kind in label_sets:
-        known = label_sets[found.kind]
-        found.sets_of, found.sets_examined = known.total, len(known.by_name)
-        found.labels = _labels(known.by_name)
-        found.sets = _parts(known.by_name)[:MAX_SHOWN]
-    return found
+    if result.kind == "counter" and total is not None:
+        result.total = number_of(total)
+    if result.kind in label_sets:
+        known = label_sets[result.kind]
+        result.sets_of, result.sets_examined = known.total, len(known.by_name)
+        result.labels = _labels(known.by_name)
+        result.sets = _parts(known.by_name)[:MAX_SHOWN]
+    return result
 
 
 def _asked(kind: str, keys: Keys, kept: Kept, names: Sequence[str]) -> list[Command]:
@@ -174,22 +174,22 @@ def _tell(
     observed: Window,
     view: View,
 ) -> None:
-    """Write down how series went at every precision, added up; nothing where they have nothing."""
+    """Set the merged curves of series at every precision, unless they are empty."""
     kept = view.histograms if kind == "histogram" else view.retention
     each = len(replies) // len(kept)
     curves = []
     for at, width in enumerate(kept):
-        some = replies[at * each : (at + 1) * each]
+        hashes = replies[at * each : (at + 1) * each]
         start = kept.oldest(width, view.now)
         if kind == "histogram":
             of_width = window_of(kept, width, kept[width])
-            curves.append(spread(found.name, some, of_width, kept, view.now, len(names)))
+            curves.append(spread(found.name, hashes, of_width, kept, view.now, len(names)))
             if width == observed.fine:
-                found.summary = summed(found.name, some, observed, kept, view.now)
+                found.summary = summed(found.name, hashes, observed, kept, view.now)
         elif kind == "counter":
-            curves.append(counted(found.name, some, width, start, view.now, len(names)))
+            curves.append(counted(found.name, hashes, width, start, view.now, len(names)))
         else:
-            curves.append(measured(found.name, some[0], width, start, view.now))
+            curves.append(measured(found.name, hashes[0], width, start, view.now))
     if any(curve.values for curve in curves):
         found.kind, found.curves = kind, curves
     else:

@@ -124,7 +124,7 @@ def window_of(
         check_whole("intervals", intervals)
         if not 1 <= intervals <= kept:
             raise LimitExceeded(
-                "intervals", intervals, kept, "ask for 1 or more, up to what is kept"
+                "intervals", intervals, kept, "ask for 1 or more, up to the retention"
             )
         first = max(first, slice_start(now, precision) - (intervals - 1) * precision)
     return first, last + precision

@@ -24,19 +24,19 @@ logger = logging.getLogger("redmeter.reading")
 
 
 def readable(
-    found: Mapping[K, Sequence[Reply]], *, needed: bool = True
+    replies_of: Mapping[K, Sequence[Reply]], *, needed: bool = True
 ) -> dict[K, Sequence[Reply]]:
     """Return the replies without those about foreign keys, and log a warning about these.
 
     Args:
-        found: the replies about each series.
+        replies_of: the replies about each series.
         needed: raise if nothing else is left.
 
     Raises:
         StoreError: a reply is another error, or nothing is left.
     """
     left, problems = {}, []
-    for key, replies in found.items():
+    for key, replies in replies_of.items():
         wrong = next(filter(is_misplaced, replies), None)
         if wrong is not None:
             problems.append(wrong)

@@ -80,7 +80,7 @@ def _routes(
         requests.size(),
         seconds.size(),
     ]
-    found = RouteTable([], of=number_of(replies[2]), timed=number_of(replies[3]))
+    table = RouteTable([], of=number_of(replies[2]), timed=number_of(replies[3]))
     first, first_timed = (
         Joined(reply, len(asks), needed=False)
         for reply, asks in zip(replies, (counts, moments), strict=False)
@@ -91,30 +91,30 @@ def _routes(
             seconds.read_on(first_timed, moments, MAX_SECONDS, label_sets // 2),
         ]
     )
-    pages, timings = RouteCounts(found, window, joined), RouteDurations(timed)
-    timings.set_sums(found, pages.by_route)
+    pages, timings = RouteCounts(table, window, joined), RouteDurations(timed)
+    timings.set_sums(table, pages.by_route)
 
     now = first_timed.now
     chosen = timings.chosen()
     drawn = pages.drawn(order, offset, limit, containing)
     fields, before = observed.slices(now), observed.slices_before(now)
-    asked = [
+    parts_asked = [
         slices_asked(keys, chosen, fields),
         slices_asked(keys, chosen, before) if before else [],
         asked_counts(keys, drawn, window.drawn()),
     ]
-    parts: list[Sequence[Reply]] = [[] for _ in asked]
-    if any(asked):
-        _, replies = yield [command for some in asked for command in some]
+    parts: list[Sequence[Reply]] = [[] for _ in parts_asked]
+    if any(parts_asked):
+        _, replies = yield [command for commands in parts_asked for command in commands]
         answers = iter(replies)
-        parts = [[next(answers) for _ in some] for some in asked]
+        parts = [[next(answers) for _ in commands] for commands in parts_asked]
     spreads = slices_answered(chosen, fields, parts[0], needed=False)
     spreads_before = slices_answered(chosen, before, parts[1], needed=False) if before else {}
-    timings.set_percentiles(found, pages.by_route, spreads, spreads_before)
-    pages.draw(found, window, drawn, parts[2], now)
+    timings.set_percentiles(table, pages.by_route, spreads, spreads_before)
+    pages.draw(table, window, drawn, parts[2], now)
     ordered = pages.ordered(order, containing)
-    found.routes, found.found = ordered[offset : offset + limit], len(ordered)
-    return found, pages, now
+    table.routes, table.found = ordered[offset : offset + limit], len(ordered)
+    return table, pages, now
 
 
 def _compare(found: RouteTable, totals: Totals, window: Window, now: float) -> None:
@@ -133,7 +133,7 @@ def _compare(found: RouteTable, totals: Totals, window: Window, now: float) -> N
     now = window.moment(now)
     found.seconds = window.seconds(now)
     if not found.hits_before and started is not None:
-        # It began within the window: what was not there yet does not count.
+        # It began within the window: the time before does not count.
         found.seconds = min(found.seconds, max(now - started, 1.0))
 
 

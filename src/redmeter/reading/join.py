@@ -1,6 +1,6 @@
 """A join: the members of an index, and what their keys hold, in one round trip.
 
-What is asked is in lua/join.lua; here it is put into words, and its answer read.
+lua/join.lua has the script; this module makes its arguments and parses its reply.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,20 +17,20 @@ from redmeter.store.replies import Reply, is_misplaced, raised, translate
 
 
 class Ask(NamedTuple):
-    """What is asked of a key of each member."""
+    """A read of a key of each member."""
 
     command: str
-    #: What stands before the name in the key, and after it.
+    #: The parts of the key before the name, and after it.
     head: str
     tail: str = ""
     arguments: tuple[str, ...] = ()
 
 
 def of_window(family: str, window: Window) -> Ask:
-    """Ask the slices of a window: [start, value, …].
+    """Ask the intervals of a window: [start, value, …].
 
     Args:
-        family: what stands in a key before the precision.
+        family: the part of a key before the precision.
     """
     numbers = window.fine, window.count, *window.widths[1:]
     if window.until is not None:
@@ -45,7 +45,7 @@ def of_counts(family: str, window: Window) -> Ask:
 
 
 def of_before(family: str, window: Window) -> Ask:
-    """Ask the slices of the period that a window is compared with; the window must have one."""
+    """Ask the intervals of the period that a window is compared with; the window must have one."""
     finest, *coarser = window.earlier
     if window.until is not None:
         end = slice_start(window.start(window.until) - window.gap, finest)
@@ -147,7 +147,7 @@ class Joined:
             yield name, self._replies[at * size : (at + 1) * size]
 
     def readable(self) -> Iterator[tuple[bytes, Sequence[Reply]]]:
-        """Yield each member with the replies to what was asked of it.
+        """Yield each member with the replies of its keys.
 
         Those whose keys hold something else, another program's, are left out.
 

@@ -204,10 +204,10 @@ def label_of(name: str, label: str) -> str | None:
 def has_labels(name: str, labels: Mapping[str, str]) -> bool:
     """Return whether a stored name has certain labels; it may have others, too."""
     try:
-        own = dict(parse_name(name).labels)
+        labels_of = dict(parse_name(name).labels)
     except InvalidName:
         return False
-    return all(own.get(label) == value for label, value in labels.items())
+    return all(labels_of.get(label) == value for label, value in labels.items())
 
 
 def check_labels(what: str, labels: object) -> None:

@@ -160,16 +160,20 @@ def redrawn(keys: Keys, window: Window, busiest: Mapping[str, Sequence[str]]) ->
     Args:
         busiest: the name of a row -> the counters that it stands for, the busiest first.
     """
-    asked = {name: asked_counts(keys, some, window.fine) for name, some in busiest.items()}
-    view, replies = yield [command for some in asked.values() for command in some]
+    commands_of = {
+        name: asked_counts(keys, commands, window.fine) for name, commands in busiest.items()
+    }
+    view, replies = yield [command for commands in commands_of.values() for command in commands]
     answers = iter(replies)
     start = window.start(view.now)
     return [
-        counted(name, [next(answers) for _ in some], window.fine, start, view.now, len(some))
-        for name, some in asked.items()
+        counted(
+            name, [next(answers) for _ in commands], window.fine, start, view.now, len(commands)
+        )
+        for name, commands in commands_of.items()
     ]
 
 
 def _is_a_beginning(pattern: str) -> bool:
-    """Tell whether a pattern asks for all that begins with a text, or for one name."""
+    """Return whether a pattern is a prefix, or one name."""
     return not any(c in pattern.removesuffix("*") for c in "*?[")

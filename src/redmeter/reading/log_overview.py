@@ -81,11 +81,11 @@ def log_overview(
         view, replies = yield [index, number, join_of]
         by_source = _joined(Joined(replies[2], len(reads), needed=False), severities)
     else:
-        wanted = [(logger, severity) for severity in severities or SEVERITY.values()]
-        reads = [read for source in wanted for read in _reads(keys, name_of(*source))]
+        pairs = [(logger, severity) for severity in severities or SEVERITY.values()]
+        reads = [read for source in pairs for read in _reads(keys, name_of(*source))]
         view, replies = yield [index, number, *map(log_counts.command_of, reads)]
-        size = len(reads) // len(wanted)
-        by_source = {s: replies[2 + size * at :][:size] for at, s in enumerate(wanted)}
+        size = len(reads) // len(pairs)
+        by_source = {s: replies[2 + size * at :][:size] for at, s in enumerate(pairs)}
     loggers = log_counts.sources_of(there(replies[0], []))
     if severities:
         loggers = [one for one in loggers if one.severity in severities]

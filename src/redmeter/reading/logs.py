@@ -4,7 +4,7 @@ The index `messages:` lists loggers with their severities. Other programs don't 
 named logger the first round trip reads all standard severities, and a second one further severities
 of the index.
 
-Of all loggers, those that logged last are read, PAGE at a time, up to MAX_COMPARED logs and until
+The loggers that logged last are read, PAGE at a time, up to MAX_COMPARED logs and until
 MAX_READ patterns are known; the result states how many were read. Times and examples are read only
 for the patterns that the caller needs. log_overview.py is the bounded reading of the page.
 """

@@ -1,4 +1,4 @@
-"""Marks: what was noted beside the series, as deploys are."""
+"""Marks: labeled moments, such as deploys."""
 
 from collections.abc import Sequence
 
@@ -39,6 +39,6 @@ def asked(keys: Keys, since: float | None = None, until: float | None = None) ->
 
 
 def answered(reply: Sequence[bytes]) -> list[Mark]:
-    """Read marks, the oldest first; what is none is left out."""
-    found = [mark for member in reply if (mark := parse(member)) is not None]
-    return found[::-1]
+    """Parse marks, the oldest first; other members are left out."""
+    marks = [mark for member in reply if (mark := parse(member)) is not None]
+    return marks[::-1]

@@ -32,7 +32,7 @@ def read_names(
 
     Args:
         pattern: `*` any text, `?` one character, `[abc]` one of these; the rest is literal. Only
-            names that begin with what is literal at its beginning are looked at.
+            names that begin with the literal start of the pattern are examined.
         gauges, histograms: of these, instead of counters.
 
     Raises:
@@ -44,7 +44,7 @@ def read_names(
 
 
 def read_names_now(store: Store, pattern: str, kind: str) -> tuple[View, list[str]]:
-    """Return how the store stands, and names: see read_names().
+    """Return the view of the store, and names: see read_names().
 
     Args:
         kind: `counters`, `gauges` or `histograms`.
@@ -54,10 +54,10 @@ def read_names_now(store: Store, pattern: str, kind: str) -> tuple[View, list[st
     index = keys.key(INDEX_OF[kind].name)
     kept = view.retention_of(kind)
     reads = [_matching_range(keys, index, precision, pattern) for precision in kept]
-    found: set[str] = set()
+    names: set[str] = set()
     for precision, reply in zip(kept, store.ask(reads), strict=True):
-        found.update(names_in(reply, precision))
-    return view, sorted(matching(found, pattern))
+        names.update(names_in(reply, precision))
+    return view, sorted(matching(names, pattern))
 
 
 def matching(names: Iterable[str], pattern: str) -> Sequence[str]:
@@ -78,8 +78,8 @@ def matching_ends(precision: int, pattern: str) -> tuple[bytes, bytes]:
 
     The one of that name, or those that begin as the pattern does.
     """
-    found = _HEAD.match(pattern)
-    head = found[0] if found else ""
+    match = _HEAD.match(pattern)
+    head = match[0] if match else ""
     return _ends(entry(precision, head), alone=head == pattern)
 
 

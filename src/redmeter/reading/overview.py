@@ -33,7 +33,7 @@ PAGES, COUNTERS, CHANGES, FREQUENT = 6, 12, 6, 6
 MAX_CURVES = 20
 #: Counters whose curves are drawn where there is no web application.
 DRAWN = 5
-#: For how long those panels are kept that change slowly, seconds: of slices below a minute, and of
+#: How long panels that change slowly are kept, seconds: of intervals below a minute, and of
 #: others.
 PANELS_SECONDS_FINE, PANELS_SECONDS = 1.0, 5.0
 #: Windows whose panels are kept.
@@ -50,9 +50,10 @@ class Number:
     value: float | None = None
     #: The same of as long a time before.
     before: float | None = None
-    #: What it is of: a series or a route.
+    #: Its series or route.
     name: str = ""
-    #: Events behind it, and behind what was before; what those of an hour would be by now.
+    #: Events behind it, and behind the value before; those of an hour are scaled to the time that
+    #: has passed.
     count: int = 0
     count_before: int | None = None
     #: Whether it is an estimate from a sample.
@@ -62,7 +63,7 @@ class Number:
     #: Loggers that were read for it, and that there are.
     examined: int = 0
     of: int = 0
-    #: Of messages: whether the hours are sliding hours; else clock hours.
+    #: Whether the hours of messages are sliding hours; else clock hours.
     sliding: bool = True
 
 
@@ -74,7 +75,7 @@ class Numbers:
     hits: Number = field(default_factory=Number)
     #: Failed requests, a share of those whose failures are known, 0 to 1.
     errors: Number = field(default_factory=Number)
-    #: Of all requests, seconds.
+    #: The p95 of all requests, seconds.
     p95: Number = field(default_factory=Number)
     #: The page that is slowest by p95, seconds.
     slowest: Number = field(default_factory=Number)
@@ -154,7 +155,7 @@ class Watch:
     ) -> None:
         self._store, self._health = store, health or _nothing
         self._rankings = rankings or RowRankings(store)
-        # Slice width and window -> when they were read, monotonic, and the panels.
+        # Interval width and window -> when they were read, monotonic, and the panels.
         self._kept: dict[tuple[int, Frame | None], tuple[float, _Panels]] = {}
 
     def look(
@@ -279,7 +280,7 @@ def overview(
         if began:  # within the time before, which is therefore no measure for others either
             row.before = None
     span = span_of(window, observed, now)
-    found = Overview(
+    result = Overview(
         span,
         _numbers(all_requests, pages, said, window),
         chart if series else _usual(all_requests, busiest),
@@ -304,7 +305,7 @@ def overview(
         ),
         panels.health,
     )
-    return found, panels
+    return result, panels
 
 
 def _with_slowest(table: RouteTable) -> list[Route]:
@@ -346,9 +347,9 @@ def _numbers(all_requests: Totals, pages: RouteTable, said: LogOverview, window:
 
 def _usual(all_requests: Totals, busiest: list[Curve]) -> list[Curve]:
     """Return the curves of a web application, or, where there is none, of the busiest counters."""
-    found = [curve for curve in all_requests.drawn if curve.values]
-    if found:
-        return found
+    curves = [curve for curve in all_requests.drawn if curve.values]
+    if curves:
+        return curves
     return [curve for curve in busiest if curve.values]
 
 

@@ -97,7 +97,7 @@ class SeriesLister:
         gauges = [one for one in chosen if one.series.kind == GAUGE]
         timed = [] if self.start is None and end is None else gauges
         if end is not None:
-            # Counts of a histogram say when it began.
+            # Counts of a histogram show when it began.
             timed = [
                 one if one.series.kind in (COUNTER, GAUGE) else replace(one, suffix=COUNT)
                 for one in chosen

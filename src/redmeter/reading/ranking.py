@@ -169,7 +169,7 @@ def _sorted(rows: Iterable[Ranked], limit: int, groups: int, examined: int = 0) 
     return Ranking(tuple(highest), groups=groups, examined=examined or groups)
 
 
-# --- Observed values -----------------------------------------------------------------------
+# --- Histograms ----------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -193,9 +193,9 @@ def grouped_sums(sums: Mapping[str, Sums], wanted: Top) -> dict[str | None, Grou
     """Group series by the rows of a ranking and merge their moments."""
     group, groups = group_by(wanted), dict[str | None, Group]()
     for series, part in sums.items():
-        found = groups.setdefault(group(series), Group())
-        found.sums.merge(part)
-        found.series.append(series)
+        part_of = groups.setdefault(group(series), Group())
+        part_of.sums.merge(part)
+        part_of.series.append(series)
     return groups
 
 

@@ -43,7 +43,7 @@ class Route:
     #: Requests that failed, and their part of its own, 0 to 1.
     failed: int = 0
     failing: float = 0.0
-    #: Of its durations, seconds; None where none is known.
+    #: The mean and the p95 of its durations, seconds; None where none is known.
     mean: float | None = None
     p95: float | None = None
     #: The sum of its durations, seconds, and its share of that of all routes.
@@ -76,7 +76,7 @@ class RouteTable:
     sampled: bool = False
     values_start: int = 0
     values_precision: int = 1
-    #: Start of the oldest slice in which something was asked for.
+    #: Start of the oldest interval with a request.
     oldest: int | None = None
     #: Requests of the label sets that were looked at; the same before the window, None where
     #: nothing keeps it.
@@ -170,8 +170,8 @@ class RouteCounts:
 
 
 def route_of(labels: Iterable[tuple[str, str]]) -> str:
-    found = dict(labels)
-    return found.get("route", OTHER if found.get("overflow") == "true" else "")
+    values = dict(labels)
+    return values.get("route", OTHER if values.get("overflow") == "true" else "")
 
 
 class RouteDurations:
@@ -180,7 +180,7 @@ class RouteDurations:
     def __init__(self, durations: Sequence[Joined]) -> None:
         self._sums: dict[str, Sums] = {}
         self._routes: dict[str, list[str]] = {}
-        #: Of those that are only timed now and then: which part of them.
+        #: The timed share of the series that are sampled.
         self._shares: dict[str, float] = {}
         for name, (_, labels), replies in series_in(durations):
             whole = merge_moments(replies[0][1::2])

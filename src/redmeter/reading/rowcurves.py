@@ -63,23 +63,23 @@ def row_curves(
     view, replies = yield [command for curve in curves for command in curve.commands]
     answers = iter(replies)
     for curve in curves:
-        curve.tell([next(answers) for _ in curve.commands], view)
+        curve.take([next(answers) for _ in curve.commands], view)
 
 
 def few_series(groups: Iterable[RowGroup], most: int = MAX_READ) -> list[RowGroup]:
     """Return the rows that can be read, as many as possible: those with the fewest series first."""
-    found = []
+    chosen = []
     for group in sorted(groups, key=lambda group: group.row.series):
         most -= group.row.series
         if most < 0:
             break
         if group.row.complete:
-            found.append(group)
-    return found
+            chosen.append(group)
+    return chosen
 
 
 class _Counts:
-    """The curve of counters: what it asks, and what it makes of the answers."""
+    """The curve of counters: its commands, and the result of the replies."""
 
     def __init__(
         self, group: RowGroup, window: Window, now: float, keys: Keys, *, before: bool, fresh: bool
@@ -91,7 +91,7 @@ class _Counts:
         self._slots = range(row.start, int(window.moment(now)) + 1, row.precision)
         self.commands: list[Read] = [("HGETALL", keys.count(row.precision, name)) for name in names]
         self._curves = len(names)
-        # Of all series or of none: a part of them would be no number to compare with.
+        # All series or none: a part of them would be no number to compare with.
         if len(names) < row.series:
             before = fresh = False
         self._now = _asked(keys, names, window.slices(now)) if fresh else []
@@ -99,13 +99,13 @@ class _Counts:
         self._totals = [indexes.totals(keys, names)] if fresh else []
         self.commands += [*self._now, *self._before, *self._totals]
 
-    def tell(self, replies: Sequence[Reply], _: View) -> None:
-        """Write down what was answered to the commands."""
+    def take(self, replies: Sequence[Reply], _: View) -> None:
+        """Set the row by the replies to the commands."""
         row, answers = self._group.row, iter(replies[self._curves :])
         row.values = summed(replies[: self._curves], self._slots)
         now, before, totals = (
-            [reply for _, reply in zip(some, answers, strict=False) if not is_misplaced(reply)]
-            for some in (self._now, self._before, self._totals)
+            [reply for _, reply in zip(reads, answers, strict=False) if not is_misplaced(reply)]
+            for reads in (self._now, self._before, self._totals)
         )
         if now:
             row.count = _summed(now)
@@ -140,8 +140,8 @@ class _Samples:
             ("HGETALL", keys.gauge(window.fine, name)) for name in names if self._row.series == 1
         ]
 
-    def tell(self, replies: Sequence[Reply], _: View) -> None:
-        """Write down what was answered to the commands."""
+    def take(self, replies: Sequence[Reply], _: View) -> None:
+        """Set the row by the replies to the commands."""
         if not replies or is_misplaced(replies[0]):
             return
         row = self._row
@@ -168,8 +168,8 @@ class _Percentiles:
         self._starts = {b"%d" % start: start for start in starts}
         self._before = window.slices_before(now)
         widths, args = [window.fine, *self._before], [str(most), "0"]
-        for some in self._before.values():
-            args += [str(len(some)), *map(str, some)]
+        for starts_before in self._before.values():
+            args += [str(len(starts_before)), *map(str, starts_before)]
         self.commands: list[Command] = [
             HASHES.command(
                 [key(width, name) for width in widths for key in (keys.hist, keys.moments)],
@@ -179,15 +179,15 @@ class _Percentiles:
             for name in names
         ]
 
-    def tell(self, replies: Sequence[Reply], _: View) -> None:
-        """Write down what was answered to the commands."""
+    def take(self, replies: Sequence[Reply], _: View) -> None:
+        """Set the row by the replies to the commands."""
         row = self._row
-        found = [there(reply, None) for reply in replies]
-        if [] in found:
+        hashes = [there(reply, None) for reply in replies]
+        if [] in hashes:
             return  # a series has too many bytes, and the others alone are not the row
         points: dict[int, list[Texts]] = {}
         earlier: list[Texts] = []
-        for buckets, moments, *before in filter(None, found):
+        for buckets, moments, *before in filter(None, hashes):
             sums = dict(pairs(moments))
             for field, text in pairs(buckets):
                 if field in self._starts and field in sums:

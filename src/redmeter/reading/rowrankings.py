@@ -57,7 +57,7 @@ logger = logging.getLogger("redmeter.reading")
 
 
 class RankingKey(NamedTuple):
-    """What is ranked: see listing()."""
+    """The arguments of a ranking: see listing()."""
 
     precision: int
     kind: str = "counters"
@@ -152,14 +152,14 @@ def rank_all(store: Store, wanted: RankingKey) -> tuple[RowRanking, float]:
     size, pages = MIN_PAGE, 1
     while walk.examined < MAX_RANKED:
         size = min(size, MAX_RANKED - walk.examined)
-        asked = monotonic()
+        sent = monotonic()
         with store.link.bounded(PATIENCE):
             index = index_of(store.keys, wanted.kind)
             page = join(
                 store.keys, index, (first, last), cut, asks, count=size, limit_us=PAGE_LIMIT_US
             )
             (reply,) = store.ask([page])
-        elapsed = monotonic() - asked
+        elapsed = monotonic() - sent
         network = min(network, elapsed)
         joined, pages = Joined(reply, len(asks)), pages + 1
         if not joined.members:
@@ -198,12 +198,12 @@ class _Walk:
 
     def add(self, joined: Joined) -> None:
         """Add a page."""
-        wanted = self._wanted
+        key = self._wanted
         self.examined += len(joined.members)
         self._last = name_of(joined.members[-1])
-        add_members(self._open, joined, wanted.kind, wanted.pattern, grouped=wanted.grouped)
+        add_members(self._open, joined, key.kind, key.pattern, grouped=key.grouped)
         # Between `jobs` and `jobs{queue="a"}` there may be `jobs2`, but after `jobs|` nothing is.
-        ended = [name for name in self._open if not wanted.grouped or name + "|" <= self._last]
+        ended = [name for name in self._open if not key.grouped or name + "|" <= self._last]
         self._close(ended)
         for group in self._open.values():
             group.trim()

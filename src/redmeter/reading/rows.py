@@ -25,7 +25,7 @@ MAX_DRAWN = 50
 #: adjacent, or come while one reads.
 LITTLE = 0.05
 
-#: What is listed -> what one of it is called.
+#: The kinds that are listed -> the kind of one row.
 KINDS = {"counters": "counter", "gauges": "gauge", "histograms": "histogram"}
 ORDERS = ("name", "count", "change")
 
@@ -42,7 +42,7 @@ class Row:
     series: int = 0
     drawn: int = 1
     complete: bool = True
-    #: How often it happened within the window; of a gauge, how many of its slices have a sample.
+    #: How often it happened within the window; of a gauge, how many intervals have a sample.
     count: int = 0
     #: The same within as long a time before; None where nobody keeps that, or it was not read, or
     #: where a counter began within that time, of which a part is no measure.
@@ -134,8 +134,8 @@ class RowGroup:
     def compare(self) -> None:
         """Forget the time before where it began within that.
 
-        It did where next to nothing of all that ever came lies before. Where less came than lies
-        within both, other programs count too, and nobody knows.
+        It did if next to nothing of the grand total was counted earlier. If the grand total is less
+        than both counts, other programs count too, and it is unknown.
         """
         row = self.row
         known = row.count + (row.before or 0)
@@ -176,10 +176,10 @@ def add_members(
         grouped: one row for all label sets of a name.
     """
     names = {member: name_of(member) for member in joined.members}
-    wanted = set(matching(names.values(), pattern))
+    matches = set(matching(names.values(), pattern))
     for member, replies in joined.readable():
         name = names[member]
-        if name in wanted:
+        if name in matches:
             shown = base_of(name) if grouped else name
             if shown not in groups:
                 groups[shown] = RowGroup(Row(shown, KINDS[kind]))

@@ -124,7 +124,7 @@ def counts_among(texts: Mapping[str, bytes], key: str, *, of: int) -> dict[str, 
         try:
             counts[name] = count_of(value)
         except ValueError:
-            text = "another program has put there what is no number"
+            text = "another program has stored something that is not a number"
             problems.append(StoreRefused("not-a-number", text, f"{key} {name}"))
     if problems and len(problems) == of:
         raise problems[0]

@@ -86,24 +86,24 @@ def read_selected(
     view.retention_of(kind).check(precision)
     each = len(families)
     direct, (joined, size, listed) = replies[:each], replies[each:]
-    found: dict[str, Sequence[Reply]] = {
+    replies_of: dict[str, Sequence[Reply]] = {
         name: [
             _with_key(reply, key(family, name)) for reply, family in zip(own, families, strict=True)
         ]
         for name, own in Joined(joined, each, needed=False).by_name()
         if selects(selector, name)
     }
-    found[whole] = direct
+    replies_of[whole] = direct
     if there(size, 0) > JOINED:
         if not selector.labels:
             check_label_sets(size, limit)
         names = label_sets.found(listed, limit, selector.labels)
-        rest = [name for name in names if name not in found]
+        rest = [name for name in names if name not in replies_of]
         if rest:
             _, replies = yield commands(rest)
             for at, name in enumerate(rest):
-                found[name] = replies[at * each : (at + 1) * each]
-    return view, found
+                replies_of[name] = replies[at * each : (at + 1) * each]
+    return view, replies_of
 
 
 def _with_key(reply: Reply, key: str) -> Reply:
@@ -139,7 +139,7 @@ def group_of(selector: Selector, name: str) -> GroupKey:
 
 
 def split(selector: Selector, found: Mapping[str, T]) -> dict[GroupKey, dict[str, T]]:
-    """Split what was found by the values of the selector's `by` labels."""
+    """Split series by the values of the selector's `by` labels."""
     groups: dict[GroupKey, dict[str, T]] = {}
     for name, one in found.items():
         groups.setdefault(group_of(selector, name), {})[name] = one

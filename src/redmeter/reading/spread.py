@@ -1,4 +1,4 @@
-"""Summaries of observed values: count, mean, percentiles. Values, no I/O.
+"""Summaries of histograms: count, mean, percentiles. Values, no I/O.
 
 They are computed from a Distribution, see format/exponential_histogram.py. The count, the lowest
 and the highest value are exact. Total, mean and stddev are exact up to the rounding of doubles. A
@@ -35,7 +35,7 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Spread:
-    """Count, mean, percentiles … of some observed values; None if there are no values."""
+    """Count, mean, percentiles … of the values of a histogram; None if there are no values."""
 
     #: The number of values.
     count: int
@@ -71,8 +71,10 @@ class Spread:
 
     def quantiles(self, qs: Iterable[float]) -> list[float | None]:
         """Return several quantiles at once, which is cheaper. See quantile()."""
-        wanted = list(qs)
-        return [*self._distribution().quantiles(wanted)] if self.count else [None] * len(wanted)
+        quantiles = list(qs)
+        return (
+            [*self._distribution().quantiles(quantiles)] if self.count else [None] * len(quantiles)
+        )
 
     def share_above(self, threshold: float) -> float | None:
         """Return the part of the values above a threshold, 0 to 1; None without values.
@@ -108,9 +110,9 @@ class Summary(Spread):
         Each call reads the intervals anew: keep the result. A Summary that was made of its fields,
         for example from JSON, has none.
         """
-        found = distributions(self)
-        spreads = tuple(None if one is None else spread_of(one) for one in found.values)
-        return Series(found.name, found.precision, found.start, spreads, partial=found.partial)
+        series = distributions(self)
+        spreads = tuple(None if one is None else spread_of(one) for one in series.values)
+        return Series(series.name, series.precision, series.start, spreads, partial=series.partial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +161,10 @@ def summary_of(
 def distributions(summary: Summary) -> Series[Distribution | None]:
     """Return the distribution of each interval; see Summary.over_time()."""
     read: OverTime = getattr(summary, "_over_time", tuple)
-    found = tuple(read())
-    start = summary.end - len(found) * summary.precision
-    partial = bool(found) and summary.partial
-    return Series(summary.name, summary.precision, start, found, partial=partial)
+    distributions_read = tuple(read())
+    start = summary.end - len(distributions_read) * summary.precision
+    partial = bool(distributions_read) and summary.partial
+    return Series(summary.name, summary.precision, start, distributions_read, partial=partial)
 
 
 def _numbers(distribution: Distribution) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Statistics by the hour: of this hour, and of the last one before it that had something.
 
-They are kept beside the histograms in the layout of "Redis in Action", what other programs have
-written too: see format/statistics.py.
+They are kept in addition to the histograms, in the layout of "Redis in Action", and include the
+values of other programs: see format/statistics.py.
 """
 
 from redmeter.format.hourly import hours_of
@@ -30,7 +30,7 @@ def read_statistics(store: Store, name: str) -> Statistics:
     )
     this = slice_start(view.now, HOUR)
     begun, earlier = hours_of([raised(text) for text in texts], view.now)
-    # Where nobody says which hour it is, whoever writes next takes it for this one.
+    # Without a stored hour, the next writer takes it for this one.
     newest = _hour(newest_reply, this if begun is None else begun)
     before = _hour(older_reply, earlier)
     if newest is None or newest.start >= this:
@@ -41,15 +41,15 @@ def read_statistics(store: Store, name: str) -> Statistics:
 
 def _hour(reply: Reply, start: int | None) -> HourlyStats | None:
     members = {name.decode(errors="replace"): n for name, n in scored(raised(reply))}
-    found = merged(members)
-    if start is None or not found.count:
+    moments = merged(members)
+    if start is None or not moments.count:
         return None
     return HourlyStats(
         start,
-        found.count,
-        found.low,
-        found.high,
-        found.exact_total,
-        found.exact_mean,
-        found.exact_stddev,
+        moments.count,
+        moments.low,
+        moments.high,
+        moments.exact_total,
+        moments.exact_mean,
+        moments.exact_stddev,
     )

@@ -113,12 +113,12 @@ def _distributions(
     Args:
         fields: precision -> starts of intervals.
     """
-    found: dict[str, Distribution] = {}
+    distribution_of: dict[str, Distribution] = {}
     for at in range(0, len(names) if fields else 0, HISTOGRAM_PAGE):
         page = names[at : at + HISTOGRAM_PAGE]
         _, texts = yield slices_asked(keys, page, fields)
-        found |= slices_answered(page, fields, texts)
-    return found
+        distribution_of |= slices_answered(page, fields, texts)
+    return distribution_of
 
 
 class _Series:
@@ -214,20 +214,20 @@ class _Series:
         return Window(width, count, (width,))
 
     def _page(self, asks: Sequence[Ask], after: bytes) -> Read:
-        wanted = self._wanted
-        if wanted.by:
+        query = self._wanted
+        if query.by:
             return self._label_sets().join(asks, PAGE, after)
-        first, last = matching_ends(wanted.precision, wanted.name)
+        first, last = matching_ends(query.precision, query.name)
         ends = (b"(" + after if after else first, last)
-        cut = len(entry(wanted.precision, ""))
+        cut = len(entry(query.precision, ""))
         return join(self._keys, self._index, ends, cut, asks, count=PAGE)
 
     def _others(self, asks: Sequence[Ask]) -> list[Read]:
         """Return the read that counts the series, and with a label that of the base series."""
-        wanted = self._wanted
-        if wanted.by:
+        query = self._wanted
+        if query.by:
             return [self._label_sets().size(), self._label_sets().join_base(asks)]
-        ends = matching_ends(wanted.precision, wanted.name)
+        ends = matching_ends(query.precision, query.name)
         return [indexes.size_between(self._keys, self._index, *ends)]
 
     def _label_sets(self) -> LabelSets:

@@ -136,7 +136,7 @@ def totals(
     joined = [Joined(join, 0, needed=False) for join in joins]
     sampled = [name for name, _, _ in series_in(joined)]
     timed = [HITS_SECONDS, *sampled] if durations else []
-    asked: list[list[Command]] = [
+    reads_of: list[list[Command]] = [
         [
             ("HMGET", keys.count(width, name), *map(str, starts))
             for name in (HITS, HITS_FAILED)
@@ -146,10 +146,10 @@ def totals(
         slices_asked(keys, timed, earlier) if earlier else [],
     ]
     replies: Sequence[Reply] = ()
-    if any(asked):
-        _, replies = yield [command for some in asked for command in some]
+    if any(reads_of):
+        _, replies = yield [command for commands in reads_of for command in commands]
     answers = iter(replies)
-    parts = [[next(answers) for _ in some] for some in asked]
+    parts = [[next(answers) for _ in commands] for commands in reads_of]
 
     middle = len(parts[0]) // 2
     old, old_failed = _counts(before, parts[0][:middle]), _counts(before, parts[0][middle:])
@@ -158,7 +158,7 @@ def totals(
         sum(count for at, count in old.items() if at >= since) if window.earlier else None
     )
     known = count + (count_before or 0)
-    found = Totals(
+    result = Totals(
         bool(hits.values) or (number_of(ever) > 0 and not is_misplaced(counts)),
         hits,
         failed,
@@ -175,7 +175,7 @@ def totals(
         old_parts = slices_answered(timed, earlier, parts[2], needed=False) if earlier else {}
         old_spread = merge_all(Distribution(), old_parts.values())
         curve = percentile(distributions(summary))
-        found.durations = Durations(
+        result.durations = Durations(
             curve,
             summary.p95,
             old_spread.quantile(QUANTILE) if old_spread.count else None,
@@ -184,8 +184,8 @@ def totals(
         if drawn[0] is not hits:
             all_time = whole_window(view.histograms, observed.fine)
             curve = spread(HITS_SECONDS, parts[1], all_time, view.histograms, now)
-        found.drawn.append(curve)
-    return found
+        result.drawn.append(curve)
+    return result
 
 
 def _both(counts: Reply, failures: Reply, window: Window, now: float) -> tuple[Curve, Curve]:
@@ -215,7 +215,7 @@ def _known(failed: Curve, hits: Curve) -> Curve:
 def _failures(hits: Mapping[int, int], failed: Mapping[int, int], since: int) -> Failures:
     """Count the failures of intervals by their starts.
 
-    Left out are intervals before `since`, and the first one that has failures where there were
+    Intervals before `since` are left out, and so is the first one with failures if there were
     requests before it: failures may not have been counted in all of it.
     """
     first = min(failed, default=0)
@@ -232,17 +232,17 @@ def _counts(asked: Mapping[int, Sequence[int]], replies: Sequence[Reply]) -> dic
     Args:
         asked: precision -> starts, in the order of the replies.
     """
-    found = {}
+    counts = {}
     for starts, reply in zip(asked.values(), replies, strict=True):
         if is_misplaced(reply):
             continue
         for start, text in zip(starts, raised(reply), strict=True):
             if text is not None:
                 try:
-                    found[start] = count_of(text)
+                    counts[start] = count_of(text)
                 except ValueError:
                     continue  # another program's
-    return found
+    return counts
 
 
 def _sum(curve: Curve, since: int = 0) -> int:

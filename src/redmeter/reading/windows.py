@@ -224,12 +224,12 @@ def _nested(kept: Mapping[int, int], finest: int, length: int, ago: int) -> tupl
     Args:
         ago: how long it has been over, seconds.
     """
-    found = [finest]
+    precisions = [finest]
     for width in sorted(kept):
-        nested = width > found[-1] and width % found[-1] == 0
+        nested = width > precisions[-1] and width % precisions[-1] == 0
         if nested and width <= length and _reaches(kept, width, length + ago + width):
-            found.append(width)
-    return tuple(found)
+            precisions.append(width)
+    return tuple(precisions)
 
 
 def _reaches(kept: Mapping[int, int], precision: int, seconds: int) -> bool:

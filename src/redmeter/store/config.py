@@ -44,8 +44,8 @@ class StoreConfig(NamedTuple):
 def epoch_of(version: str) -> tuple[int, int]:
     """Return the epoch of a version: of two shards that differ, the one with the higher is valid.
 
-    A retention that someone chose precedes a default. Of chosen ones the latest is valid, but of
-    defaults the first: otherwise a shard that has lost its configuration would replace the others'
+    A retention that someone chose precedes a default. The latest chosen one is valid, but the first
+    default: otherwise a shard that has lost its configuration would replace the others'
     with that of some new process.
     """
     number = int(version) if version.isdecimal() else 0
@@ -57,7 +57,7 @@ def epoch_of(version: str) -> tuple[int, int]:
 class WantedConfig:
     """The configuration that this process gives to a new store.
 
-    It logs a warning once if the store's differs from what was configured for this process. A
+    It logs a warning once if the store's differs from the configuration of this process. A
     process without such settings adopts the store's silently.
 
     Args:

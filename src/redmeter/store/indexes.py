@@ -134,10 +134,10 @@ def members(
         first, last: where they begin and end, in the words of ZRANGEBYLEX.
         offset: how many to skip.
     """
-    wanted = _Range(first, last, offset, count)
+    part = _Range(first, last, offset, count)
     if not isinstance(keys, ShardedKeys):
-        return ("ZRANGEBYLEX", index, *wanted.words())
-    return ShardedRead(lambda: _listed(keys, index, wanted), lambda _: [])
+        return ("ZRANGEBYLEX", index, *part.words())
+    return ShardedRead(lambda: _listed(keys, index, part), lambda _: [])
 
 
 def config(keys: Keys) -> Command | ConfigRead:
@@ -176,20 +176,20 @@ def join_members(
         limit_us: microseconds of server time after which the other members are left out; 0 for
             none. A cluster reads all: each shard has a small part of them.
     """
-    wanted = _Range(first, last, offset, count)
+    part = _Range(first, last, offset, count)
     if not isinstance(keys, ShardedKeys):
-        selection = ["ZRANGEBYLEX", *wanted.words()]
+        selection = ["ZRANGEBYLEX", *part.words()]
         return _join_command(index, selection, cut, asks, limit_us, whole=True)
     join = _Join(keys, index, cut, asks)
 
     def steps() -> ShardSteps:
-        found = wanted
+        listed = part
         if offset > SKIPPED:
-            names = yield from _listed(keys, index, wanted)
+            names = yield from _listed(keys, index, part)
             if isinstance(names, StoreError):
                 return [b"0", b"0", names, []] if is_misplaced(names) else names
-            found = wanted.between(names)
-        return (yield from _joined(join.listed(found), found.offset))
+            listed = part.between(names)
+        return (yield from _joined(join.listed(listed), listed.offset))
 
     return ShardedRead(steps, _no_join)
 
@@ -294,10 +294,10 @@ def _listed(keys: ShardedKeys, index: str, wanted: _Range) -> ShardSteps:
 
     most = wanted.offset + wanted.count
     shards = wanted.shards(keys)
-    found = yield from merged(shards, most, ask, lambda reply: [(member,) for member in reply])
-    if isinstance(found, StoreError):
-        return found
-    return [member for (member,) in found[wanted.offset :]]
+    listed = yield from merged(shards, most, ask, lambda reply: [(member,) for member in reply])
+    if isinstance(listed, StoreError):
+        return listed
+    return [member for (member,) in listed[wanted.offset :]]
 
 
 def merged(
@@ -315,21 +315,23 @@ def merged(
         parse: makes tuples of a reply, each beginning with what the members are ordered by.
         newest: whether this order is descending.
     """
-    share, asked = _share(most, len(shards)), list(shards)
-    found: dict[int, Sequence[tuple[Any, ...]]] = {}
+    share, waiting = _share(most, len(shards)), list(shards)
+    by_shard: dict[int, Sequence[tuple[Any, ...]]] = {}
     while True:
-        replies = yield [ask(shard, share) for shard in asked]
+        replies = yield [ask(shard, share) for shard in waiting]
         if (error := _error_of(replies)) is not None:
             return error
-        found.update(zip(asked, map(parse, replies), strict=True))
-        merged = list(heapq.merge(*found.values(), key=_first, reverse=newest))
+        by_shard.update(zip(waiting, map(parse, replies), strict=True))
+        merged = list(heapq.merge(*by_shard.values(), key=_first, reverse=newest))
         # Beyond the end of its share, a shard may have more.
-        asked = [shard for shard, some in found.items() if len(some) == share < most]
+        waiting = [shard for shard, some in by_shard.items() if len(some) == share < most]
         if len(merged) >= most:
             last = merged[most - 1][0]
-            ends = {shard: found[shard][-1][0] for shard in asked}
-            asked = [shard for shard, end in ends.items() if (end > last if newest else end < last)]
-        if not asked:
+            ends = {shard: by_shard[shard][-1][0] for shard in waiting}
+            waiting = [
+                shard for shard, end in ends.items() if (end > last if newest else end < last)
+            ]
+        if not waiting:
             return merged[:most]
         share = most
 
@@ -370,7 +372,7 @@ class _Join:
     Args:
         index: of all shards.
         cut: see lua/join.lua.
-        asks: what is asked of each member: COMMAND HEAD TAIL NUMBER ARGUMENT …
+        asks: the reads of each member: COMMAND HEAD TAIL NUMBER ARGUMENT …
     """
 
     def __init__(self, keys: ShardedKeys, index: str, cut: int, asks: Sequence[Word]) -> None:
@@ -410,7 +412,7 @@ class _Join:
         return _join_command(index, selection, self._cut, [*asks, *more])
 
     def _members(self, reply: Reply, more: int) -> Iterable[tuple[bytes, Sequence[Reply]]]:
-        """Yield each member with the replies to what was asked of it, and `more` others."""
+        """Yield each member with the replies to its reads, and `more` others."""
         _, _, found, replies = reply
         size = len(self._heads) + more
         return ((m, replies[at * size : (at + 1) * size]) for at, m in enumerate(found))
@@ -430,8 +432,8 @@ def _joined(merging: _Merging, offset: int) -> ShardSteps:
         except StopIteration as end:
             if isinstance(end.value, StoreError):
                 return end.value
-            found = end.value[offset:]
-            return [*first[:2], [m for _, m, _ in found], [r for *_, own in found for r in own]]
+            members = end.value[offset:]
+            return [*first[:2], [m for _, m, _ in members], [r for *_, own in members for r in own]]
 
 
 def _no_join(command: Command) -> Reply:  # noqa: ARG001

@@ -107,7 +107,7 @@ class Store:
     ) -> None:
         fork_guard.load()
         of_histograms = Retention(histograms or DEFAULT_HISTOGRAMS, of=HISTOGRAMS)
-        wanted = WantedConfig(retention, of_histograms, configured)
+        config = WantedConfig(retention, of_histograms, configured)
         #: The names of its keys, for readers.
         self.keys: Keys
         #: Exchanges reads.
@@ -123,7 +123,7 @@ class Store:
             Shard(
                 link,
                 keys,
-                wanted=wanted,
+                wanted=config,
                 shards=len(each),
                 timeout=timeout,
                 clock=clock,
@@ -134,9 +134,9 @@ class Store:
         self.clock = clock
         #: Seconds for which a synchronous write is tried.
         self.timeout = timeout
-        self._wanted = wanted
+        self._wanted = config
         #: The shards' configurations when they were last compared, and the valid one of them.
-        self._ranked: tuple[list[StoreConfig], StoreConfig] = [], wanted.config
+        self._ranked: tuple[list[StoreConfig], StoreConfig] = [], config.config
         self._seen: Kept | None = None
         #: The store whose best-effort view this is.
         self._origin: Store | None = None
@@ -256,8 +256,8 @@ class Store:
 
     def _view(self, time: Reply, meta: Reply) -> View:
         seconds, microseconds = raised(time)
-        found = configs.read_meta(dict(pairs(raised(meta))), len(self.shards))
-        kept = found or self._wanted.config
+        meta_fields = configs.read_meta(dict(pairs(raised(meta))), len(self.shards))
+        kept = meta_fields or self._wanted.config
         self._seen = kept.kept
         if self._origin is not None:
             self._origin._seen = self._seen
@@ -267,7 +267,7 @@ class Store:
     def best_effort(self) -> "Store":
         """Return the same store for reads that continue without unreachable servers.
 
-        Data on such servers is left out; skipped() returns what is missing.
+        Data on such servers is left out; skipped() returns the missing parts.
         """
         link = self.link.best_effort()
         if link is self.link:
@@ -391,13 +391,13 @@ class Store:
             seen = self._known
             changed = (seen.histograms if histograms else seen.retention).changed(changes)
             if histograms:
-                wanted = seen._replace(histograms=changed)
+                kept = seen._replace(histograms=changed)
             else:
-                wanted = seen._replace(retention=changed)
-            if wanted == seen:
+                kept = seen._replace(retention=changed)
+            if kept == seen:
                 return changed
             version = configs.new_version(self.clock.wall(), seen.version, chosen=True)
-            if self._retain(wanted._replace(version=version)):
+            if self._retain(kept._replace(version=version)):
                 return changed
 
     # Writers
