@@ -6,9 +6,9 @@ line of a gigabyte. A replay wants its lines fast, in batches, and to know how f
 Idea: read chunks of bytes, split them at line feeds, keep the unfinished end for the next chunk.
 Gzip is known by its first two bytes, not by its name. Following works as `tail -F` does: when
 another file has taken the path, it is opened at once, and read in addition to the old one until
-that has been silent for a second, because servers go on writing to it until they notice the rotation.
-A file that is suddenly shorter than the part that was read was truncated (copytruncate), and is
-read from its start. After a stop, the existing data is read, up to LAST_BYTES of it.
+that has been silent for a second, because servers go on writing to it until they notice the
+rotation. A file that is suddenly shorter than the part that was read was truncated (copytruncate),
+and is read from its start. After a stop, the existing data is read, up to LAST_BYTES of it.
 
 Bytes that are no UTF-8 become U+FFFD ("replace"): lines end up in labels, terminals and JSON, all
 of which want valid text, and nothing here needs the broken bytes back.
