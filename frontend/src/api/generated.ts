@@ -1319,7 +1319,7 @@ export interface components {
             /** @description Requests that failed, and their part of its own, 0 to 1. */
             failed: number;
             failing: number;
-            /** @description The mean and the p95 of its durations, seconds; null where none is known. */
+            /** @description The mean of its durations, and their p95, seconds; null where none is known. */
             mean: number | null;
             p95: number | null;
             /** @description The sum of its durations, seconds, and its share of that of all routes. */

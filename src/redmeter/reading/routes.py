@@ -43,7 +43,7 @@ class Route:
     #: Requests that failed, and their part of its own, 0 to 1.
     failed: int = 0
     failing: float = 0.0
-    #: The mean and the p95 of its durations, seconds; None where none is known.
+    #: The mean of its durations, and their p95, seconds; None where none is known.
     mean: float | None = None
     p95: float | None = None
     #: The sum of its durations, seconds, and its share of that of all routes.
