@@ -27,7 +27,6 @@ from redmeter.reading import (
     status,
     top,
 )
-from redmeter.reading.aggregates import either
 from redmeter.reading.comparison import ExplainRequest
 from redmeter.reading.error_groups import ErrorGroup, ErrorGroups, ErrorQuery
 from redmeter.reading.exports import ExportList
@@ -85,11 +84,13 @@ class Backend:
 
     def forecast(
         self, selector: Selector, precision: int, ahead: int | None, aggregate: str | None
-    ) -> Forecast:
+    ) -> Groups[Forecast]:
+        """Return the forecast of counters by group, or of gauges if there are no such counters."""
         period = Period(precision)
-        ((_, counter),) = self.series(selector, period)
-        gauge = counter or self.gauges(selector, period, aggregate)[0][1]
-        return either(counter, gauge, ahead)
+        counters = self.series(selector, period)
+        counted = any(series for _, series in counters)
+        gauges = [] if counted else self.gauges(selector, period, aggregate)
+        return aggregates.forecasts(selector, precision, counters, gauges, ahead)
 
     def summary(self, selector: Selector, period: Period) -> Groups[Summary]:
         """Return the distribution of the selected histograms by group."""
@@ -183,9 +184,9 @@ class StoreBackend(Backend):
 
     def forecast(
         self, selector: Selector, precision: int, ahead: int | None, aggregate: str | None
-    ) -> Forecast:
+    ) -> Groups[Forecast]:
         return self._run(
-            lambda keys: aggregates.read_forecast(keys, selector, precision, ahead, aggregate)
+            lambda keys: aggregates.read_forecasts(keys, selector, precision, ahead, aggregate)
         )
 
     def summary(self, selector: Selector, period: Period) -> Groups[Summary]:

@@ -310,6 +310,15 @@ class Forecast:
     anomalies: tuple[Anomaly, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ForecastGroup:
+    """The forecast of the sum of series that have the same values of some labels."""
+
+    #: The labels that the query split by; None for series without the label.
+    labels: Mapping[str, str | None]
+    forecast: Forecast
+
+
 # --- Results of PromQL queries --------------------------------------------------------------
 
 

@@ -154,9 +154,9 @@ def test_the_running_slice_is_neither_learned_from_nor_judged() -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ([], "no finished slice of 1h is kept"),
-        ([5], "1 finished slice of 1h is too little to tell what is usual: 12 are needed"),
-        ([5] * 11, "11 finished slices of 1h is too little to tell what is usual: 12 are needed"),
+        ([], "no complete interval of 1h is stored"),
+        ([5], "1 complete interval of 1h is stored, and a forecast needs 12"),
+        ([5] * 11, "11 complete intervals of 1h are stored, and a forecast needs 12"),
     ],
 )
 def test_where_there_is_too_little_the_reason_is_said(values: list[int], words: str) -> None:
@@ -171,8 +171,8 @@ def test_a_gauge_that_nobody_sets_any_more_has_no_forecast() -> None:
     short = measured([*values, None, None, None])
     assert short.ahead[0].high - short.ahead[0].low > 0
     gone = measured([*values, *[None] * 24])
-    assert gone.reason == "nothing was measured in the last 24 slices of 1min"
-    assert measured([None] * 30).reason.startswith("0 finished slices")
+    assert gone.reason == "no values in the last 24 intervals of 1min"
+    assert measured([None] * 30).reason.startswith("0 complete intervals")
 
 
 @pytest.mark.parametrize(

@@ -140,9 +140,9 @@ def test_too_little_is_exit_code_1_and_says_why(
     meter.count("young")
     done = redmeter("forecast", "young", *option)
     assert done.code == 1
-    assert done.err == "error: no forecast of young: no finished slice of 1h is kept\n"
+    assert done.err == "error: no forecast of young: no complete interval of 1h is stored\n"
     if option:
-        assert json.loads(done.out)["reason"] == "no finished slice of 1h is kept"
+        assert json.loads(done.out)["reason"] == "no complete interval of 1h is stored"
     else:
         assert done.out == ""
 

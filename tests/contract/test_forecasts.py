@@ -82,9 +82,9 @@ def test_where_nothing_is_kept_the_reason_is_said(client: Any, open_meter: OpenM
     """Of a name that never was, of a young one, and by a meter that is off."""
     meter = open_meter()
     none = meter.forecast("x", precision=HOUR)
-    assert (none.reason, none.ahead) == ("no finished slice of 1h is kept", ())
+    assert (none.reason, none.ahead) == ("no complete interval of 1h is stored", ())
     put(client, slices=5)
-    assert meter.forecast("x", precision=HOUR).reason.startswith("4 finished ")
+    assert meter.forecast("x", precision=HOUR).reason.startswith("4 complete ")
     assert Meter("off").forecast("x", precision=HOUR) == none
 
 

@@ -84,6 +84,32 @@ def test_by_splits(meter: Meter) -> None:
     assert [(one.labels["shop"], one.summary.count) for one in summaries] == [("a", 2), ("b", 1)]
 
 
+def test_forecasts_follow_the_same_rule(meter: Meter) -> None:
+    """Of the sum, or of each group, the busiest first; of gauges by their labels."""
+    whole = meter.forecast("orders", precision=DAY)
+    assert (whole.kind, whole.running) == ("counter", 31)
+    groups = meter.forecast("orders", precision=DAY, by="plan")
+    assert [(group.labels, group.forecast.running) for group in groups] == [
+        ({"plan": None}, 17),
+        ({"plan": "pro"}, 12),
+        ({"plan": "free"}, 2),
+    ]
+    rooms = meter.forecast("heat", precision=DAY, by="room", labels={"room": "b"})
+    assert [(one.labels, one.forecast.kind, one.forecast.running) for one in rooms] == [
+        ({"room": "b"}, "gauge", 30)
+    ]
+    assert meter.forecast("nothing", precision=DAY, by="plan") == []
+    with pytest.raises(InvalidValue):
+        meter.forecast("heat", precision=DAY)
+    with pytest.raises(InvalidValue):
+        meter.forecast("orders", precision=DAY, by="plan", exact=True)  # type: ignore[call-overload]
+    for number in range(60):
+        meter.count("many", labels={"user": number})
+    meter.flush()
+    with pytest.raises(LimitExceeded):
+        meter.forecast("many", precision=DAY, by="user")
+
+
 def test_exact_reads_one_stored_series(meter: Meter) -> None:
     """Without the label sets of its name."""
     assert meter.total("orders", exact=True) == 1

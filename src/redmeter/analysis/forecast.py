@@ -154,12 +154,13 @@ def _method(season: Season, counts: bool) -> str:
 def _too_little(finished: Sequence[float | None], precision: int) -> str:
     known = sum(value is not None for value in finished)
     if not finished:
-        return f"no finished slice of {span(precision)} is kept"
+        return f"no complete interval of {span(precision)} is stored"
     if known < FEWEST_SLICES:
-        what = f"{known} finished slice{'s' * (known != 1)} of {span(precision)}"
-        return f"{what} is too little to tell what is usual: {FEWEST_SLICES} are needed"
+        noun, verb = ("interval", "is") if known == 1 else ("intervals", "are")
+        stored = f"{known} complete {noun} of {span(precision)} {verb} stored"
+        return f"{stored}, and a forecast needs {FEWEST_SLICES}"
     if all(value is None for value in finished[-_ENDED:]):
-        return f"nothing was measured in the last {_ENDED} slices of {span(precision)}"
+        return f"no values in the last {_ENDED} intervals of {span(precision)}"
     return ""
 
 

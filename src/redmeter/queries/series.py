@@ -18,7 +18,7 @@ from redmeter.queries.arguments import (
 from redmeter.queries.base import QueryBase
 
 if TYPE_CHECKING:
-    from redmeter.results import Forecast, Group, Series, TotalGroup
+    from redmeter.results import Forecast, ForecastGroup, Group, Series, TotalGroup
 
 #: The kinds of names().
 KINDS = ("counters", "gauges", "histograms")
@@ -211,17 +211,45 @@ class SeriesQueries(QueryBase):
 
         return [Group(group_labels(selector, key), series) for key, series in groups]
 
+    @overload
+    def forecast(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = ...,
+        by: None = ...,
+        exact: bool = ...,
+        aggregate: str | None = ...,
+        ahead: int | None = ...,
+    ) -> Forecast: ...
+    @overload
+    def forecast(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = ...,
+        by: str | Sequence[str],
+        aggregate: str | None = ...,
+        ahead: int | None = ...,
+    ) -> list[ForecastGroup]: ...
     def forecast(
         self,
         name: str,
         *,
         precision: int | str,
         labels: Mapping[str, object] | None = None,
+        by: str | Sequence[str] | None = None,
         exact: bool = False,
         aggregate: str | None = None,
         ahead: int | None = None,
-    ) -> Forecast:
+    ) -> Forecast | list[ForecastGroup]:
         """Return the expected range of the next intervals of a counter or a gauge.
+
+            meter.forecast("orders", precision="1h").ahead      # the next 24 hours
+            meter.forecast("orders", precision="1h").anomalies  # past hours outside their range
+            meter.forecast("orders", precision="1h", by="plan") # one forecast per plan
 
         It is the forecast of the sum of all label sets. It also has each stored interval with the
         range that was expected before the interval began. The method uses level and trend; for
@@ -230,21 +258,33 @@ class SeriesQueries(QueryBase):
         and its measured error.
 
         Args:
-            name, labels, exact: see series(). If there is no such counter, a gauge is read.
-            precision: interval width; see series().
-            aggregate: of a gauge; see gauge_series().
+            name, labels, exact: as for series(). If there is no such counter, a gauge is read.
+            precision: interval width: seconds, or text such as "5m", "1h", "1d".
+            by: a label, or several; the result has a forecast for each of their values, at most 50.
+            aggregate: how label sets of a gauge are aggregated, as for gauge_series().
             ahead: how many intervals, 1 to 48. Default: 24 hours, 14 days, else 12.
 
         Returns:
-            Without ranges and with a `reason` if too little is stored.
+            A Forecast, without ranges and with a `reason` if too little is stored; with `by` a list
+            of ForecastGroup, of counters the one with the most events first.
 
         Raises:
-            LimitExceeded: fewer than 1 or more than 48 intervals; over 2,000 label sets.
+            UnknownPrecision: the store does not keep it; the error lists those it keeps.
+            LimitExceeded: fewer than 1 or more than 48 intervals; over 2,000 label sets; over 50
+                groups.
+            InvalidName: the name or a label is not allowed.
+            InvalidValue: the gauge has labels that need `by`, `labels` or `aggregate`; or `exact`
+                and `by` together.
             TypeError: `ahead` is not an int.
-            UnknownPrecision, InvalidName, InvalidValue, StoreError: see gauge_series().
+            StoreError: the store is unreachable or refuses.
         """
-        selector = select(name, labels, None, exact=exact)
-        return self._backend.forecast(selector, precision_of(precision), ahead, aggregate)
+        selector = select(name, labels, by, exact=exact)
+        groups = self._backend.forecast(selector, precision_of(precision), ahead, aggregate)
+        if by is None:
+            return groups[0][1]
+        from redmeter.results import ForecastGroup
+
+        return [ForecastGroup(group_labels(selector, key), forecast) for key, forecast in groups]
 
     @overload
     def total(

@@ -34,6 +34,9 @@ from redmeter.types import Period, Selector
 T = TypeVar("T")
 V = TypeVar("V", int, float | None)
 
+#: Most groups that are forecast at once: each takes some milliseconds.
+MAX_FORECASTS = 50
+
 #: The label that identifies the process of a gauge.
 INSTANCE = "instance"
 
@@ -235,17 +238,34 @@ def read_forecast(
 ) -> Query[Forecast]:
     """Read the forecast of a counter or, if there is no such counter, of a gauge.
 
-    It is the forecast of the sum of all label sets.
+    The arguments, except for a selector without `by`, and the errors are those of read_forecasts().
+    """
+    ((_, found),) = yield from read_forecasts(keys, selector, precision, ahead, aggregate)
+    return found
+
+
+def read_forecasts(
+    keys: Keys,
+    selector: Selector,
+    precision: int,
+    ahead: int | None = None,
+    aggregate: str | None = None,
+) -> Query[list[tuple[GroupKey, Forecast]]]:
+    """Read the forecast of each group of counters or, if there are none, of gauges.
+
+    A group is forecast as the sum of its label sets.
 
     Args:
         ahead: how many intervals; see analysis/forecast.py.
         aggregate: see read_gauge().
 
     Returns:
-        Without ranges and with a `reason` if too little is kept.
+        Forecasts without ranges and with a `reason` if too little is kept; those of counters with
+        the busiest group first, those of gauges in order of the labels.
 
     Raises:
-        LimitExceeded: more intervals ahead than there may be, or none; too many label sets.
+        LimitExceeded: more intervals ahead than there may be, or none; too many label sets; over
+            MAX_FORECASTS groups.
         TypeError: their number is not an int.
         InvalidValue: see read_gauge().
         UnknownPrecision, StoreError: see read_selected().
@@ -260,15 +280,12 @@ def read_forecast(
     replies_of = readable(replies)
     counts = {name: own for (gauge, name), own in replies_of.items() if not gauge}
     settings = {name: own for (gauge, name), own in replies_of.items() if gauge}
-    period, name = Period(precision), name_of(selector)
-    counter = Series[int](name, precision, 0, (), partial=False)
-    measures = Series[float | None](name, precision, 0, (), partial=False)
-    for _, series in counted(view, counts, selector, period):
-        counter = series
-    if not counter:
-        for _, samples in measured(view, settings, selector, period, aggregate):
-            measures = samples
-    return either(counter, measures, ahead)
+    period = Period(precision)
+    counters = counted(view, counts, selector, period)
+    if any(series for _, series in counters) or not settings:
+        return forecasts(selector, precision, counters, [], ahead)
+    gauges = measured(view, settings, selector, period, aggregate)
+    return forecasts(selector, precision, [], gauges, ahead)
 
 
 def read_total(keys: Keys, selector: Selector) -> Query[dict[GroupKey, int]]:
@@ -331,14 +348,29 @@ def _series(
 # --- Forecasts, see analysis/forecast.py -----------------------------------------------------
 
 
-def either(
-    counted: Series[int], measured: Series[float | None], ahead: int | None = None
-) -> Forecast:
-    """Return the forecast of a counter, or of a gauge if there is no such counter."""
+def forecasts(
+    selector: Selector,
+    precision: int,
+    counters: Sequence[tuple[GroupKey, Series[int]]],
+    gauges: Sequence[tuple[GroupKey, Series[float | None]]],
+    ahead: int | None = None,
+) -> list[tuple[GroupKey, Forecast]]:
+    """Return the forecast of each group of counters, or of gauges if no counter has samples.
+
+    Raises:
+        LimitExceeded: over MAX_FORECASTS groups; see also check_ahead().
+        TypeError: see check_ahead().
+    """
     check_ahead(ahead)
-    if not counted and measured:
-        return forecast(measured, counts=False, ahead=ahead)
-    return forecast(counted, counts=True, ahead=ahead)
+    groups = max(len(counters), len(gauges))
+    if groups > MAX_FORECASTS:
+        raise LimitExceeded("forecasts", groups, MAX_FORECASTS, "filter by labels")
+    if any(series for _, series in gauges) and not any(series for _, series in counters):
+        return [(key, forecast(series, counts=False, ahead=ahead)) for key, series in gauges]
+    if not counters and not selector.by:
+        empty = Series[int](name_of(selector), precision, 0, (), partial=False)
+        counters = [((), empty)]
+    return [(key, forecast(series, counts=True, ahead=ahead)) for key, series in counters]
 
 
 def check_ahead(ahead: int | None) -> None:
