@@ -14,6 +14,7 @@ import { ABOUT } from "./state/views";
 import { Database } from "./views/database";
 import { Jobs } from "./views/jobs";
 import { TaskPage } from "./views/task";
+import { Alerts } from "./views/alerts";
 import { Counters } from "./views/counters";
 import { ExceptionPage } from "./views/exception";
 import { Exceptions } from "./views/exceptions";
@@ -39,6 +40,7 @@ const VIEWS = {
   exception: ExceptionPage,
   messages: Messages,
   counters: Counters,
+  alerts: Alerts,
   health: Health,
 };
 

@@ -162,7 +162,7 @@ def test_a_verdict_holds_only_if_it_is_worse(
         client.delete("redmeter:marks:")
     meter.mark("2.4.0", at=start)
     found = read(conditions, rule("verdict"))
-    assert (found.holds, found.detail) == (True, "worse than previous")
+    assert (found.holds, found.detail) == (True, "worse, against the time right before")
     old = read(conditions, rule("verdict"), ago=600)
     assert old == Reading(None, detail="verdicts are only known for now")
 

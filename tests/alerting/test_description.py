@@ -74,7 +74,11 @@ windows = [{long = "1h", short = "5m", rate = 14.4}]
             "an exception of type KeyError is first seen within 5 min",
             "",
         ),
-        ('when = "verdict"', "the newest mark is worse than right before", ""),
+        (
+            'when = "verdict"',
+            "the verdict on the newest mark, against the time right before, is worse",
+            "",
+        ),
     ],
 )
 def test_a_condition_in_words_and_as_promql(text: str, condition: str, query: str) -> None:

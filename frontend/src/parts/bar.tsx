@@ -1,16 +1,20 @@
 // The bar on top: where one is, where one can go, which store this is, and how the page looks.
 import { address } from "../api/client";
-import type { ViewsAnswer } from "../api/types";
+import { useEffect } from "preact/hooks";
+import type { AlertsAnswer, ViewsAnswer } from "../api/types";
 import { health, setTheme, set, state, store } from "../state/page";
 import type { Theme } from "../state/url";
 import { ABOUT, listOf, VIEWS } from "../state/views";
 import { BEHIND } from "../lib/store";
+import { alerts } from "../state/alerts";
 import { link, useFeed } from "../state/live";
 import { T } from "./text";
 import { Go } from "./go";
 
 /** Milliseconds between two looks at which views have data. */
 const EVERY = 60_000;
+/** Milliseconds between two looks at whether alerts fire. */
+const ALERTS_EVERY = 15_000;
 const LEVELS = { ok: "healthy", warn: "with warnings", fail: "broken" } as const;
 const THEMES: Record<Theme, { next: Theme; icon: string; text: string }> = {
   system: { next: "light", text: "as the system", icon: "M3 4h14v9H3zM7 17h6M10 13v4" },
@@ -29,9 +33,13 @@ export function Bar() {
   const level = lost ? undefined : health.value?.level;
   const at = listOf(view);
   const { data } = useFeed<ViewsAnswer>(address("views"), EVERY, false);
+  const { data: current } = useFeed<AlertsAnswer>(address("alerts", { limit: 1 }), ALERTS_EVERY, false);
+  useEffect(() => void (alerts.value = current), [current]);
+  const firing = current?.firing ?? 0;
+  const has = { ...data, alerts: (current?.rules.length ?? 0) > 0 };
   const views = VIEWS.filter((each) => {
     const { needs, of } = ABOUT[each];
-    return !of && (!needs || each === at || data?.[needs]);
+    return !of && (!needs || each === at || has[needs]);
   });
   return (
     <header class="bar">
@@ -55,6 +63,11 @@ export function Bar() {
             <li key={each}>
               <Go view={each} current={each === at}>
                 {ABOUT[each].title}
+                {each === "alerts" && firing > 0 && (
+                  <span class="dot fail">
+                    <span class="away">{firing} firing</span>
+                  </span>
+                )}
                 {each === "health" && level && level !== "ok" && (
                   <span class={`dot ${level}`}>
                     <span class="away">{LEVELS[level]}</span>

@@ -4,7 +4,7 @@ import type { ViewsAnswer } from "../api/types";
 interface About {
   title: string;
   /** The bar shows it only if there is data for it. */
-  needs?: Exclude<keyof ViewsAnswer, "now" | "missing">;
+  needs?: Exclude<keyof ViewsAnswer, "now" | "missing"> | "alerts";
   /** The view of the bar that it belongs to; it is about one thing, and without a name the list is shown. */
   of?: string;
 }
@@ -19,6 +19,7 @@ const TABLE = about({
   exceptions: { title: "Exceptions", needs: "exceptions" },
   messages: { title: "Messages" },
   counters: { title: "Metrics" },
+  alerts: { title: "Alerts", needs: "alerts" },
   health: { title: "Health" },
   route: { title: "Route", of: "pages" },
   task: { title: "Task", of: "jobs" },

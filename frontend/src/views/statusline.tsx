@@ -3,6 +3,8 @@ import { address } from "../api/client";
 import type { StatusAnswer } from "../api/types";
 import { T } from "../parts/text";
 import { link, useFeed } from "../state/live";
+import { alerts } from "../state/alerts";
+import { Go } from "../parts/go";
 import { Sentence } from "./sentence";
 import { explanationOf } from "./statuslinks";
 
@@ -34,10 +36,27 @@ export function StatusLine() {
         data && (
           <>
             <Sentence parts={data.parts} explain={(name) => explanationOf(data, name)} />
+            <Firing />
             {data.missing.length > 0 && " A part of the store is unreachable and not included."}
           </>
         )
       )}
     </section>
+  );
+}
+
+/** Alerts that fire, as a link. */
+function Firing() {
+  const firing = alerts.value?.firing ?? 0;
+  if (firing === 0) return null;
+  return (
+    <>
+      {" "}
+      <span class="dot fail" aria-hidden="true" />{" "}
+      <Go view="alerts" class="firing">
+        {firing === 1 ? "1 alert firing" : `${firing.toLocaleString("en")} alerts firing`}
+      </Go>
+      .
+    </>
   );
 }

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from redmeter.alerting.rules import Rule, describe_duration, percentile_of
+from redmeter.alerting.rules import BASELINES, Rule, describe_duration, percentile_of
 from redmeter.alerting.state import Reading, Readings
 from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision
 
@@ -127,7 +127,8 @@ class Conditions:
             if whole < rule.at_least:
                 detail = f"{whole} events in {over}, fewer than at_least = {rule.at_least}"
                 return Reading(False, None, detail)
-            detail = f"{part} of {whole} in {over} ({_intervals(precision)})"
+            share = f"{100 * part / whole:.3g} %"
+            detail = f"{share}: {part} of {whole} in {over} ({_intervals(precision)})"
             return _compared(rule, part / whole, detail)
 
         return Readings({key: reading(parts.get(key, 0), each) for key, each in wholes.items()})
@@ -236,7 +237,10 @@ class Conditions:
         if (past := _past("verdicts", at, now)) is not None:
             return past
         verdict = self._queries.verdict(against=rule.against)
-        return Reading(verdict.verdict == "worse", detail=f"{verdict.verdict} than {rule.against}")
+        return Reading(
+            verdict.verdict == "worse",
+            detail=f"{verdict.verdict}, against {BASELINES[rule.against]}",
+        )
 
     def _window(
         self, retention: Mapping[int, int], window: int, at: float, now: float

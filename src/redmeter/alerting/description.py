@@ -1,6 +1,6 @@
 """Descriptions of rules: the condition in words, and as a PromQL expression. Pure."""
 
-from redmeter.alerting.rules import Rule, describe_duration, percentile_of
+from redmeter.alerting.rules import BASELINES, Rule, describe_duration, percentile_of
 from redmeter.formats.prometheus_names import counter_name, label_name, metric_name
 from redmeter.names import parse_name
 
@@ -12,7 +12,6 @@ _OVER_TIME = {
     "mean": "avg_over_time",
     "sum": "sum_over_time",
 }
-_BASELINES = {"previous": "right before", "yesterday": "yesterday", "last-week": "last week"}
 
 
 def describe_condition(rule: Rule) -> str:
@@ -46,7 +45,8 @@ def describe_condition(rule: Rule) -> str:
             types = f" of type {' or '.join(rule.types)}" if rule.types else ""
             text = f"an exception{types} is first seen within {describe_duration(rule.window)}"
         case "verdict":
-            text = f"the newest mark is worse than {_BASELINES.get(rule.against, rule.against)}"
+            baseline = BASELINES.get(rule.against, rule.against)
+            text = f"the verdict on the newest mark, against {baseline}, is worse"
         case _:
             text = rule.when
     text += f", by {rule.by}" if rule.by else ""

@@ -9,8 +9,12 @@ from typing import Any
 #: What a threshold is compared with.
 VALUES = ("rate", "count", "last", "min", "max", "mean", "sum")
 DIRECTIONS = ("above", "below", "both")
-#: Baselines of a verdict.
-BASELINES = ("previous", "yesterday", "last-week")
+#: Baselines of a verdict, and their names in sentences.
+BASELINES = {
+    "previous": "the time right before",
+    "yesterday": "yesterday",
+    "last-week": "last week",
+}
 
 #: (long window, short window, burn rate): the three alerts of Google's SRE workbook, chapter 5,
 #: for an objective over 30 days: 2 % of the budget in 1 h, 5 % in 6 h, 10 % in 3 d.

@@ -319,7 +319,7 @@ def _value(key: str, given: Any) -> str:
 
 
 def _choice(key: str, given: Any) -> str:
-    words = DIRECTIONS if key == "direction" else BASELINES
+    words = DIRECTIONS if key == "direction" else tuple(BASELINES)
     if given not in words:
         raise _Mistake(key, f"{key}: one of {', '.join(words)}, not {shown(given, 40)}")
     return str(given)

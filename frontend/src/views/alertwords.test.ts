@@ -1,0 +1,35 @@
+// Words of the alerts view.
+import { expect, test } from "vitest";
+import { around, literal, span, summary, windowOf } from "./alertwords";
+
+test("a silence covers one alert, whatever its name has in it", () => {
+  expect(literal('errors{route="/a[b]*?"}')).toBe('errors{route="/a[[]b][*][?]"}');
+});
+
+test("windows name their days and times", () => {
+  const window = { alerts: ["*"], active: false, begin: 1380, end: 65 };
+  expect(windowOf({ ...window, days: [5, 6] })).toBe("Sat, Sun 23:00 to 01:05 UTC");
+  expect(windowOf({ ...window, days: [0, 1, 2, 3, 4, 5, 6] })).toBe("daily 23:00 to 01:05 UTC");
+});
+
+test("alerts are counted by status, values of labels too", () => {
+  expect(summary({ rules: [] })).toBe("0 firing");
+  const alert = (status: "firing" | "pending" | "ok") => ({ status }) as never;
+  const rules = [
+    { alerts: [alert("firing"), alert("pending")], ok: 1200 },
+    { alerts: [alert("ok")], ok: 0 },
+  ] as never;
+  expect(summary({ rules })).toBe("1 firing, 1 pending, 1,201 ok");
+});
+
+test("a duration is whole units, and a chart does not reach into the future", () => {
+  expect([span(-3), span(119.9), span(7199), span(90_000), span(200_000)]).toEqual([
+    "0 s",
+    "119 s",
+    "119 min",
+    "25 h",
+    "2 d",
+  ]);
+  expect(around(10_000.5, 10_100.2)).toEqual({ since: 8200, until: 10_101 });
+  expect(around(10_000, 99_000)).toEqual({ since: 8200, until: 11_800 });
+});

@@ -1,0 +1,44 @@
+// Words of the alerts view: patterns of silences, days, times of a window.
+import type { AlertsAnswer, MaintenanceStatus } from "../api/types";
+
+const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/** A pattern that matches exactly this name: `*`, `?` and `[` lose their meaning. */
+export function literal(name: string): string {
+  return name.replace(/[*?[]/g, "[$&]");
+}
+
+/** "3 min", "2 h", "5 d": whole units, rounded down. */
+export function span(seconds: number): string {
+  const [step, unit] =
+    seconds < 120 ? [1, "s"] : seconds < 7200 ? [60, "min"] : seconds < 172_800 ? [3600, "h"] : [86_400, "d"];
+  return `${Math.max(0, Math.floor(seconds / step))} ${unit}`;
+}
+
+/** "Sat, Sun 23:00 to 01:00 UTC". */
+export function windowOf({ days, begin, end }: MaintenanceStatus): string {
+  const listed = days.length === DAYS.length ? "daily" : days.map((day) => DAYS[day] ?? "?").join(", ");
+  return `${listed} ${clockOf(begin)} to ${clockOf(end)} UTC`;
+}
+
+function clockOf(minutes: number): string {
+  const two = (number: number) => String(number).padStart(2, "0");
+  return `${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
+}
+
+/** "2 firing, 1 pending, 14 ok". */
+export function summary({ rules }: Pick<AlertsAnswer, "rules">): string {
+  const counts = { firing: 0, pending: 0, ok: 0 };
+  for (const rule of rules) {
+    for (const alert of rule.alerts) counts[alert.status] += 1;
+    counts.ok += rule.ok;
+  }
+  const parts = Object.entries(counts).filter(([status, count]) => count > 0 || status === "firing");
+  return parts.map(([status, count]) => `${count.toLocaleString("en")} ${status}`).join(", ");
+}
+
+/** Half an hour before a moment and after it, but not after now: the chart of what happened. */
+export function around(moment: number, now: number): { since: number; until: number } {
+  const until = Math.min(Math.ceil(now), Math.ceil(moment) + 1800);
+  return { since: Math.floor(moment) - 1800, until };
+}
