@@ -81,7 +81,9 @@ def test_alerts_are_found_from_the_status_line(open_page: Open, alerting: Site) 
     expect(rules).to_contain_text("1 firing, 1 pending, 2 ok")
     queue = rules.locator(".alerts > li").first
     expect(queue).to_contain_text("Fires if last of queue_length over 1 min is above 100, by shop.")
-    expect(queue.locator(".alert")).to_contain_text(re.compile(r"firing for \d+ s: last of queue_length .* is 500"))
+    expect(queue.locator(".alert")).to_contain_text(
+        re.compile(r"firing for \d+ s: last of queue_length .* is 500")
+    )
     expect(queue).to_contain_text("silenced")
     expect(queue).to_contain_text("1 value of shop ok")
     slow = rules.locator(".alerts > li").nth(1)
