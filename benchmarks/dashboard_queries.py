@@ -10,9 +10,9 @@ answered over five minutes by
     intervals    our evaluator on a store of Redmeter, to which the same events are written
 
 Neither samples nor steps of subqueries are at the edge of a window, because Prometheus before 3.0
-counts both edges. The exit code is 1 if we have an error that Prometheus has not, or if fewer than
-90 % of the queries with an answer from samples have one from intervals. --list prints every
-difference.
+counts both edges. The exit code is 1 if we have an error that Prometheus has not (without one: an
+error in only one of the ways), if a value differs from Prometheus', or if fewer than 90 % of the
+queries with an answer from samples have one from intervals. --list prints every difference.
 """
 
 import argparse
@@ -273,6 +273,8 @@ class Comparison:
         failed = isinstance(samples, str) or isinstance(intervals, str)
         if isinstance(real, str):
             self.counts["refused by Prometheus"] += 1
+        elif real is None and isinstance(samples, str) and isinstance(intervals, str):
+            self.counts["refused in both ways"] += 1
         elif failed:
             self.counts["errors of ours"] += 1
             self._list("error", query, f"samples {samples!r:.200}; intervals {intervals!r:.200}")
@@ -297,7 +299,8 @@ class Comparison:
         """Whether there is no error of ours, and few answers are missing."""
         counts = self.counts
         enough = SHARE * counts["answered from samples"]
-        return not counts["errors of ours"] and counts["answered from intervals too"] >= enough
+        wrong = counts["errors of ours"] or counts["not equal to Prometheus"]
+        return not wrong and counts["answered from intervals too"] >= enough
 
 
 def compare(queries: Sequence[str], server: str, *, listed: bool) -> Comparison:

@@ -36,21 +36,23 @@ def test_queries_have_an_answer_in_both_semantics(
 
 
 @pytest.mark.parametrize(
-    ("intervals", "real", "passed"),
+    ("samples", "intervals", "real", "passed"),
     [
-        (ONE, None, True),
-        (ONE, ONE, True),
-        ({}, None, False),
-        ("an error", None, False),
-        ("an error", "an error", True),
+        (ONE, ONE, None, True),
+        (ONE, ONE, ONE, True),
+        (ONE, ONE, {(): {0: 1.0}}, False),
+        (ONE, {}, None, False),
+        (ONE, "an error", None, False),
+        ("an error", "an error", ONE, False),
+        ("an error", "an error", "an error", True),
+        ("an error", "an error", None, True),
     ],
 )
 def test_an_error_or_a_missing_answer_fails(
-    tool: Any, intervals: Any, real: Any, passed: bool
+    tool: Any, samples: Any, intervals: Any, real: Any, passed: bool
 ) -> None:
-    """Unless Prometheus refuses the query, too."""
+    """Unless Prometheus refuses the query, too; a value that differs fails."""
     comparison = tool.Comparison(False)
-    samples = intervals if isinstance(intervals, str) else ONE
     comparison.add("x", samples, intervals, real)
     assert comparison.passed is passed
 
