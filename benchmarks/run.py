@@ -34,6 +34,7 @@ import querying  # noqa: E402
 import recording  # noqa: E402
 import scraping  # noqa: E402
 import totals  # noqa: E402
+import status  # noqa: E402
 import verdict  # noqa: E402
 import web  # noqa: E402
 import web_memory  # noqa: E402
@@ -161,6 +162,7 @@ ROWS = {
     **querying.ROWS,
     **clustering.ROWS,
     **migrate.ROWS,
+    **status.ROWS,
     **verdict.ROWS,
 }
 

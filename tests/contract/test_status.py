@@ -102,6 +102,37 @@ def test_a_store_without_requests_has_too_little_data(meter: Meter) -> None:
     assert found.sentence.startswith("Not enough data to compare: ")
 
 
+@pytest.mark.parametrize("last", [40, 400])
+def test_an_application_without_requests_is_judged_by_its_busiest_counters(
+    meter: Meter, last: int
+) -> None:
+    """Three at most, all label sets of each, and what rose is named with its group."""
+    now = meter.clock.wall() if isinstance(meter, MemoryMeter) else time.time()
+    end = int(now) // 60 * 60
+    for minute in range(119):
+        at = end - (118 - minute) * 60
+        for queue in ("mail", "pdf", "sync"):
+            amount = last if minute >= 112 and queue == "pdf" else 40 + minute % 5
+            meter.count("jobs", amount, labels={"queue": queue}, at=at)
+        for name, amount in (("rows", 90), ("files", 30), ("rare", 1)):
+            meter.count(name, amount + minute % 7, at=at)
+    assert meter.flush(20)
+    found = meter.status()
+    assert [(one.measure, one.name) for one in found.checks] == [
+        ("count", "jobs"),
+        ("count", "rows"),
+        ("count", "files"),
+    ]
+    if last == 40:
+        assert found.state == "usual", found
+        assert found.sentence.startswith("jobs, rows and files as expected. Compared with ")
+        return
+    assert [one.state for one in found.checks] == ["high", "usual", "usual"]
+    assert [(one.label, one.value) for one in found.checks[0].causes] == [("queue", "pdf")]
+    assert found.sentence.startswith("jobs ")
+    assert "on queue pdf (usually " in found.sentence
+
+
 def test_few_requests_are_not_judged_by_their_errors(meter: Meter) -> None:
     """One failure among three is no error rate."""
     record(meter)

@@ -1,6 +1,6 @@
-"""Whether the last five complete minutes of a web application are as usual.
+"""Whether the last five complete minutes of an application are as usual.
 
-    requests     the five-minute sum against the forecast of the five-minute sums before it
+    requests     or another count: the five-minute sum against the forecast of the sums before it
     error rate   failures against the failures that the rate before leads one to expect, divided by
                  their dispersion: failures come in bursts, and a binomial test alone would raise
                  too many alarms. Blocks out of the ordinary do not count in the usual rate. Needs
@@ -141,8 +141,8 @@ def _judged(check: Check, low: float, mid: float, high: float) -> Check:
 
 def check_of(measure: str, name: str, **links: Sequence[str]) -> Check:
     """Return a check that is not judged yet."""
-    units = {"requests": "", "error rate": "ratio", "p95": "seconds"}
-    names: Mapping[str, str] = {"p95": "http_request_seconds"}
+    units = {"requests": "", "error rate": "ratio", "p95": "seconds", "count": ""}
+    names: Mapping[str, str] = {"p95": "http_request_seconds", "count": name}
     return Check(
         measure=measure,  # type: ignore[arg-type]
         name=name,

@@ -1,6 +1,7 @@
 """status(): reads the last five complete minutes, and their expected ranges.
 
-One round trip; two or more if a measure is out of its range, to read what accounts for it.
+One round trip; two or more if a measure is out of its range, to read what accounts for it. A store
+without requests is judged by its busiest counters: see busiest.py.
 """
 
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from redmeter.format.moments import merge_all
 from redmeter.format.packed_text import parse
 from redmeter.keys import Kept, Keys, slice_start
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS
+from redmeter.reading.busiest import busiest_counters
 from redmeter.reading.comparison import ExplainRequest, length
 from redmeter.reading.explain import explain
 from redmeter.reading.foreign_keys import there
@@ -51,6 +53,10 @@ _TITLES: Final = {
 }
 
 
+def _title(check: Check) -> str:
+    return _TITLES.get(check.measure, check.name)
+
+
 @dataclass(slots=True)
 class Vitals:
     """The totals of a web application by interval."""
@@ -60,6 +66,8 @@ class Vitals:
     #: Response times by minute.
     seconds: dict[int, Distribution] = field(default_factory=dict)
     marks: list[Mark] = field(default_factory=list)
+    #: Counters that are judged instead of requests, if there are none.
+    busiest: list[str] = field(default_factory=list)
 
 
 def read_status(store: Store) -> tuple[float, Status]:
@@ -89,18 +97,23 @@ def read_vitals(keys: Keys, kept: Kept) -> Query[Status]:
     for reply in replies[len(names) + 1 :]:
         for _, (buckets, moments) in Joined(reply, 2, needed=False).readable():
             _add(vitals.seconds, dict(pairs(buckets)), dict(pairs(moments)))
+    if not any(vitals.counts[HITS, width] for width in widths) and BLOCK in kept.series:
+        counters = yield from busiest_counters(keys, view.now)
+        vitals.busiest = list(counters)
+        for name, by_width in counters.items():
+            vitals.counts[name, MINUTE], vitals.counts[name, BLOCK] = by_width
     status = judge(vitals, view.now)
     unusual = [check for check in status.checks if check.state in ("high", "low")]
     requests = [cause_request(check, status) for check in unusual]
     explanations = yield from together([explain(keys, kept, request) for request in requests])
     causes = {
-        check.measure: explanation.causes
+        check.name: explanation.causes
         for check, explanation in zip(unusual, explanations, strict=True)
     }
     return with_sentence(
         replace(
             status,
-            checks=[replace(c, causes=causes.get(c.measure, [])) for c in status.checks],
+            checks=[replace(c, causes=causes.get(c.name, [])) for c in status.checks],
         ),
         view.now,
     )
@@ -126,7 +139,7 @@ def judge(vitals: Vitals, now: float) -> Status:
             continue
         began = end - MINUTE
         for back in range(MINUTE, _LOOK_BACK, MINUTE):
-            earlier = next(c for c in _checks(vitals, end - back) if c.measure == check.measure)
+            earlier = next(c for c in _checks(vitals, end - back) if c.name == check.name)
             if earlier.state != check.state:
                 break
             began = end - MINUTE - back
@@ -146,29 +159,15 @@ def judge(vitals: Vitals, now: float) -> Status:
 def _checks(vitals: Vitals, end: int) -> list[Check]:
     """Judge the five minutes before a time by the blocks before them."""
     start = end - BLOCK
-    minutes = range(start, end, MINUTE)
-    hits, failed = (vitals.counts.get((name, MINUTE), {}) for name in (HITS, HITS_FAILED))
-    count = sum(hits.get(at, 0) for at in minutes)
+    if vitals.busiest:
+        counters = [check_of("count", name) for name in vitals.busiest]
+        return [_check_count(vitals, one, start) for one in counters]
     blocks = _blocks(vitals, HITS, start)
-    first, last = min(blocks, default=start), max(blocks, default=start)
-    base = {
-        "precision": BLOCK,
-        "baseline_since": float(first),
-        "baseline_until": float(last + BLOCK if blocks else start),
-        "intervals": len(blocks),
-    }
-    series = (
-        Series(
-            HITS,
-            BLOCK,
-            first,
-            tuple(blocks.get(at, 0) for at in range(first, last + 1, BLOCK)),
-            partial=False,
-        )
-        if blocks
-        else Series[int](HITS, BLOCK, start, (), partial=False)
-    )
-    checks = [check_requests(_with(check_of("requests", HITS), base), count, series)]
+    base = _baseline_of(blocks, start)
+    hits, failed = (vitals.counts.get((name, MINUTE), {}) for name in (HITS, HITS_FAILED))
+    minutes = range(start, end, MINUTE)
+    count = sum(hits.get(at, 0) for at in minutes)
+    checks = [_check_count(vitals, check_of("requests", HITS), start)]
     failures = _blocks(vitals, HITS_FAILED, start)
     known = [(failures.get(at, 0), blocks[at]) for at in blocks if at >= min(failures, default=at)]
     rate = _with(check_of("error rate", HITS_FAILED, failing=["status=5xx"]), base)
@@ -179,6 +178,27 @@ def _checks(vitals: Vitals, end: int) -> list[Check]:
         checks.append(replace(rate, reason="no failures were ever counted"))
     checks.append(_check_seconds(vitals, start))
     return checks
+
+
+def _check_count(vitals: Vitals, check: Check, start: int) -> Check:
+    """Judge the events of the five minutes from a time on by the blocks before them."""
+    blocks = _blocks(vitals, check.name, start)
+    minutes = vitals.counts.get((check.name, MINUTE), {})
+    first = min(blocks, default=start)
+    values = [blocks.get(at, 0) for at in range(first, max(blocks, default=start) + 1, BLOCK)]
+    series = Series(check.name, BLOCK, first, tuple(values if blocks else ()), partial=False)
+    count = sum(minutes.get(at, 0) for at in range(start, start + BLOCK, MINUTE))
+    return check_requests(_with(check, _baseline_of(blocks, start)), count, series)
+
+
+def _baseline_of(blocks: Mapping[int, int], start: int) -> Mapping[str, object]:
+    """Return the fields of a check that describe its baseline."""
+    return {
+        "precision": BLOCK,
+        "baseline_since": float(min(blocks, default=start)),
+        "baseline_until": float(max(blocks) + BLOCK if blocks else start),
+        "intervals": len(blocks),
+    }
 
 
 def _with(check: Check, base: Mapping[str, object]) -> Check:
@@ -248,10 +268,11 @@ def with_sentence(status: Status, now: float) -> Status:
         parts += [*_unusual(check, now), text(". ")]
     usual = [check for check in status.checks if check.state == "usual"]
     for number, check in enumerate(usual):
-        title = _TITLES[check.measure]
+        title = _title(check)
         if number:
             parts.append(text(" and " if number == len(usual) - 1 else ", "))
-            title = title if title.startswith("p95") else title.lower()
+            keeps_case = check.measure in ("p95", "count")
+            title = title if keeps_case else title.lower()
         parts.append(Part(kind="metric", text=title, name=check.name))
     if usual:
         parts.append(text(" as expected. "))
@@ -272,7 +293,7 @@ def _age(seconds: float) -> str:
 
 
 def _unusual(check: Check, now: float) -> list[Part]:
-    parts = [Part(kind="metric", text=_TITLES[check.measure], name=check.name), text(" ")]
+    parts = [Part(kind="metric", text=_title(check), name=check.name), text(" ")]
     parts.append(Part(kind="value", text=value_text(check.value, check.unit)))
     if check.causes:
         parts += [text(" on "), group_part(check.explain.name, check.causes[0])]

@@ -1,5 +1,6 @@
 """explain() and status() over lists of events: the same analysis as of a store."""
 
+from collections import Counter
 from dataclasses import replace
 
 from redmeter.analysis.explanation import (
@@ -15,6 +16,7 @@ from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.mark import distinct
 from redmeter.keys import Retention, slice_start
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
+from redmeter.reading.busiest import RANKED, busiest
 from redmeter.reading.circumstances import DB_SECONDS, Circumstances, database_time
 from redmeter.reading.comparison import Comparison, ExplainRequest, compare
 from redmeter.reading.error_groups import ErrorWindow
@@ -67,13 +69,21 @@ def status_of(
     vitals, now = Vitals(), clock.wall()
     vitals.marks = [Mark(one.time, one.label) for one in distinct(memory.marks)]
     by_minute: dict[int, list[float]] = {}
+    names = [HITS, HITS_FAILED]
+    if not any(event.series == HITS for event in memory.events):
+        sums = Counter[str]()
+        for event in memory.events:
+            if event.amount is not None and event.time >= now - RANKED * BLOCK:
+                sums[parse_name(event.series).base] += event.amount
+        vitals.busiest = busiest(sums)
+        names += vitals.busiest
     for width in (MINUTE, BLOCK):
         if width not in retention:
             continue
-        for name in (HITS, HITS_FAILED):
+        for name in names:
             counts: dict[int, int] = {}
             for event in memory.events:
-                if event.series == name and event.amount is not None:
+                if event.amount is not None and parse_name(event.series).base == name:
                     start = slice_start(event.time, width)
                     counts[start] = counts.get(start, 0) + event.amount
             vitals.counts[name, width] = counts
