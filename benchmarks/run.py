@@ -33,8 +33,8 @@ import observing  # noqa: E402
 import querying  # noqa: E402
 import recording  # noqa: E402
 import scraping  # noqa: E402
-import totals  # noqa: E402
 import status  # noqa: E402
+import totals  # noqa: E402
 import verdict  # noqa: E402
 import web  # noqa: E402
 import web_memory  # noqa: E402

@@ -28,12 +28,13 @@ class DiagnosisQueries(QueryBase):
     """Whether all is well, and why not."""
 
     def status(self) -> Status:
-        """Return whether the last five complete minutes of a web application are as usual.
+        """Return whether the last five complete minutes are as usual.
 
         Compares the requests, the error rate (of at least 100 requests) and the p95 response time
         with their expected ranges. The result has a sentence, its parts by name, and a check for
         each of the three, with the groups that account for an unusual value and the newest mark
-        before it. The page "Explain" of the docs describes the method.
+        before it. A store without requests is judged by its three busiest counters. The page
+        "Explain" of the docs describes the method.
 
         Raises:
             StoreError: the store is unreachable or refuses.
