@@ -2,7 +2,7 @@
 
 Each module has the queries of one concept; arguments.py checks their arguments. Backends execute
 the queries: of a store, in backends.py; in memory, in testing/. A new query is a method here and in
-each backend. The recording half of a Meter is in meter.py.
+each backend. The recording half of a Meter is in meter/.
 """
 
 from redmeter.queries.arguments import select as select
