@@ -195,6 +195,23 @@ def test_a_value_of_a_slice_that_is_no_longer_kept_is_aged(
     assert {value for value, _ in stored(client, 3600).values()} <= {1.0, 2.0}
 
 
+@pytest.mark.parametrize("sync", [False, True])
+def test_an_empty_label_instance_of_an_application_is_left_out(
+    client: Any, any_server: Server, sync: bool
+) -> None:
+    """It is no placeholder for the number of this process, for which a series would wait."""
+    labels = {"instance": ""}
+    with Meter(any_server.url, sync=sync) as meter:
+        meter.count("orders", labels=labels)
+        meter.observe("order_seconds", 1, labels=labels)
+        meter.gauge("queue", labels=labels).set(3)
+        assert meter.flush()
+        assert meter.health().buffered == 0
+        assert meter.names() == ["orders"]
+        assert meter.names(kind="gauges") == ["queue"]
+        assert meter.names(kind="histograms") == ["order_seconds"]
+
+
 @pytest.mark.parametrize("sync", [True, False])
 def test_a_gauge_is_set_as_of_another_time(client: Any, any_server: Server, sync: bool) -> None:
     """Of an interval the value with the newest time stays, whatever order they come in."""

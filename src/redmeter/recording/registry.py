@@ -19,7 +19,12 @@ from redmeter.errors import InvalidName
 from redmeter.format.message import SEVERITY, name_of
 from redmeter.names import canonical, parse_name, recorded_name
 from redmeter.recording.exceptions import NAME, Exceptions
-from redmeter.recording.instance import INSTANCE_BYTES, needs_instance, per_process_series
+from redmeter.recording.instance import (
+    INSTANCE_BYTES,
+    needs_instance,
+    per_process_series,
+    without_instance,
+)
 from redmeter.recording.instruments import (
     Counter,
     Gauge,
@@ -165,7 +170,7 @@ class Registry:
         series, note = recorded_name(name, labels, reserve=reserve)
         if note:
             self._owner.record_error(LABEL_VALUE, f"{series}: {note}")
-        return series
+        return without_instance(series)  # an application's empty label is no placeholder
 
     def process_gauges(self) -> list[Gauge]:
         """Return the gauges that are parts of this process."""

@@ -212,7 +212,7 @@ class SyncRecorder:
         series, note = recorded_name(name, labels, reserve=reserve)
         if note:
             self.record_error(LABEL_VALUE, f"{series}: {note}")
-        return series
+        return without_instance(series)  # an application's empty label is no placeholder
 
     def count(
         self, name: str, amount: int, labels: Mapping[str, object] | None, at: float | None
