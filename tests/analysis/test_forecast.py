@@ -352,7 +352,7 @@ def test_a_burst_of_up_to_five_intervals_does_not_train_the_range(
     length: int, times: float, counts: bool
 ) -> None:
     """Its first intervals are marked, its end is not, and two intervals later nothing is left."""
-    for seed in range(5):
+    for seed in range(2):
         calm = noisy([100.0] * 100, seed)
         burst = [*calm]
         burst[60 : 60 + length] = [round(value * times) for value in calm[60 : 60 + length]]
@@ -386,7 +386,7 @@ def test_the_shape_of_the_day_survives_a_burst() -> None:
 @pytest.mark.parametrize("counts", [True, False])
 def test_a_lasting_step_is_learned_within_three_intervals(times: float, counts: bool) -> None:
     """From the fourth on it is expected; from the seventh on the old level is not."""
-    for seed in range(5):
+    for seed in range(3):
         values = noisy([300.0] * 60 + [300 * times] * 20, seed)
         found = counted(values, 60) if counts else measured([float(value) for value in values])
         judged = {(one.start - MONDAY) // 60: one for one in found.past}
@@ -433,20 +433,18 @@ def test_anomalies_are_ranked_by_their_distance_relative_to_the_spread() -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ahead", [1, 6, 12, 24])
-def test_the_range_holds_of_most_kinds_of_series_at_any_distance(ahead: int) -> None:
+def test_the_range_holds_of_most_kinds_of_series_at_any_distance() -> None:
     """Walks, autocorrelated, heavy-tailed and quiet gauges, and counts that vary."""
-    held = []
+    inside: dict[int, list[bool]] = {1: [], 6: [], 12: [], 24: []}
     for make in (walk, correlated, heavy, quiet, overdispersed):
-        inside = []
         for seed in range(30):
             values = make(random.Random(seed))
-            at = 119 + ahead
             known = Series("x", 60, MONDAY, tuple(values[:120]), partial=False)
-            one = forecast(known, counts=make is overdispersed, ahead=ahead).ahead[-1]
-            inside.append(one.low <= values[at] <= one.high)
-        held.append(sum(inside) / len(inside))
-    assert 0.9 <= sum(held) / len(held) <= 0.99
+            found = forecast(known, counts=make is overdispersed, ahead=24).ahead
+            for distance, held in inside.items():
+                one = found[distance - 1]
+                held.append(one.low <= values[119 + distance] <= one.high)
+    assert all(0.9 <= sum(held) / len(held) <= 0.99 for held in inside.values())
 
 
 def walk(chance: random.Random) -> list[float]:
@@ -555,7 +553,7 @@ def test_a_shop_is_expected_better_than_by_what_was() -> None:
     means = [shape.visits(MONDAY + at * HOUR + 1800, 1) * HOUR for at in range(hours)]
     values = noisy(means)
     off, hour_ago, day_ago = 0.0, 0.0, 0.0
-    for end in range(120, hours - 24, 5):
+    for end in range(120, hours - 24, 13):
         found = forecast(
             Series("x", HOUR, MONDAY, tuple(values[:end]), partial=False), counts=True, ahead=24
         )

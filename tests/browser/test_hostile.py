@@ -56,7 +56,7 @@ def hostile(homes: Homes) -> Site:
 
 
 @pytest.mark.parametrize("view", [*VIEWS, "series&name=http_requests&table=values"])
-@pytest.mark.parametrize("range_", [1, 60])
+@pytest.mark.parametrize("range_", [60, pytest.param(1, marks=pytest.mark.nightly)])
 def test_stored_texts_are_texts(open_page: Open, hostile: Site, view: str, range_: int) -> None:
     """Nothing runs, no element comes from them, and they can be read."""
     page = ready(open_page(f"?view={view}&range={range_}", of=hostile))

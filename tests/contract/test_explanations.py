@@ -161,7 +161,7 @@ def test_a_p95_is_explained_in_seconds(meter: Meter) -> None:
         at = end - (24 - minute) * 60
         for number, route in enumerate(ROUTES):
             slower = 4 if route == "/5" and minute >= 16 else 1
-            for step in range(20):
+            for step in range(0, 20, 3):
                 labels = {"route": route, "method": "GET"}
                 seconds = slower * (0.1 + 0.005 * (step + number % 3))
                 meter.observe("http_request_seconds", seconds, labels=labels, at=at)

@@ -21,6 +21,7 @@ from dashboard.test_page_server import served
 from redmeter import Meter
 from redmeter.dashboard.api import openapi
 from redmeter.dashboard.server import PageServer
+from support.examples import scaled
 from support.servers import Server
 
 DOCUMENT = json.loads(openapi().content)
@@ -41,7 +42,7 @@ def address(server: Server, filled: Meter) -> Iterator[str]:
 
 
 @settings(
-    max_examples=20,
+    max_examples=scaled(40),
     derandomize=True,
     deadline=None,
     database=None,
@@ -54,6 +55,7 @@ def is_answered_as_documented(case: Any, address: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.hypothesis  # which it is not seen to be: the test within is made while it runs
 @pytest.mark.parametrize("path", DOCUMENT["paths"])
 def test_every_answer_is_one_that_the_file_names(path: str, address: str) -> None:
     """No 500, no other status, no other type and no other shape; what is wrong is refused."""

@@ -30,7 +30,10 @@ pytestmark = [
 ]
 
 #: Those that can be had with TLS compiled in.
-SPEAKERS = ("redis-7.0", "redis-7.2", "redis-7.4")
+SPEAKERS = (
+    "redis-7.2",
+    *(pytest.param(name, marks=pytest.mark.nightly) for name in ("redis-7.0", "redis-7.4")),
+)
 TIMEOUT = 1.0
 SECRET = "hidden-password"
 

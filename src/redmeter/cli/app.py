@@ -1,15 +1,16 @@
 """The application: common options, and how an error becomes a message and an exit code."""
 
 import contextlib
+import importlib
 import itertools
 import logging
 import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, Final, ParamSpec, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -29,12 +30,31 @@ from redmeter.errors import EmbeddedServerError, InvalidSetting, StoreError, Sto
 from redmeter.store import Store, urls
 from redmeter.store.retry import unready_reason
 
-#: In the order in which one meets them; help lists them so.
-_ORDER = (
-    *("demo", "up", "stop", "replay", "status", "series", "summary", "explain", "forecast"),
-    *("top", "query", "names", "logs", "errors", "mark", "verdict", "alerts", "clean", "retention"),
-    *("doctor", "migrate"),
-)
+#: Command -> the module that registers it, in the order of the help.
+MODULES: Final[Mapping[str, str]] = {
+    "demo": "demo",
+    "up": "up",
+    "stop": "up",
+    "replay": "replay",
+    "status": "status",
+    "series": "series",
+    "summary": "summary",
+    "explain": "explain",
+    "forecast": "forecast",
+    "top": "top",
+    "query": "query",
+    "names": "series",
+    "logs": "logs",
+    "errors": "errors",
+    "mark": "marks",
+    "verdict": "verdict",
+    "alerts": "alerts",
+    "clean": "maintenance",
+    "retention": "maintenance",
+    "doctor": "maintenance",
+    "migrate": "migrate",
+}
+_ORDER: Final = tuple(MODULES)
 
 
 def _write_epilog(epilog: str, formatter: Any) -> None:
@@ -308,10 +328,18 @@ def _options(
     pass
 
 
+def load(words: Sequence[str]) -> None:
+    """Import the module of the command that the words begin with, or else those of all commands.
+
+    The others would take as long to import as the client of Redis.
+    """
+    name = MODULES.get(words[0]) if words else None
+    importlib.import_module(f"redmeter.cli.{name or 'commands'}")
+
+
 def main() -> None:
     """Run the command."""
-    from redmeter.cli import commands  # noqa: F401  they register themselves with the application above
-
+    load(sys.argv[1:])
     logging.getLogger("redmeter").setLevel(logging.ERROR)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed; what is written there goes nowhere

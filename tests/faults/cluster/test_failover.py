@@ -8,6 +8,8 @@ other masters.
 import time
 from collections.abc import Callable
 
+import pytest
+
 from support.clusters import Cluster
 from support.history import check, check_exact
 from support.nodes import Node
@@ -125,17 +127,20 @@ def test_a_master_that_stands_still_for_a_while_loses_nothing(cluster: Cluster) 
     away_for_a_while(cluster, cluster.nodes[0], cluster.pause, cluster.resume)
 
 
+@pytest.mark.nightly
 def test_a_master_that_stood_still_for_too_long_is_a_replica_afterwards(cluster: Cluster) -> None:
     """Its place was taken: what nobody had replicated is gone, and nothing counts twice."""
     away_for_too_long(cluster, cluster.nodes[0], cluster.pause, cluster.resume)
 
 
+@pytest.mark.nightly
 def test_a_node_that_nobody_reaches_for_a_while_loses_nothing(networked_cluster: Cluster) -> None:
     """What was under way arrives late, after it was sent again, and counts once."""
     cluster = networked_cluster
     away_for_a_while(cluster, cluster.nodes[1], cluster.cut_off, cluster.heal)
 
 
+@pytest.mark.nightly
 def test_a_node_that_is_cut_off_is_replaced(networked_cluster: Cluster) -> None:
     """And is a replica once it is back."""
     cluster = networked_cluster
