@@ -38,13 +38,20 @@ VIEWS = {
     "counters": ("?view=counters&range=60", 1280, "dark"),
     "health": ("?view=health", 1280, "light"),
     "route": ("?view=route&name=/checkout&range=60", 1280, "light"),
+    "database-dark": ("?view=database&range=60", 1280, "dark"),
+    "jobs-narrow": ("?view=jobs&range=60", 390, "light"),
+    "task": ("?view=task&name=shop.confirm_order&range=60", 1280, "light"),
 }
 #: Those of the README and the docs.
 README = {
     "overview": ("?range=60", 1280, "light"),
     "overview-dark": ("?range=60", 1280, "dark"),
     "explain": ("?range=60&since={since}&until={until}&explain=hits", 1280, "light"),
+    "deploy": ("?range=60&mark={mark}", 1280, "light"),
+    "exceptions": ("?view=exceptions", 1280, "light"),
     "route": ("?view=route&name=/checkout&range=60", 1280, "light"),
+    "database": ("?view=database&range=60", 1280, "light"),
+    "jobs": ("?view=jobs&range=60", 1280, "light"),
     "narrow": ("?range=60", 390, "light"),
 }
 
@@ -60,6 +67,11 @@ def served() -> Iterator[str]:
         store.close()
         with Meter(url, prefix="demo:", sync=True) as meter:
             meter.mark("shop 2.8")
+            for error in (KeyError("card"), ConnectionError("451 try again later")):
+                try:
+                    raise error
+                except (KeyError, ConnectionError) as caught:
+                    meter.record_exception(caught, route="/checkout")
             for number in range(40):
                 meter.log("shop.payment", "the bank refused order %d", number, severity="error")
                 meter.log("shop.stock", "only %d left of tea %d", number % 3, number)
@@ -87,9 +99,12 @@ def take(address: str, folder: Path, views: dict[str, tuple[str, int, str]] = VI
             )
             page = context.new_page()
             until = int(time.time() // 60 - 20) * 60
-            page.goto(address + query.format(since=until - 1_200, until=until))
+            # The demo's last release, see redmeter.demo.past.
+            mark = int(time.time() - past.RELEASES["shop 2.3.0"])
+            page.goto(address + query.format(since=until - 1_200, until=until, mark=mark))
             page.locator(".waiting").wait_for(state="detached")
             page.wait_for_timeout(1_500)  # charts are drawn
+            page.evaluate("scrollTo(0, 0)")
             page.screenshot(path=folder / f"{name}.png", full_page=True)
             sys.stdout.write(f"{folder / name}.png\n")
             context.close()

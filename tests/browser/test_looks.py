@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from browser.conftest import Open, Site, ready
 
 VIEWS = (
-    *("overview", "pages", "messages", "counters", "health"),
+    *("overview", "pages", "messages", "counters", "health", "database", "jobs"),
     *(
         "route&name=/",
         "series&name=hits&table=values",

@@ -1113,6 +1113,10 @@ export interface components {
             sources: number;
             compared: number;
             clock_hours: number;
+            /** @description With since, until or filter: the window, by default the last hour, which is compared with as long a time before it; and the time from which patterns are counted. Changes are patterns that were first seen in the window. null: the last hour is compared with the one before. */
+            since: number | null;
+            until: number | null;
+            counted_since: number | null;
         };
         /** @description /api/names. */
         NamesAnswer: {
@@ -2183,6 +2187,12 @@ export interface operations {
                 severity?: string[];
                 /** @description Number of messages, and patterns. */
                 limit?: number;
+                /** @description Start of the window, Unix seconds. */
+                since?: number;
+                /** @description End of the window, Unix seconds; else now. */
+                until?: number;
+                /** @description Only patterns and messages that contain this text. */
+                filter?: string;
             };
             header?: never;
             path?: never;

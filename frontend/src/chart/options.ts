@@ -1,5 +1,6 @@
 // The options of a chart. It is made once and fed with data: whatever may change while it exists, is
 // asked of `Live` when it is drawn.
+import { dragByTouch } from "./touch";
 import uPlot from "uplot";
 import type { Mark } from "../api/types";
 import { tickOf, type Clock } from "../lib/time";
@@ -170,7 +171,12 @@ export function options(
           points: { show: false },
         },
     hooks: {
-      ready: [(u) => u.over.addEventListener("pointerdown", () => (dragging = true))],
+      ready: [
+        (u) => {
+          u.over.addEventListener("pointerdown", () => (dragging = true));
+          dragByTouch(u.over);
+        },
+      ],
       setCursor: [cursor],
       setSelect: [
         (u) => {

@@ -5,7 +5,8 @@ import type { AlertsAnswer, ViewsAnswer } from "../api/types";
 import { health, setTheme, set, state, store } from "../state/page";
 import type { Theme } from "../state/url";
 import { ABOUT, listOf, VIEWS } from "../state/views";
-import { BEHIND } from "../lib/store";
+import { BEHIND, shortName } from "../lib/store";
+import { plain } from "../lib/text";
 import { alerts } from "../state/alerts";
 import { link, useFeed } from "../state/live";
 import { T } from "./text";
@@ -88,8 +89,8 @@ export function Bar() {
             }`}
           >
             <span class={`dot ${level ?? "unknown"}`} />
-            <span class="store-name">
-              <T text={store.value.location} most={120} />
+            <span class="store-name" title={plain(store.value.location, 200)}>
+              <T text={shortName(store.value.location, store.value.prefix)} most={60} />
             </span>
             {store.value.read_from === "replica" && (
               <span class="pill" title={BEHIND}>

@@ -85,19 +85,21 @@ export function TimeBar() {
           </button>
         </>
       )}
-      <label class="select">
-        <span>Compare with</span>
-        <select
-          value={against}
-          onChange={(event) => set({ against: event.currentTarget.value as Against }, true)}
-        >
-          {AGAINST.map((each) => (
-            <option key={each} value={each}>
-              {referenceOf(each, length)}
-            </option>
-          ))}
-        </select>
-      </label>
+      {view !== "messages" && view !== "exceptions" && (
+        <label class="select">
+          <span>Compare with</span>
+          <select
+            value={against}
+            onChange={(event) => set({ against: event.currentTarget.value as Against }, true)}
+          >
+            {AGAINST.map((each) => (
+              <option key={each} value={each}>
+                {referenceOf(each, length)}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       {view !== "messages" && <Share period={period} />}
     </div>
   );

@@ -1,6 +1,6 @@
 // What a route or a task does: its database statements, and the exceptions that it raises.
 import { address } from "../api/client";
-import type { ExceptionsAnswer, StatementsAnswer } from "../api/types";
+import type { ExceptionsAnswer, MessagesAnswer, StatementsAnswer } from "../api/types";
 import { pollEvery } from "../lib/ranges";
 import { number } from "../lib/units";
 import { Card } from "../parts/card";
@@ -8,6 +8,7 @@ import { Go } from "../parts/go";
 import { useFeed } from "../state/live";
 import { frame, state } from "../state/page";
 import { ExceptionList } from "./exceptionlist";
+import { Frequent } from "./messagelists";
 import { StatementTable } from "./statementtable";
 
 /** Rows of each list. */
@@ -36,6 +37,27 @@ export function CallerStatements({ name }: { name: string }) {
       }
     >
       <StatementTable rows={data.rows} caller={name} />
+    </Card>
+  );
+}
+
+/** Log messages with the name of a route or task in them, of the window or the last hour. */
+export function CallerMessages({ name }: { name: string }) {
+  const { since, until } = frame();
+  const path = address("messages", { since, until, filter: name, limit: MOST });
+  const { data } = useFeed<MessagesAnswer>(path, Math.max(pollEvery(state.value.range), 10_000), false);
+  if (!data || name.length < 2 || data.frequent.length === 0) return null;
+  return (
+    <Card
+      title="Messages"
+      about={`that contain the name, ${since === null ? "in the last hour" : "in this window"}`}
+      actions={
+        <Go view="messages" more={{ filter: name }} class="to">
+          All of these
+        </Go>
+      }
+    >
+      <Frequent rows={data.frequent} now={data.now} against="" />
     </Card>
   );
 }

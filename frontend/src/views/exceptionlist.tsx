@@ -62,10 +62,10 @@ export function ExceptionList({ rows, now }: { rows: readonly ErrorGroup[]; now:
               <td class="figure" title={momentOf(row.last, clock)}>
                 {ago(row.last, now)}
               </td>
-              <td>
+              <td class="names">
                 <Names shares={row.routes} />
               </td>
-              <td>
+              <td class="names">
                 <Names shares={row.releases} />
               </td>
             </tr>

@@ -23,7 +23,13 @@ export function Severity({ severity }: { severity: string }) {
 }
 
 /** The end of a list of messages that are none. */
-function NoMessages() {
+function NoMessages({ windowed = false }: { windowed?: boolean }) {
+  if (windowed)
+    return (
+      <Empty title="No messages of this time">
+        The newest messages of each logger are kept, and counts by pattern for two hours.
+      </Empty>
+    );
   return (
     <Empty title="No messages in these two hours" code={INSTALL}>
       Count what your application logs anyway, by what the messages have in common.
@@ -57,11 +63,16 @@ export function Changed({
   changes,
   now,
   brief = false,
+  windowed = false,
 }: {
   changes: readonly ChangeRow[];
   now: number;
   brief?: boolean;
+  /** Of a window: patterns that were first seen in it. */
+  windowed?: boolean;
 }) {
+  if (changes.length === 0 && windowed)
+    return <Empty title="No new pattern in this window">All its messages were known before.</Empty>;
   if (changes.length === 0)
     return <Empty title="Nothing new, spiking or gone">The last hour is like the hour before.</Empty>;
   return (
@@ -79,7 +90,7 @@ export function Changed({
           </div>
           <p class="message-count">
             <b>{number(row.count)}</b>
-            <Before row={row} />
+            {!windowed && <Before row={row} />}
           </p>
         </li>
       ))}
@@ -91,12 +102,15 @@ export function Frequent({
   rows,
   now,
   brief = false,
+  against,
 }: {
   rows: readonly FrequencyRow[];
   now: number;
   brief?: boolean;
+  /** Of a window: the time before it; "" if that is not kept. */
+  against?: string | undefined;
 }) {
-  if (rows.length === 0) return <NoMessages />;
+  if (rows.length === 0) return <NoMessages windowed={against !== undefined} />;
   return (
     <ul class="messages">
       {rows.map((row) => (
@@ -120,12 +134,14 @@ export function Frequent({
             {brief ? (
               <Before row={row} />
             ) : (
-              <Pill
-                value={row.count}
-                before={row.expected}
-                meaning="neutral"
-                against={hourBefore(row.sliding)}
-              />
+              against !== "" && (
+                <Pill
+                  value={row.count}
+                  before={against === undefined ? row.expected : row.before}
+                  meaning="neutral"
+                  against={against ?? hourBefore(row.sliding)}
+                />
+              )
             )}
           </p>
         </li>
@@ -134,8 +150,8 @@ export function Frequent({
   );
 }
 
-export function Recent({ rows }: { rows: readonly Message[] }) {
-  if (rows.length === 0) return <NoMessages />;
+export function Recent({ rows, windowed = false }: { rows: readonly Message[]; windowed?: boolean }) {
+  if (rows.length === 0) return <NoMessages windowed={windowed} />;
   const { clock } = state.value;
   return (
     <ol class="recent" tabIndex={0} aria-label="Recent messages">

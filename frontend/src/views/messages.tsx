@@ -1,15 +1,37 @@
 // Messages: new, spiking, gone; frequent; recent. Of all loggers, or of one.
 import { address } from "../api/client";
 import type { MessagesAnswer } from "../api/types";
+import { referenceOf } from "../lib/frame";
 import { comparison, lastHour } from "../lib/hours";
 import { plain } from "../lib/text";
+import { momentOf, type Clock } from "../lib/time";
 import { Card } from "../parts/card";
 import { Gate } from "../parts/gate";
+import { Filter } from "../parts/paging";
+import { TimeBar } from "../parts/timebar";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
 import { set, state } from "../state/page";
 import { ERRORS, severitiesOf } from "../lib/severity";
 import { Changed, Frequent, Recent } from "./messagelists";
+
+type Window = Pick<MessagesAnswer, "since" | "until" | "counted_since">;
+
+/** "vs the 20 min before", and where counts begin if that is within them. */
+function windowOf({ since, until, counted_since: counted }: Window, clock: Clock): string {
+  if (since === null || until === null) return "";
+  const before = `vs ${referenceOf("", Math.round(until - since))}`;
+  if (counted === null || counted <= since) return before;
+  return `counts by pattern reach back to ${momentOf(counted, clock)}`;
+}
+
+/** The time that a window is compared with; "" if counts do not reach back so far. */
+function againstOf({ since, until, counted_since: counted }: Window): string | undefined {
+  if (since === null || until === null) return undefined;
+  return counted !== null && counted > since - (until - since)
+    ? ""
+    : referenceOf("", Math.round(until - since));
+}
 
 /** Milliseconds between two questions. */
 const EVERY = 2000;
@@ -43,17 +65,19 @@ function Select({
 }
 
 export function Messages() {
-  const { logger, severity } = state.value;
+  const { logger, severity, filter, since, until } = state.value;
   const fed = useFeed<MessagesAnswer>(
-    address("messages", { logger, severity: severitiesOf(severity), limit: 100 }),
-    EVERY,
+    address("messages", { logger, severity: severitiesOf(severity), since, until, filter, limit: 100 }),
+    since === null ? EVERY : 5 * EVERY,
   );
   const loggers = [...new Set(fed.data?.loggers.map((each) => each.logger) ?? [])].sort();
   const severities = [...new Set([...SEVERITIES, ...(fed.data?.loggers.map((each) => each.severity) ?? [])])];
   return (
     <>
       <Toolbar title="Messages" ranged={false} />
+      <TimeBar />
       <div class="filters">
+        <Filter label="Filter by text" most={200} />
         <Select
           label="Logger"
           chosen={logger}
@@ -68,20 +92,27 @@ export function Messages() {
         />
       </div>
       <Gate fed={fed}>
-        {({ changes, frequent, recent, now, sources, compared, clock_hours }) => (
+        {({ changes, frequent, recent, now, sources, compared, clock_hours, ...window }) => (
           <>
             <Card
-              title="What changed"
-              about={`${comparison({ compared, clock_hours })}${compared < sources ? `; ${compared} of ${sources} loggers and severities compared` : ""}`}
+              title={window.since === null ? "What changed" : "First seen in this window"}
+              about={`${window.since === null ? comparison({ compared, clock_hours }) : ""}${compared < sources ? `; ${compared} of ${sources} loggers and severities compared` : ""}`}
             >
-              <Changed changes={changes} now={now} />
+              <Changed changes={changes} now={now} windowed={window.since !== null} />
             </Card>
             <div class="panels even">
-              <Card title="Frequent" about={lastHour(clock_hours < compared || clock_hours === 0)}>
-                <Frequent rows={frequent} now={now} />
+              <Card
+                title="Frequent"
+                about={
+                  window.since === null
+                    ? lastHour(clock_hours < compared || clock_hours === 0)
+                    : windowOf(window, state.value.clock)
+                }
+              >
+                <Frequent rows={frequent} now={now} against={againstOf(window)} />
               </Card>
-              <Card title="Recent" about="the newest first">
-                <Recent rows={recent} />
+              <Card title={window.since === null ? "Recent" : "Messages"} about="the newest first">
+                <Recent rows={recent} windowed={window.since !== null} />
               </Card>
             </div>
           </>

@@ -15,7 +15,7 @@ import { T } from "../parts/text";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
 import { frame, state } from "../state/page";
-import { CallerExceptions, CallerStatements } from "./caller";
+import { CallerExceptions, CallerMessages, CallerStatements } from "./caller";
 import { patternOfLabel } from "./pagetable";
 import { latencyLines, statusLines, shares } from "./routelines";
 
@@ -137,6 +137,7 @@ export function RoutePage() {
       </Gate>
       <CallerStatements name={name} />
       <CallerExceptions name={name} />
+      <CallerMessages name={name} />
     </>
   );
 }

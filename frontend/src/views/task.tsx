@@ -14,7 +14,7 @@ import { T } from "../parts/text";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
 import { frame, state } from "../state/page";
-import { CallerExceptions, CallerStatements } from "./caller";
+import { CallerExceptions, CallerMessages, CallerStatements } from "./caller";
 import { latencyLines, outcomeLines } from "./routelines";
 
 /** Places in the palette: green for success, red for failure. */
@@ -118,6 +118,7 @@ export function TaskPage() {
       </Gate>
       <CallerStatements name={name} />
       <CallerExceptions name={name} />
+      <CallerMessages name={name} />
     </>
   );
 }

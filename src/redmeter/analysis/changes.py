@@ -86,11 +86,12 @@ def changes(frequencies: Iterable[Frequency], now: float) -> list[Change]:
     for frequency in frequencies:
         kind = _change(frequency, now)
         if kind is not None:
-            found.append(_as_change(frequency, kind))
+            found.append(as_change(frequency, kind))
     return sorted(found, key=_order)
 
 
-def _as_change(f: Frequency, kind: ChangeKind) -> Change:
+def as_change(f: Frequency, kind: ChangeKind) -> Change:
+    """Return a frequency as a change."""
     return Change(
         *(f.logger, f.severity, f.pattern, f.count, f.before, f.first, f.last, f.sample, f.sliding),
         kind=kind,

@@ -194,6 +194,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("logger", LOGGER, "Only this logger."),
             Parameter("severity", SEVERITY, "Only these severities.", most=MAX_PAIRS),
             _limit(500, 100, "messages, and patterns"),
+            _FROM,
+            _TO,
+            Parameter("filter", FILTER, "Only patterns and messages that contain this text.", ""),
         ),
     ),
     Endpoint(

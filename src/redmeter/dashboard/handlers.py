@@ -15,13 +15,15 @@ from redmeter.errors import InvalidName
 from redmeter.health import doctor
 from redmeter.health.findings import Finding
 from redmeter.health.writer_findings import PANEL
+from redmeter.keys import HOUR
 from redmeter.queries import select
 from redmeter.reading import curves, error_groups, http, listing
 from redmeter.reading import detail as reading_detail
 from redmeter.reading import overview as reading_overview
 from redmeter.reading.aggregates import read_counter, read_forecast, read_gauge, read_summary
 from redmeter.reading.error_groups import ErrorQuery
-from redmeter.reading.log_overview import log_overview
+from redmeter.reading.log_overview import LogOverview, log_overview
+from redmeter.reading.log_window import LogQuery, LogWindow, log_window
 from redmeter.reading.marks import read_marks_now
 from redmeter.reading.names import read_names_now
 from redmeter.reading.rowrankings import RankingKey, RowRankings
@@ -170,12 +172,24 @@ def summary(store: Store, values: Values) -> schemas.SummaryAnswer:
 def messages(store: Store, values: Values) -> schemas.MessagesAnswer:
     """Answer /api/messages."""
     logger, severities, limit = values["logger"], values["severity"], values["limit"]
-    view, found = run(store, lambda _: log_overview(store.keys, logger, severities, limit))
+    since, until, containing = values["since"], values["until"], values["filter"]
+    found: LogOverview | LogWindow
+    window: dict[str, float | None] = {}
+    if since is None and until is None and not containing:
+        view, found = run(store, lambda _: log_overview(store.keys, logger, severities, limit))
+        window = dict.fromkeys(("since", "until", "counted_since"))
+    else:
+        until = store.clock.wall() if until is None else until
+        query = LogQuery(
+            until - HOUR if since is None else since, until, logger, severities, containing, limit
+        )
+        view, found = run(store, lambda _: log_window(store.keys, query))
     return convert(
         schemas.MessagesAnswer,
         found,
         now=view.now,
         missing=store.skipped(),
+        **window,
         changes=[serialize.of_change(change, view.now) for change in found.changes],
         frequent=[serialize.of_frequency(one, view.now) for one in found.frequent],
     )

@@ -99,6 +99,12 @@ class MessagesAnswer(Answer):
     sources: int
     compared: int
     clock_hours: int
+    #: With since, until or filter: the window, by default the last hour, which is compared with as
+    #: long a time before it; and the time from which patterns are counted. Changes are patterns
+    #: that were first seen in the window. null: the last hour is compared with the one before.
+    since: float | None
+    until: float | None
+    counted_since: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
