@@ -1,3 +1,4 @@
+// The short name of a store.
 import { expect, test } from "vitest";
 import { shortName } from "./store";
 
