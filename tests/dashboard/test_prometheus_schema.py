@@ -23,7 +23,7 @@ CHECKS = (content_type_conformance, response_schema_conformance)
 
 
 @settings(
-    max_examples=40,
+    max_examples=15,
     derandomize=True,
     deadline=None,
     database=None,
