@@ -168,22 +168,26 @@ class Joined:
 
 
 def read_on(
-    pages: list[Joined], page: Callable[[bytes], Read], size: int, most: int
-) -> Query[list[Joined]]:
+    first: Joined,
+    page: Callable[[bytes], Read],
+    size: int,
+    most: int,
+    take: Callable[[Joined], object],
+) -> Query[None]:
     """Read the pages of a join after the first one, a round trip each.
 
     Args:
-        pages: the first page; the others are added to it.
         page: returns the read of the page after a member.
         size: members of a page; one with fewer is the last.
         most: members after which no further page is read.
+        take: called with each page that was read.
     """
-    read = len(pages[-1].members)
-    while len(pages[-1].members) == size and read < most:
-        _, (reply,) = yield [page(pages[-1].members[-1])]
-        pages.append(pages[-1].like(reply))
-        read += len(pages[-1].members)
-    return pages
+    newest, read = first, len(first.members)
+    while len(newest.members) == size and read < most:
+        _, (reply,) = yield [page(newest.members[-1])]
+        newest = newest.like(reply)
+        read += len(newest.members)
+        take(newest)
 
 
 def series_in(joined: Iterable[Joined]) -> Iterator[tuple[str, SeriesName, Sequence[Reply]]]:

@@ -108,7 +108,9 @@ class LabelSets:
             size: label sets of a page, which takes a round trip.
             most: label sets that are read at most.
         """
-        return read_on([first], partial(self.join, asks, size), size, most)
+        pages = [first]
+        yield from read_on(first, partial(self.join, asks, size), size, most, pages.append)
+        return pages
 
     def join_base(self, asks: Sequence[Ask]) -> Read:
         """Read the same of the series without labels; nothing if the index does not list it."""

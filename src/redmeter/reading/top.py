@@ -162,10 +162,14 @@ class _Series:
             raise LimitExceeded("series", number, MAX_SERIES, "narrow the pattern down")
         self._intervals = intervals_of(self._wanted, self._retention, view.now)
         first, *base = (Joined(reply, 1) for reply in (replies[0], *replies[2:]))
-        pages = yield from read_on([first], partial(self._page, asks), PAGE, number)
         replies_of: dict[str, Sequence[bytes]] = {}
-        for page in (*base, *pages):
-            replies_of |= self._matching(page)
+
+        def take(page: Joined) -> None:
+            replies_of.update(self._matching(page))
+
+        for page in (first, *base):
+            take(page)
+        yield from read_on(first, partial(self._page, asks), PAGE, number, take)
         if self._foreign and not replies_of:
             raise self._foreign[0]
         warn_of(self._foreign)
