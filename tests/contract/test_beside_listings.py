@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter, book
+from redmeter.book import stores as book_stores
 from redmeter.forgetting import forget
 from redmeter.format.message import LIFE
 from redmeter.keys import HOUR
@@ -102,7 +103,7 @@ def test_the_listing_moves_on_an_hour_that_ours_began(conn: Any, clock: Clock) -
 @pytest.mark.parametrize("first", ["theirs", "ours", "in turn"])
 def test_hours_hold_their_own_messages_over_a_day(conn: Any, clock: Clock, first: str) -> None:
     """At midnight it takes ours: by the listing's comparison 0 is not after 23."""
-    store = book._store(conn)
+    store = book_stores.store_of(conn)
     before = 0
     for hour in (21, 22, 23, 24, 25, 26, 27 + 48, 28 + 48, 33 + 31 * 24):
         clock.at(hour)
@@ -120,7 +121,7 @@ def test_hours_hold_their_own_messages_over_a_day(conn: Any, clock: Clock, first
         assert begun == MIDNIGHT + hour * HOUR
         assert texts(conn, f"{KEY}:start") == [str(clock.hour)]
         before = events(conn, KEY)
-    assert store is book._store(conn)
+    assert store is book_stores.store_of(conn)
 
 
 def test_readings_know_the_day_of_an_hour(

@@ -20,6 +20,7 @@ from redmeter import (
     UnknownPrecision,
     book,
 )
+from redmeter.book import stores as book_stores
 from support import listings
 from support.examples import scaled
 from support.servers import Server
@@ -498,7 +499,7 @@ def test_clients_that_are_gone_leave_nothing_behind(any_server: Server) -> None:
     """What is kept of a client goes with it."""
     import gc
 
-    before = len(book._stores)
+    before = len(book_stores.stores)
     for _ in range(5):
         client: redis.Redis = any_server.client()
         book.update_counter(client, "x")
@@ -506,4 +507,4 @@ def test_clients_that_are_gone_leave_nothing_behind(any_server: Server) -> None:
     del client
     any_server.close_clients()
     gc.collect()
-    assert len(book._stores) <= before + 1
+    assert len(book_stores.stores) <= before + 1

@@ -22,6 +22,7 @@ from redmeter import (
     book,
 )
 from redmeter import store as stores
+from redmeter.book import stores as book_stores
 from redmeter.clock import ManualClock
 from redmeter.format.message import parse_entry
 from redmeter.keys import HOUR
@@ -343,16 +344,16 @@ def test_the_callers_client_keeps_its_own_timeouts(any_server: Server) -> None:
     book.log_common(client, "test", "msg", timeout=1)
     assert client.connection_pool.connection_kwargs == before
     assert client.get_connection_kwargs() == before
-    link = book._store(client).link
+    link = book_stores.store_of(client).link
     assert isinstance(link, ServerLink)
     (connection,) = link._bounded
     assert connection._sock is not None
     client.close()
     any_server.close_clients()
-    stores = len(book._stores)
+    stores = len(book_stores.stores)
     del client
     gc.collect()
-    assert len(book._stores) <= stores
+    assert len(book_stores.stores) <= stores
     assert connection._sock is None
 
 

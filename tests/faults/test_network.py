@@ -14,6 +14,7 @@ from redis.retry import Retry
 
 from redmeter import AccessDenied, Meter, StoreError, StoreRefused, StoreUnavailable, book
 from redmeter import store as stores
+from redmeter.book import stores as book_stores
 from redmeter.store import retry
 from support.proxy import Proxy
 from support.servers import Server
@@ -198,7 +199,7 @@ def test_an_event_of_which_nobody_can_know_is_an_error(
         redis.Redis("127.0.0.1", proxy.port) as callers,
     ):
         book.update_counter(callers, "x", 1, EXAMPLE)
-        monkeypatch.setattr(book._store(callers).shard(""), "clock", HastyClock(evict))
+        monkeypatch.setattr(book_stores.store_of(callers).shard(""), "clock", HastyClock(evict))
         meter.count("x")
         calls: tuple[Callable[[], None], ...] = (
             lambda: meter.count("x"),
@@ -481,7 +482,7 @@ def test_the_right_password_lets_in_and_is_not_shown(server: Server, locked: Non
     with closing(_open(url)) as store:
         assert SECRET not in repr(store) + store.location
     with server.client(username="app", password=SECRET) as client:
-        store = book._store(client)
+        store = book_stores.store_of(client)
         assert SECRET not in repr(store) + store.location
         client.rpush("count:60:x", "theirs")
         with pytest.raises(StoreRefused) as caught:

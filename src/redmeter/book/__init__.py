@@ -2,9 +2,9 @@
 
 Counters, logs and statistics. They take a redis-py connection that the caller owns,
 decode_responses on or off, and work on the listings' own keys (`known:`, `count:PRECISION:NAME`,
-`recent:NAME:SEVERITY`, `common:NAME:SEVERITY`, `stats:CONTEXT:TYPE`, no prefix), beside programs
-that still use the listings. Unlike those, an update is written once however often a lost reply
-makes it be sent again.
+`recent:NAME:SEVERITY`, `common:NAME:SEVERITY`, `stats:CONTEXT:TYPE`, no prefix), next to programs
+that still use the listings. Unlike with those, an update is stored exactly once, also if it is sent
+again after a lost reply.
 
     from redmeter import book
     book.PRECISION = [1, 60, 3600]       # may be set; read at each call
@@ -18,7 +18,6 @@ import contextlib
 import logging
 import math
 import time
-import weakref
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
@@ -27,21 +26,22 @@ import redis
 from redmeter import cleaning
 from redmeter.analysis.secrets import mask
 from redmeter.analysis.texts import clean
+from redmeter.book import stores
 from redmeter.errors import InvalidSetting, InvalidValue, StoreError, UnknownPrecision, shown
 from redmeter.format import counter, exponential_histogram, statistics
 from redmeter.format import message as message_kind
 from redmeter.format.hourly import THIS_HOUR
 from redmeter.format.moments import MAX_DOUBLE, Moments
-from redmeter.keys import MAX_SAMPLES, Kept, Keys, Retention, check_time, slice_start
+from redmeter.keys import MAX_SAMPLES, Kept, Keys, check_time, slice_start
 from redmeter.names import check_text
 from redmeter.reading.samples import counts_of
 from redmeter.recording.messages.coalesce import TEXT_LIMIT
 from redmeter.recording.sync import check_written
 from redmeter.store import Store
 from redmeter.store.connection import ServerLink
-from redmeter.store.opening import check_client, check_pipeline, location_of
-from redmeter.store.replies import Command, Reply, raised
-from redmeter.types import Operations, Outcome
+from redmeter.store.opening import check_client, location_of
+from redmeter.store.replies import raised
+from redmeter.types import Operations
 
 #: Widths of the slices, seconds.
 PRECISION: Sequence[int] = [1, 5, 60, 300, 3600, 18000, 86400]
@@ -59,8 +59,6 @@ SEVERITY.update((name, name) for name in message_kind.SEVERITY.values())
 #: How many of the newest messages are kept.
 _RECENT = 100
 
-#: How long an update is tried, seconds; each try as long as the client's own timeouts say.
-_TIMEOUT = 2.0
 #: Most precisions that an error about another one knows of.
 _PRECISIONS = 50
 #: How long the cleaner waits for what it asks between two looks at QUIT (a call, or three of them),
@@ -71,10 +69,6 @@ _STEP = 0.8
 _ACCESS_TIME = "AccessTime"
 
 _KEYS = Keys("")
-_NOTHING = Kept({}, {})
-
-_pools: "weakref.WeakKeyDictionary[redis.ConnectionPool, Store]" = weakref.WeakKeyDictionary()
-_stores: "weakref.WeakKeyDictionary[redis.Redis, Store]" = weakref.WeakKeyDictionary()
 
 
 def update_counter(
@@ -84,15 +78,15 @@ def update_counter(
 
     Args:
         conn: a redis-py client.
-        name: what is counted; 1 to 200 bytes without control characters, stored as it is.
-        count: how many, a whole number.
-        now: when, Unix seconds, however long ago; the present, if not given (or 0).
+        name: the counter; 1 to 200 bytes without control characters, stored as it is.
+        count: the number that is added, a whole number.
+        now: the time, Unix seconds, however long ago. Default, and if 0: the present.
 
     Raises:
         InvalidName, InvalidValue, InvalidSetting: an argument, or PRECISION or SAMPLE_COUNT,
             cannot be used.
         TypeError: the count is not a whole number.
-        StoreError: the server cannot be reached, or refuses.
+        StoreError: the server is unreachable or refuses.
     """
     name = check_text(name, "counter name")
     if isinstance(count, bool) or not isinstance(count, int):
@@ -100,7 +94,7 @@ def update_counter(
     if abs(count) > counter.MAX_COUNT:
         raise InvalidValue(count, "what is added is within 2^63 - 1 of zero")
     second = slice_start(check_time(now) if now else time.time(), 1)
-    store = _store(conn)
+    store = stores.store_of(conn)
     (part,) = store.shards
     outcome = part.write(
         lambda kept: counter.event(part.keys, kept.series, name, second, count, totals=False),
@@ -119,19 +113,19 @@ def get_counter(
     Args:
         conn: a redis-py client.
         name: as given to update_counter().
-        precision: slice width, seconds.
-        data_format: for strftime(); slice starts are then given as text, in local time.
+        precision: interval width, seconds.
+        data_format: a format of strftime(), for interval starts as text, in local time.
 
     Returns:
-        (slice start, count) pairs; [] where nothing is kept.
+        Pairs of interval start and count; [] if nothing is stored.
 
     Raises:
-        InvalidName: see update_counter().
+        InvalidName: the name is not allowed.
         UnknownPrecision: the counter is kept at other precisions, and not at this one.
-        StoreError: the server cannot be reached, or refuses.
+        StoreError: the server is unreachable or refuses.
     """
     name = check_text(name, "counter name")
-    store = _store(conn)
+    store = stores.store_of(conn)
     (reply,) = store.ask([("HGETALL", store.keys.count(precision, name))])
     samples = sorted(counts_of(reply).items())
     if not samples:
@@ -180,9 +174,9 @@ def _check_kept(store: Store, name: str, precision: int) -> None:
 def clean_counters(conn: "redis.Redis") -> None:
     """Remove, pass after pass, all but the newest SAMPLE_COUNT samples; until QUIT is set.
 
-    A pass is made every minute; a precision of N minutes is looked at in every Nth. Trouble that
-    passes is logged and tried again: also a server that takes over 0.8 s for what is asked
-    between two looks at QUIT.
+    Makes a pass every minute; cleans precisions of N minutes in every Nth pass. Temporary errors
+    are logged and tried again, also a server that takes over 0.8 s for the commands between two
+    checks of QUIT.
 
     Args:
         conn: a redis-py client.
@@ -190,7 +184,7 @@ def clean_counters(conn: "redis.Redis") -> None:
     Raises:
         InvalidSetting: SAMPLE_COUNT cannot be used.
         ClockDisagreement: the server's clock and this machine's differ by over an hour.
-        AccessDenied: the server does not let us in.
+        AccessDenied: the server rejects the credentials, or a command.
     """
 
     def samples() -> tuple[dict[int, int], int]:
@@ -203,7 +197,7 @@ def clean_counters(conn: "redis.Redis") -> None:
 
     check_client(conn)
     link = ServerLink(lambda: conn, location_of(conn), owned=False)
-    with contextlib.closing(_opened(link)) as store:
+    with contextlib.closing(stores.opened(link)) as store:
         cleaning.run(store, quit=quit_, samples=samples)
 
 
@@ -214,30 +208,30 @@ def log_recent(
     severity: int | str = logging.INFO,
     pipe: "redis.client.Pipeline | None" = None,
 ) -> None:
-    """Put a message in front of the newest 100 of a name and severity.
+    """Add a message to the newest 100 of a name and severity.
 
     Its time is written as `2026-11-21T16:13:00.123456Z`, UTC; the listings write time.asctime().
-    Secrets are masked, control characters removed, and what is longer than 2,000 characters is cut.
+    Secrets are masked, control characters removed, and messages truncated to 2,000 characters.
 
     Args:
         conn: a redis-py client.
         name: of the log; 1 to 200 bytes without control characters.
         message: a text.
-        severity: a level of logging, or a name: see SEVERITY.
-        pipe: a pipeline of yours: the message is queued on it, and it is executed. Sent again, also
-            by the client library, it is logged once.
+        severity: a level of logging, or a name; SEVERITY has the names of levels.
+        pipe: a pipeline of yours: the message is queued on it, and it is executed. If it is sent
+            again, also by the client library, the message is logged once.
 
     Raises:
         InvalidName, InvalidSetting: an argument cannot be used.
-        TypeError: the message is no text.
-        StoreError: the server cannot be reached, or refuses. With a pipe the errors are redis-py's,
-            but for what the server refused of the message alone.
+        TypeError: the message is not text.
+        StoreError: the server is unreachable or refuses. With a pipe, errors are redis-py's, except
+            for a rejection of the message alone.
     """
     operations = _message(name, message, severity, tallied=False)
     if pipe is None:
-        _apply(_store(conn), operations)
+        stores.apply(stores.store_of(conn), operations)
     else:
-        _queue(pipe, operations)
+        stores.queue(pipe, operations)
 
 
 def log_common(
@@ -247,21 +241,24 @@ def log_common(
     severity: int | str = logging.INFO,
     timeout: float = 5,
 ) -> None:
-    """Count a message by the hour, and put it in front of the newest ones.
+    """Count a message by the hour, and add it to the newest ones.
 
-    What is counted is the message as it is, without its secrets. Whoever comes first in a new hour
-    moves the old one to `:last`. At most 1,000 different messages of a name are counted in an hour,
-    of all severities together, then `(other)`.
+    The text is counted as it is, with its secrets masked. The first call of a new hour moves the
+    old hour to `:last`. At most 1,000 different messages of a name are counted in an hour, of all
+    severities together; further ones are counted as `(other)`.
 
     Args:
-        conn, name, message, severity: see log_recent().
-        timeout: how long the call may take, seconds, whatever the client would wait for.
+        conn, name, message, severity: as for log_recent().
+        timeout: how long the call may take, seconds, whatever the client's timeouts are.
 
     Raises:
-        InvalidName, InvalidSetting, InvalidValue, TypeError, StoreError: see log_recent().
+        InvalidName, InvalidSetting: an argument cannot be used.
+        InvalidValue: the timeout is not a number above 0.
+        TypeError: the message is not text.
+        StoreError: the server is unreachable or refuses.
     """
     operations = _message(name, message, severity, tallied=True)
-    _apply(_store(conn), operations, within=_check_timeout(timeout))
+    stores.apply(stores.store_of(conn), operations, within=_check_timeout(timeout))
 
 
 def update_stats(
@@ -271,22 +268,25 @@ def update_stats(
     value: float,
     timeout: float = 5,
 ) -> list[float]:
-    """Take a value into the statistics of this hour.
+    """Add a value to the statistics of the current hour.
 
-    Whoever comes first in a new hour moves the old one to `:last`.
+    The first call of a new hour moves the old hour to `:last`.
 
     Args:
         conn: a redis-py client.
-        context, type: what is measured; together up to 199 bytes without control characters.
+        context, type: the name of the statistics; together up to 199 bytes without control
+            characters.
         value: a finite number.
-        timeout: how long the call may take, seconds, whatever the client would wait for.
+        timeout: how long the call may take, seconds, whatever the client's timeouts are.
 
     Returns:
-        Count, sum and sum of squares of this hour as they are now.
+        Count, sum and sum of squares of the current hour.
 
     Raises:
-        InvalidName, InvalidValue, StoreError: see log_common().
-        TypeError: the value is no number.
+        InvalidName: context or type is not allowed.
+        InvalidValue: the value or the timeout cannot be used.
+        TypeError: the value is not a number.
+        StoreError: the server is unreachable or refuses.
     """
     number = exponential_histogram.check_value(value)
     if not math.isfinite(number):
@@ -296,7 +296,7 @@ def update_stats(
     moments.add(1, number, number, number, 0.0)
     hours = {_stats_name(context, type): {THIS_HOUR: moments}}
     operations = statistics.operations(_KEYS, hours, tell=True, as_is=True)
-    outcome = _apply(_store(conn), operations, within)
+    outcome = stores.apply(stores.store_of(conn), operations, within)
     ((_, told),) = outcome.answers
     return [float(word) for word in told.split(" ")]
 
@@ -306,7 +306,7 @@ def get_stats(
     context: str,
     type: str,  # noqa: A002
 ) -> dict[str, float | None]:
-    """Return the statistics that were updated last: as a rule those of this hour.
+    """Return the statistics of the hour that was updated last, usually the current one.
 
     Args:
         conn: a redis-py client.
@@ -314,17 +314,17 @@ def get_stats(
 
     Returns:
         min, max, count, sum, sumsq, average and stddev (of a sample; 0 of one value); an empty dict
-        where nothing is stored. The spread of values that are large and close together is right for
-        those that were written here; from what the listings write it cannot be told. A sum, and an
-        average of different values, is None where the count times the largest magnitude reaches
-        1.8e308; sumsq and stddev are None where they reached the largest double, of values or a
-        spread above about 1e154.
+        if nothing is stored. The stddev of values that are large and close together is accurate if
+        update_stats() wrote them, and not if the listings did. sum, and the average of different
+        values, are None if the count times the largest magnitude reaches 1.8e308; sumsq and stddev
+        are None if they reached the largest double, with values or a spread above about 1e154.
 
     Raises:
-        InvalidName, StoreError: see update_stats().
+        InvalidName: context or type is not allowed.
+        StoreError: the server is unreachable or refuses.
     """
     key, *_ = _KEYS.stats(_stats_name(context, type), as_is=True)
-    (reply,) = _store(conn).ask([("ZMSCORE", key, *statistics.MEMBERS)])
+    (reply,) = stores.store_of(conn).ask([("ZMSCORE", key, *statistics.MEMBERS)])
     scores = zip(statistics.MEMBERS, raised(reply), strict=True)
     members = {member: float(score) for member, score in scores if score is not None}
     found = statistics.merged(members)
@@ -343,16 +343,17 @@ def get_stats(
 
 @contextlib.contextmanager
 def access_time(conn: "redis.Redis", context: str) -> Iterator[None]:
-    """Take how long its body takes, in seconds, into the statistics of `context` and `AccessTime`.
+    """Add the duration of its body, seconds, to the statistics of `context` and `AccessTime`.
 
-    Also where the body raises; the exception passes on, and is then all that is told.
+    Also if the body raises; then only its exception is raised, not an error of the store.
 
     Args:
         conn: a redis-py client.
-        context: what is measured, e.g. a page.
+        context: the name of the block, such as a page.
 
     Raises:
-        InvalidName, StoreError: see update_stats(); a name that is not allowed, before the body.
+        InvalidName: the name is not allowed; raised before the body runs.
+        StoreError: the server is unreachable or refuses.
     """
     _stats_name(context, _ACCESS_TIME)
     check_client(conn)
@@ -391,54 +392,6 @@ def _check_timeout(timeout: object) -> float:
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < 1e9:
         raise InvalidValue(timeout, "a timeout is a number of seconds above 0")
     return timeout
-
-
-def _apply(store: Store, operations: Operations, within: float | None = None) -> Outcome:
-    """Write operations at once, by what the listings keep.
-
-    Raises:
-        StoreError: a part of them was refused, or all.
-    """
-    outcome = store.shard("").write(lambda _: operations, kept=_NOTHING, within=within)
-    check_written(outcome, store.location)
-    return outcome
-
-
-def _queue(pipe: "redis.client.Pipeline", operations: Operations) -> None:
-    """Queue operations on a caller's pipeline, and execute it."""
-    check_pipeline(pipe)
-    pool = pipe.connection_pool
-    store = _pools.get(pool)
-    if store is None:
-        link = ServerLink(lambda: None, "the caller's pipeline", owned=False)
-        store = _pools.setdefault(pool, _opened(link))
-
-    def call(command: Command) -> Reply:
-        reply = pipe.execute_command(*command)  # type: ignore[no-untyped-call]
-        replies = pipe.execute()
-        return replies[-1] if reply is pipe else reply  # what watches carries out at once
-
-    check_written(store.shard("").write_by(call, operations), store.location)
-
-
-def _opened(link: ServerLink) -> Store:
-    return Store(link, prefix="", retention=Retention({1: 1}), timeout=_TIMEOUT)
-
-
-def _store(conn: "redis.Redis") -> Store:
-    """The store behind a connection, with the pool of producers that its updates share."""
-    try:
-        found = _stores.get(conn)
-    except TypeError:  # nothing that could be a client
-        found = None
-    if found is None:
-        check_client(conn)
-        # The reference is weak, or the entry would keep its own key alive.
-        link = ServerLink(weakref.ref(conn), location_of(conn), owned=False)
-        found = _stores.setdefault(conn, _opened(link))
-        # What was connected for calls with a timeout is not in the client's own pool.
-        weakref.finalize(conn, link.close).atexit = False
-    return found
 
 
 def _chosen(precisions: Sequence[int]) -> Kept:
