@@ -25,6 +25,7 @@ sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).par
 
 import clustering  # noqa: E402
 import dashboard  # noqa: E402
+import exceptions  # noqa: E402
 import forecasting  # noqa: E402
 import measures  # noqa: E402
 import messages  # noqa: E402
@@ -151,6 +152,7 @@ ROWS = {
     "import": importing,
     **recording.ROWS,
     **messages.ROWS,
+    **exceptions.ROWS,
     **observing.ROWS,
     **scraping.ROWS,
     **web.ROWS,
