@@ -166,8 +166,11 @@ def at_each_step(stage: Stage, when: str, most: int) -> Row:
     """Kill an evaluator before or after each step, until a round has fewer steps."""
     row = Row(f"killed {when} each step")
     for step in range(1, most + 1):
-        found = stage.round(row, lambda step=step: ended(stage.start(step, when)) == KILLED)
-        if not found:
+
+        def fault(step: int = step) -> int:
+            return ended(stage.start(step, when)) == KILLED
+
+        if not stage.round(row, fault):
             break
     return row
 

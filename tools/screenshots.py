@@ -22,9 +22,12 @@ sys.path += [str(ROOT / "src"), str(ROOT / "tests")]
 
 from redmeter import Meter  # noqa: E402
 from redmeter import store as stores  # noqa: E402
+from redmeter.alerting.evaluator import Evaluator  # noqa: E402
+from redmeter.alerting.rules_file import parse_rules  # noqa: E402
 from redmeter.demo import past  # noqa: E402
 from redmeter.store import embedded  # noqa: E402
 from support import chromium  # noqa: E402
+from support.stores import opened_store  # noqa: E402
 
 #: Name -> query, width, theme.
 VIEWS = {
@@ -36,6 +39,7 @@ VIEWS = {
     "pages": ("?view=pages&range=3600", 1280, "light"),
     "messages": ("?view=messages", 1280, "light"),
     "counters": ("?view=counters&range=60", 1280, "dark"),
+    "alerts": ("?view=alerts", 1280, "dark"),
     "health": ("?view=health", 1280, "light"),
     "route": ("?view=route&name=/checkout&range=60", 1280, "light"),
     "database-dark": ("?view=database&range=60", 1280, "dark"),
@@ -52,8 +56,53 @@ README = {
     "route": ("?view=route&name=/checkout&range=60", 1280, "light"),
     "database": ("?view=database&range=60", 1280, "light"),
     "jobs": ("?view=jobs&range=60", 1280, "light"),
+    "alerts": ("?view=alerts", 1280, "light"),
     "narrow": ("?range=60", 390, "light"),
 }
+#: Alerts, some of which fire over the demo's past.
+ALERTS = """
+[[alert]]
+name = "checkout-slow"
+when = "threshold"
+metric = 'http_request_seconds{route="/checkout"}'
+value = "p95"
+above = 0.2
+severity = "page"
+notify = ["ops"]
+[[alert]]
+name = "route-errors"
+when = "ratio"
+metric = 'http_requests{status="5xx"}'
+of = "http_requests"
+by = "route"
+window = "1h"
+above = 0.005
+notify = ["ops"]
+[[alert]]
+name = "error-budget"
+when = "burn"
+metric = "hits_failed"
+of = "hits"
+objective = 0.995
+notify = ["ops"]
+[[alert]]
+name = "traffic"
+when = "expected"
+metric = "hits"
+for = "10m"
+[[alert]]
+name = "payment-errors"
+when = "new_pattern"
+logger = "shop.payment"
+[[maintenance]]
+alerts = ["traffic"]
+days = ["sat"]
+from = "23:00"
+to = "01:00"
+[notify.ops]
+type = "command"
+command = ["true"]
+"""
 
 
 @contextmanager
@@ -75,6 +124,8 @@ def served() -> Iterator[str]:
             for number in range(40):
                 meter.log("shop.payment", "the bank refused order %d", number, severity="error")
                 meter.log("shop.stock", "only %d left of tea %d", number % 3, number)
+        with opened_store(url, prefix="demo:") as store:
+            Evaluator(store, parse_rules(ALERTS), lease=600.0).cycle()
         command = [sys.executable, "-m", "redmeter", "up", "--port", "0", "--url", url]
         up = subprocess.Popen([*command, "--prefix", "demo:"], stdout=subprocess.PIPE, text=True)
         try:
