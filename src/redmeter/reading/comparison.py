@@ -7,6 +7,7 @@ are the same numbers. Else the answer is `not kept`; what a coarser precision wo
 another window, which nobody asked for. Such precisions are listed as alternatives.
 """
 
+import itertools
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -153,10 +154,12 @@ def clock_time(moment: float) -> str:
 
 
 def length(seconds: float) -> str:
-    """Return a length of time in words: "15 min", "2 h"."""
-    for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
+    """Return a length of time in words: "15 min", "2 h", "9 h 55 min"."""
+    units = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+    for (unit, name), (part, part_name) in itertools.pairwise(units):
         if seconds >= 2 * unit or (seconds >= unit and seconds % unit == 0):
-            return f"{seconds / unit:.3g} {name}"
+            whole, rest = divmod(round(seconds / part), unit // part)
+            return f"{whole} {name}" + (f" {rest} {part_name}" if rest else "")
     return f"{seconds:.3g} s"
 
 
