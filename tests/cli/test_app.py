@@ -27,6 +27,7 @@ def test_help_lists_every_command_in_the_order_one_meets_them(redmeter: Run) -> 
     assert done.code == 0
     listed = re.findall(r"^  ([a-z]+)  ", done.out.partition("Commands:")[2], re.MULTILINE)
     assert listed == COMMANDS
+    assert "..." not in done.out.partition("Commands:")[2]  # no summary is cut off
     assert {command.name for command in app.registered_commands} == set(COMMANDS)
     assert "\nExamples:\n  redmeter up --detach\n" in done.out
     assert redmeter("-h").out == done.out

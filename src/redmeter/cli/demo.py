@@ -42,7 +42,7 @@ def demo(
         str, typer.Option("--prefix", help="Prefix of every key; starts with demo.")
     ] = PREFIX,
 ) -> None:
-    """Run a small tea shop with visitors, to see what its metrics look like.
+    """Run a small tea shop with simulated visitors, to look around.
 
     The shop is a real application with two workers, a background job and a database. Its visitors
     and its bank are simulated, and so are the metrics of the past five days. Halfway through there

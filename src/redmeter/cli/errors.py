@@ -63,7 +63,7 @@ def errors(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Show recorded exceptions by group: type, place, count, first and last seen.
+    """Show recorded exceptions, grouped by type and place.
 
     A group has the exceptions of one type that came through the same functions of the application.
     With an ID, shows the routes, releases and the traceback of the newest exception of that group.

@@ -61,9 +61,10 @@ def explain(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Show what accounts for a rise or a fall: routes, label values, log patterns, marks.
+    """Show which routes, labels or messages account for a change.
 
-    A counter is explained by its count, with --failing by its error rate, a histogram by its p95.
+    Lists routes and label values, log patterns, exceptions, marks and time in the database. A
+    counter is explained by its count, with --failing by its error rate, a histogram by its p95.
     Without a window, the last 15 minutes.
     """
     if last is not None and (since is not None or until is not None):

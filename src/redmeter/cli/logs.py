@@ -75,7 +75,7 @@ def logs(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Show logged messages: new, spiking and gone patterns, the most common ones, and the newest.
+    """Show logged messages: new, spiking, common and newest ones.
 
     Without a logger, an overview of all of them: changes against the hour before, the most common
     patterns of the last hour, and the loggers. With a logger, its patterns and its newest messages,

@@ -49,7 +49,10 @@ def clean(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Remove samples that are older than the retention, and index entries without data."""
+    """Remove samples that are older than the retention.
+
+    Index entries without data are removed as well.
+    """
     if daemon and forget is not None:
         raise InvalidSetting("--forget", "runs once: omit --daemon")
     if forget_logger is not None and (daemon or forget is not None):

@@ -38,7 +38,7 @@ def mark(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Mark a moment that explains a change in the metrics, such as a deploy.
+    """Mark a moment that explains a change, such as a deploy.
 
     The same label within ten minutes is the same mark, so every host of a deploy may set it.
     Returning to an earlier label after another one is a new mark. Without a label, the release is

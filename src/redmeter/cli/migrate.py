@@ -54,11 +54,12 @@ def migrate(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Move a store to another server, database, prefix or cluster, as a short planned outage.
+    """Move a store to another server, database, prefix or cluster.
 
-    SOURCE accepts no events while it is copied. Writers keep theirs in memory, and send them to
-    REDMETER_NEXT_URL afterwards. If the command is interrupted, or fails, SOURCE is in use again
-    and unchanged, unless it reports otherwise; running the same command again is always safe.
+    The move is a short planned outage: SOURCE accepts no events while it is copied. Writers keep
+    theirs in memory, and send them to REDMETER_NEXT_URL afterwards. If the command is interrupted,
+    or fails, SOURCE is in use again and unchanged, unless it reports otherwise; running the same
+    command again is always safe.
     """
     with _opened(source, target, prefix, target_prefix) as (old, new):
         survey = migrating.survey(old)

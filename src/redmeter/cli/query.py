@@ -37,7 +37,7 @@ def query(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Answer a PromQL query: now, at a time, or over time with --since.
+    """Answer a PromQL query, now or over time.
 
     A counter x is x_total in a query, a histogram x is x and x_bucket, x_sum, x_count. With --json
     the answer has the form of Prometheus' HTTP API. Needs the extra redmeter[prometheus].

@@ -134,10 +134,11 @@ def series(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Show the samples of counters and gauges, oldest first, over all label sets of a name.
+    """Show the samples of counters and gauges, oldest first.
 
-    Counters are summed. Gauges are summed over their label `instance`; other labels of a gauge need
-    --by, --label or --aggregate. Draws charts on a terminal, and prints columns elsewhere.
+    Counters are summed over all label sets of a name, gauges over their label `instance`; other
+    labels of a gauge need --by, --label or --aggregate. Draws charts on a terminal, and prints
+    columns elsewhere.
     """
     width = seconds(precision)
     if watch and (json or not output.is_terminal()):

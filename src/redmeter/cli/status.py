@@ -14,10 +14,10 @@ from redmeter.reading.status import read_status
     "Examples: redmeter status · redmeter status --json",
 )
 def status(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None:
-    """Show whether the last five complete minutes of a web application are as usual.
+    """Show whether the last five minutes were as usual.
 
-    Compares requests, error rate and p95 response time with their expected ranges, and names the
-    route and the release that an unusual value began with.
+    Compares requests, error rate and p95 response time of the last five complete minutes with their
+    expected ranges, and names the route and the release that an unusual value began with.
     """
     with opened(url, prefix, reading=True) as store:
         _, result = read_status(store)

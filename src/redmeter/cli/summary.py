@@ -65,7 +65,7 @@ def summary(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Show the distribution of a histogram: mean, percentiles, a histogram, over time.
+    """Show the distribution of a histogram: mean and percentiles.
 
     Percentiles are within 2.17 % of the exact values. Draws charts on a terminal, and prints
     columns elsewhere.

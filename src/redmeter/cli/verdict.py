@@ -57,12 +57,13 @@ def verdict(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Judge a deploy: error rate and p95 of each route, compared with before.
+    """Judge a deploy by the error rate and p95 of each route.
 
-    The verdict is worse, better, same, too little data or not kept. Exit codes: 0 not worse, 1
-    worse, 3 too little data, 2 wrong usage or no such mark, 4 the store cannot be used, 70 a bug.
-    So 1 always means worse: an unreachable store never causes a rollback. Verdicts are made 5, 15
-    and 60 minutes after the deploy; at any other time, the newest of these looks is printed.
+    The time after the deploy is compared with the time before. The verdict is worse, better, same,
+    too little data or not kept. Exit codes: 0 not worse, 1 worse, 3 too little data, 2 wrong usage
+    or no such mark, 4 the store cannot be used, 70 a bug. So 1 always means worse: an unreachable
+    store never causes a rollback. Verdicts are made 5, 15 and 60 minutes after the deploy; at any
+    other time, the newest of these looks is printed.
     """
     with _own_codes():
         width = None if precision is None else seconds(precision)
