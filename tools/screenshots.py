@@ -104,6 +104,9 @@ type = "command"
 command = ["true"]
 """
 
+#: Seconds since the deploy of the pictures.
+DEPLOYED = 2_400
+
 
 @contextmanager
 def served() -> Iterator[str]:
@@ -115,7 +118,7 @@ def served() -> Iterator[str]:
         past.fill(store, 1)
         store.close()
         with Meter(url, prefix="demo:", sync=True) as meter:
-            meter.mark("shop 2.8")
+            meter.mark("shop 2.8", at=time.time() // 60 * 60 - DEPLOYED)
             for error in (KeyError("card"), ConnectionError("451 try again later")):
                 try:
                     raise error
@@ -150,10 +153,13 @@ def take(address: str, folder: Path, views: dict[str, tuple[str, int, str]] = VI
             )
             page = context.new_page()
             until = int(time.time() // 60 - 20) * 60
-            # The demo's last release, see redmeter.demo.past.
-            mark = int(time.time() - past.RELEASES["shop 2.3.0"])
+            mark = int(time.time() // 60) * 60 - DEPLOYED
             page.goto(address + query.format(since=until - 1_200, until=until, mark=mark))
             page.locator(".waiting").wait_for(state="detached")
+            if "mark=" in query:
+                page.get_by_role("region", name="Deploy verdict").get_by_role(
+                    "row"
+                ).first.wait_for()
             page.wait_for_timeout(1_500)  # charts are drawn
             page.evaluate("scrollTo(0, 0)")
             page.screenshot(path=folder / f"{name}.png", full_page=True)
