@@ -116,11 +116,12 @@ def test_what_is_lost_is_told_in_values_and_of_each_key() -> None:
 def test_statistics_are_of_hours_whatever_is_kept_of_histograms() -> None:
     """Where the hour can be made of the slices."""
     slices = {"a": {0: of([1.0]), 1800: of([5.0]), HOUR: of([7.0])}}
-    (stat,) = histogram.operations(KEYS, {7: 3}, slices, width=1800)
+    sums, stat = histogram.operations(KEYS, {7: 3}, slices, width=1800)
+    assert sums.keys == (KEYS.sums, KEYS.spreads)
     assert stat.keys == (*KEYS.stats("a"), *KEYS.stats("a"))
     assert [stat.args[at] for at in (3, 4, 5, 6, 7)] == ["0", "2", "1", "5", "6"]
     assert [stat.args[at] for at in (11, 12, 13)] == [str(HOUR), "1", "7"]
-    assert list(by_code(histogram.operations(KEYS, RETENTION, slices, width=7200))) == []
+    assert list(by_code(histogram.operations(KEYS, RETENTION, slices, width=7200))) == ["sums"]
     made = histogram.operations(KEYS, {86400: 3}, {"a": {0: of([1.0])}}, width=86400)
-    assert list(by_code(made)) == ["hist", "moments"]
-    assert histogram.operations(KEYS, RETENTION, slices, width=0) == ()
+    assert list(by_code(made)) == ["hist", "moments", "sums"]
+    assert list(by_code(histogram.operations(KEYS, RETENTION, slices, width=0))) == ["sums"]

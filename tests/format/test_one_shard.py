@@ -23,7 +23,7 @@ def observed() -> Distribution:
 def indexes() -> set[str]:
     """Return the keys that have one entry for each name, and lie in every shard."""
     shared = (KEYS.known, KEYS.gauges, KEYS.hists, KEYS.messages, KEYS.total, KEYS.marks)
-    return {*shared, KEYS.meta}
+    return {*shared, KEYS.sums, KEYS.spreads, KEYS.meta}
 
 
 KINDS: dict[str, Callable[[str], Operations]] = {
