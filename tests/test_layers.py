@@ -18,7 +18,8 @@ PACKAGE = SRC / "redmeter"
 #: in two parts, since settings and the format are written in terms of names and keys.
 ROWS = (
     {"recorder_health"},
-    {"errors", "types", "results", "losses", "clock", "expressions", "families"},
+    {"errors", "types", "losses", "clock", "expressions", "families"},
+    {"results"},
     {"names", "keys", "extras", "verdicts"},
     {"shards"},
     {"settings", "format", "analysis", "promql"},
@@ -53,7 +54,7 @@ EFFECTS = {
 HEAVY = {
     *("typer", "rich", "click", "starlette", "uvicorn", "a2wsgi", "django", "flask", "celery"),
     *("asyncio", "http.server", "unittest", "pytest", "hypothesis", "structlog"),
-    *("numpy", "promql_parser", "re2"),
+    *("numpy", "promql_parser", "re2", "pandas", "pyarrow"),
 }
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

@@ -18,6 +18,7 @@ MODULES = {
     "process": {"psutil"},
     "demo": {"psutil", "sqlalchemy", "starlette", "uvicorn"},
     "prometheus": {"numpy", "promql_parser", "re2"},
+    "parquet": {"pyarrow"},
 }
 
 

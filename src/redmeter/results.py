@@ -7,12 +7,16 @@ RecorderHealth, which processes that only record need as well, in redmeter.recor
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Generic, Literal, NamedTuple, TypeVar, overload
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
+from redmeter.errors import MissingExtra
 from redmeter.recorder_health import Loss as Loss
 from redmeter.recorder_health import Mark as Mark
 from redmeter.recorder_health import RecorderHealth as RecorderHealth
+
+if TYPE_CHECKING:
+    import pandas
 
 #: The type of a sample: int for counters; float for gauges, or None for a gap.
 V = TypeVar("V", covariant=True)
@@ -63,6 +67,32 @@ class Series(Sequence[Sample[V]], Generic[V]):
     def __iter__(self) -> Iterator[Sample[V]]:
         starts = range(self.start, self.start + len(self.values) * self.precision, self.precision)
         return map(Sample, starts, self.values)
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return the samples as a pandas DataFrame, indexed by time, in a column named like it.
+
+        The index has the starts of the intervals, in UTC. Gaps of a gauge are NaN. The values of a
+        summary over time become columns: count, total, mean, p50 and so on.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "pandas":
+                raise
+            raise MissingExtra("Series.to_frame()", "pandas", "pip install pandas") from None
+        starts = [self.start + number * self.precision for number in range(len(self.values))]
+        index = pandas.to_datetime(starts, unit="s", utc=True).rename("time")
+        values: Sequence[Any] = self.values
+        shape = next((value for value in values if is_dataclass(value)), None)
+        if shape is None:
+            kind = float if None in values else None
+            return pandas.DataFrame({self.name: values}, index=index, dtype=kind)
+        names = [one.name for one in fields(shape) if one.name != "buckets"]
+        columns = {name: [getattr(value, name, None) for value in values] for name in names}
+        return pandas.DataFrame(columns, index=index, dtype=float)
 
     @property
     def total(self: "Series[int]") -> int:

@@ -275,7 +275,8 @@ def test_without_credentials_there_is_nothing(path: str, locked: httpx.Client) -
         answer = locked.get(path, headers=sent)
         assert (answer.status_code, error_of(answer)["code"]) == (401, "login-needed")
         assert answer.headers["www-authenticate"].startswith("Basic realm=")
-    assert locked.get("/healthz").status_code == 200
+    for path in ("/healthz", "/-/ready", "/-/healthy"):
+        assert locked.get(path).json() == {"status": "ok"}
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ MODULES: Final[Mapping[str, str]] = {
     "forecast": "forecast",
     "top": "top",
     "query": "query",
+    "export": "export",
     "names": "series",
     "logs": "logs",
     "errors": "errors",

@@ -5,6 +5,7 @@ from redmeter.cli import (  # noqa: F401
     demo,
     errors,
     explain,
+    export,
     forecast,
     logs,
     maintenance,

@@ -34,6 +34,22 @@ Aggregate = Annotated[
 ]
 
 
+def labels_of(options: Sequence[str] | None) -> dict[str, str]:
+    """Return the labels of --label options.
+
+    Raises:
+        InvalidSetting: an option is not LABEL=VALUE, or a label is given twice.
+    """
+    labels: dict[str, str] = {}
+    for text in options or ():
+        label, equals, value = text.partition("=")
+        if not equals or label in labels:
+            problem = "give each label once, as LABEL=VALUE, e.g. plan=pro"
+            raise InvalidSetting("--label", f"{text!r:.40}: {problem}")
+        labels[label] = value
+    return labels
+
+
 def selector_of(
     store: Store,
     name: str,
@@ -49,13 +65,7 @@ def selector_of(
             `--exact`.
         InvalidName: the name or a label is not allowed.
     """
-    wanted: dict[str, str] = {}
-    for text in labels or ():
-        label, equals, value = text.partition("=")
-        if not equals or label in wanted:
-            problem = "give each label once, as LABEL=VALUE, e.g. plan=pro"
-            raise InvalidSetting("--label", f"{text!r:.40}: {problem}")
-        wanted[label] = value
+    wanted = labels_of(labels)
     if exact and by:
         raise InvalidSetting("--exact", "reads one series, which has no groups: leave out --by")
     if exact and not wanted:

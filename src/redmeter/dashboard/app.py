@@ -26,6 +26,7 @@ from redmeter import store as stores
 from redmeter.dashboard import api, prometheus
 from redmeter.dashboard.access import Given, check_access
 from redmeter.dashboard.cache import MAX_BYTES, AnswerCache, Body
+from redmeter.dashboard.defaults import VITAL
 from redmeter.dashboard.endpoints import ENDPOINTS, Endpoint, check_order_of_times, parse
 from redmeter.dashboard.errors import HTTPError, http_error_of
 from redmeter.dashboard.files import Files, no_such
@@ -97,7 +98,7 @@ class Dashboard(Starlette):
         routes = [
             Route("/", self._page),
             Route("/assets/{name}", self._asset),
-            Route("/healthz", self._alive),
+            *(Route(path, self._alive) for path in VITAL),
             Route("/api/openapi.json", self._openapi),
             *(Route(one.path, partial(self._api, one)) for one in ENDPOINTS),
             Route("/metrics", self._metrics),

@@ -20,6 +20,7 @@ from django.http import Http404, HttpRequest, HttpResponse  # type: ignore[impor
 from django.http.response import HttpResponseBase  # type: ignore[import-untyped]
 from django.urls import URLPattern, re_path  # type: ignore[import-untyped]
 
+from redmeter.dashboard.defaults import VITAL
 from redmeter.extras import needs
 
 with needs("page", "the dashboard"):
@@ -50,7 +51,7 @@ def dashboard_urls(
     dashboard = Dashboard(source, access="open", prefix=prefix, allowed_hosts=allowed_hosts)
 
     def redmeter_dashboard(request: HttpRequest, rest: str) -> HttpResponseBase:
-        if asked is not None and rest != "healthz":
+        if asked is not None and f"/{rest}" not in VITAL:
             said = _said(asked, request)
             if isinstance(said, HttpResponseBase):
                 return said

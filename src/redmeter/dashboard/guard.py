@@ -22,6 +22,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from redmeter.dashboard import access, prometheus
+from redmeter.dashboard.defaults import VITAL
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.login import Login
 from redmeter.dashboard.serialize import as_json
@@ -257,7 +258,7 @@ def _plain(scope: Scope) -> tuple[Scope, str | None]:
 
 def _is_open(request: Request) -> bool:
     """Whether it is asked for what everybody may know: that somebody is alive here."""
-    return route_path(request.scope) == "/healthz"
+    return route_path(request.scope) in VITAL
 
 
 def route_path(scope: MutableMapping[str, Any]) -> str:
