@@ -2,6 +2,8 @@
 
 import math
 import re
+import shutil
+import subprocess
 from typing import Any
 
 import pytest
@@ -178,6 +180,16 @@ def test_series_of_a_precision_that_was_added_are_found(dashboard: Dashboard, me
     assert "before_total 1\n" in text
     assert "after_total 1\n" in text
     assert "lasted_count 1\n" in text
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_promtool_finds_nothing_to_complain_about(dashboard: Dashboard, filled: Meter) -> None:
+    """Neither an error nor an advice."""
+    text, _ = scraped(dashboard)
+    done = subprocess.run(
+        ["promtool", "check", "metrics"], input=text.encode(), capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_names_are_escaped_as_the_scraper_accepts(dashboard: Dashboard, filled: Meter) -> None:
