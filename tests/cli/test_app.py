@@ -55,7 +55,7 @@ def test_help_of_each_command_has_examples_and_fits(redmeter: Run, command: str)
     assert all(f"redmeter {command}" in example for example in examples)
     options = re.findall(r"^  (?:-\w, )?(--[a-z-]+)", done.out, re.MULTILINE)
     assert {"--prefix" if command == "migrate" else "--url", "--help"} <= set(options)
-    assert ("--json" in options) == (command not in ("demo", "up", "stop"))
+    assert ("--json" in options) == (command not in ("demo", "up", "stop", "export"))
     assert redmeter(command, "-h").out == done.out
 
 
