@@ -145,6 +145,25 @@ def test_axes_of_durations_can_be_logarithmic(open_page: Open, site: Site) -> No
     expect(page.get_by_role("button", name="Log axis")).to_have_count(0)
 
 
+def test_a_finger_across_a_chart_zooms(open_page: Open, site: Site) -> None:
+    """As a mouse does."""
+    page = open_page("?range=86400")
+    plot = page.locator(".u-over").first
+    expect(plot).to_be_visible()
+    box: Any = plot.bounding_box()
+    device = page.context.new_cdp_session(page)
+
+    def touch(kind: str, *shares: float) -> None:
+        points = [{"x": box["x"] + box["width"] * share, "y": box["y"] + 20} for share in shares]
+        device.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", 0.6)
+    for share in (0.65, 0.7, 0.8, 0.9):
+        touch("touchMove", share)
+    touch("touchEnd")
+    expect(page).to_have_url(re.compile(r"since=\d+"))
+
+
 def test_a_brush_zooms_every_panel_and_escape_shows_all_again(open_page: Open, site: Site) -> None:
     """The address has the times, and so has each request; a step moves them."""
     page = open_page("?range=86400")

@@ -1,5 +1,5 @@
 // A horizontal drag by touch zooms, as one by mouse does; a vertical one scrolls the page (see charts.css).
-// uPlot only listens to a mouse, so a drag is passed on as one.
+// uPlot only listens to a mouse, so a drag is passed on as one; it ignores moves of no distance.
 
 /** Pixels after which a touch is a drag, and not a tap. */
 const DISTANCE = 8;
@@ -8,7 +8,7 @@ export function dragByTouch(over: HTMLElement): void {
   let began: PointerEvent | null = null;
   let dragged = false;
   const pass = (type: string, { clientX, clientY }: PointerEvent) =>
-    over.dispatchEvent(new MouseEvent(type, { clientX, clientY, button: 0, bubbles: true }));
+    over.dispatchEvent(new MouseEvent(type, { clientX, clientY, movementX: 1, button: 0, bubbles: true }));
   const end = (event: PointerEvent) => {
     if (dragged) pass("mouseup", event);
     began = null;
