@@ -25,10 +25,10 @@ FAILED = {"status": "5xx"}
 #: The group of a KeyError that has no traceback.
 GROUP = group_of("KeyError", ())
 
-#: Something that each endpoint can be asked.
 #: Messages of a window.
 WINDOWED = "?since=1700000000&filter=a"
 
+#: Something that each endpoint can be asked.
 QUESTIONS = {
     "/api/overview": ["", "?precision=1", "?series=hits&series=queue_length&series=cart_value"],
     "/api/series": [
@@ -130,12 +130,13 @@ def test_an_answer_takes_two_round_trips_at_most(
     """Whatever it shows; what the store keeps is known, as after the first answer.
 
     A verdict takes four: marks, requests, response times, and log patterns. Messages of a window
-    take three.
+    take three, and so does an explanation: exceptions have an index of their own.
     """
     assert client.get("/healthz").status_code == 200
     with exchanges(monkeypatch) as seen:
         assert client.get(url).status_code == 200
-    most = 4 if url.startswith("/api/verdict") else 3 if url.endswith(WINDOWED) else 2
+    three = url.startswith("/api/explain") or url.endswith(WINDOWED)
+    most = 4 if url.startswith("/api/verdict") else 3 if three else 2
     assert 1 <= len(seen) <= most
 
 

@@ -1,8 +1,8 @@
 """explain(): reads two windows of a name and what accounts for the difference.
 
-The method is in analysis/explain.py, the choice of intervals in comparison.py. Two round trips: one
-for the clock and the kind of the metric, one for the label sets. Further ones are read for each
-1,000 label sets, and one for histograms.
+The method is in analysis/explain.py, the choice of intervals in comparison.py. Three round
+trips: one for the clock and the kind of the metric, one for the label sets, one for the groups of
+exceptions. Further ones are read for each 1,000 label sets, and one for histograms.
 """
 
 from collections.abc import Mapping, Sequence
