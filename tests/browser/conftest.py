@@ -1,6 +1,6 @@
 """The page in a real Chromium, served by `redmeter up` in a process of its own.
 
-One browser for all of them; each test has a context of its own, as a person who opens the
+One browser for the tests of a file; each test has a context of its own, as a person who opens the
 page anew. A test fails where the browser's console says anything.
 """
 
@@ -55,9 +55,9 @@ def serve(home: Home, *arguments: str) -> Site:
     return Site(found[0], home, process)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A Chromium without a window, for the tests of this folder.
+    """A Chromium without a window, for the tests of one file.
 
     As long as it runs, so does an event loop in this thread; tests of other folders have their own.
     """

@@ -103,7 +103,7 @@ def test_the_fault_is_one_that_doubles_what_is_sent_without_numbers(
 
 
 def test_sixty_counts_of_a_meter_are_stored_sixty_times(
-    proxy: Proxy, conn: Any, loss: Fault, brisk: None
+    proxy: Proxy, conn: Any, loss: Fault, brisk: None, patient: None
 ) -> None:
     """By a client of its own."""
     with Meter(proxy.url, sync=True) as meter:
@@ -131,7 +131,9 @@ def test_sixty_counts_by_a_callers_client_are_stored_sixty_times(
     assert proxy.dropped >= 2 * CALLS
 
 
-def test_threads_through_a_bad_network_count_exactly(proxy: Proxy, conn: Any, brisk: None) -> None:
+def test_threads_through_a_bad_network_count_exactly(
+    proxy: Proxy, conn: Any, brisk: None, patient: None
+) -> None:
     """Each with a connection to itself; no reply is taken for another's."""
     done: list[bool] = []
     with Meter(proxy.url, sync=True) as meter:
