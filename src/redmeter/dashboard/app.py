@@ -61,11 +61,11 @@ class Dashboard(Starlette):
     Nothing is connected to before the first request.
 
     Args:
-        source: a Meter; or a URL, or a redis-py client, which is never closed; None: as the
-            environment says.
-        access: who may look. A function, plain or async, that is given the request and returns
-            True or False, or an answer of its own; or "open": everybody.
-        prefix: what stands before every key; not beside a Meter, which has its own.
+        source: a Meter, a URL, or a redis-py client, which is never closed. None: by the
+            environment's settings.
+        access: a function, plain or async, that gets the request and returns whether it may
+            pass, or a response; or "open" for everybody.
+        prefix: the beginning of every key; not with a Meter, which has its own.
         allowed_hosts: names that the Host header may have, without ports; `*.example.org` stands
             for all below. None: whatever the application in front of it lets through.
 

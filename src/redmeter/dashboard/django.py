@@ -1,9 +1,9 @@
-"""The dashboard in the urls of a Django project.
+"""The dashboard in the URLs of a Django project.
 
     path("metrics/", include(dashboard_urls(access=lambda request: request.user.is_staff)))
 
-Who may look says a function of the project, which is given Django's own request: its sessions and
-users are there. The rest is the WSGI application, called by a view, under WSGI and ASGI alike.
+A function of the project controls access. It gets Django's request, with its session and user. A
+view calls the WSGI application for the rest, under WSGI and ASGI alike.
 """
 
 import inspect
@@ -40,9 +40,9 @@ def dashboard_urls(
 
     Args:
         source, prefix: see Dashboard.
-        access: who may look. A function, plain or async, that is given Django's request and returns
-            whether it may pass, or a response; or "open": everybody.
-        allowed_hosts: see Dashboard; ALLOWED_HOSTS of the project holds in any case.
+        access: a function, plain or async, that gets Django's request and returns whether it may
+            pass, or a response; or "open" for everybody.
+        allowed_hosts: as for Dashboard, in addition to the project's ALLOWED_HOSTS.
 
     Raises:
         InvalidSetting: see Dashboard.

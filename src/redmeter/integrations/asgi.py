@@ -3,28 +3,26 @@
     app.add_middleware(RedmeterMiddleware)          Starlette, FastAPI
     app = RedmeterMiddleware(app)                   any application
 
-What is recorded is in web.py. Here is what ASGI makes of it.
+web.py describes the metrics. This module maps ASGI to them.
 
-Idea: an application is called with two functions, one that it receives by and one that it sends by.
-Two of ours stand before them, look at each message and pass it on unchanged, at once. So nothing is
-buffered, streams stream, and background tasks run as they did.
+Idea: an application is called with two functions, one to receive messages and one to send them. Two
+wrappers inspect each message and pass it on at once, unchanged. Nothing is buffered, so streaming
+and background tasks work as without the middleware.
 
 When: a request is recorded once its last byte is handed to the server. A background task that runs
-after that is not part of its duration; an exception in it is logged, but the request was answered.
-A websocket is recorded when its connection ends, with the connection's duration, as method
-WEBSOCKET and with status 101, the one by which it began.
+after that is not part of the duration; an exception in it is logged, but the request was answered.
+A WebSocket is recorded when its connection ends, with the connection's duration, the method
+WEBSOCKET and the status 101.
 
-What counts as disconnected: the server said `http.disconnect` before the last byte was there, or
-refused a message with an OSError, or cancelled the task that serves the request. A CancelledError
-without that is the application's own failure, see cancelling.py. Nothing is asked of the server for
-that: a client that left unnoticed by the application had its answer, as far as anybody
-knows. A websocket is disconnected where it ended without a code, or before it was accepted.
+Disconnected: the server sent `http.disconnect` before the last byte, refused a message with an
+OSError, or cancelled the task that serves the request. Any other CancelledError is a failure of the
+application: see cancelling.py. The middleware never asks the server whether the client is there: if
+the application did not notice, the request counts as answered. A WebSocket is disconnected if it
+ended without a code, or before it was accepted.
 
-A request is counted once, by the outermost middleware, however many there are around it.
+Nested middlewares count a request once: the outermost one does. routes.py finds the route.
 
-The route is found in routes.py.
-
-Bound: two functions for each request, one look at each message, no task, no thread.
+Bound: two functions for each request, one inspection of each message, no task, no thread.
 
 Not done: trailers are not waited for.
 
@@ -70,7 +68,7 @@ _LOST = frozenset({1006, 1015})
 
 
 class RedmeterMiddleware:
-    """Counts requests and measures how long they take. Changes nothing of them, and never raises.
+    """Counts and times requests. Leaves them unchanged, and never raises.
 
     Args:
         app: the ASGI application.
@@ -81,7 +79,7 @@ class RedmeterMiddleware:
             log.
 
     Raises:
-        TypeError: there is no option of such a name.
+        TypeError: an option's name is unknown.
     """
 
     def __init__(

@@ -1,32 +1,32 @@
-"""Counts and times Celery's tasks: installed in one line, where the application is made.
+"""Counts and times Celery's tasks; installed in one line, where the application is created.
 
     from redmeter.integrations.celery import install
     install()
 
     task_runs{task,state}       success, failure, retry, ignored, rejected, revoked, expired
-    task_seconds{task}          how long a run took, whatever became of it
-    task_db_seconds{task}       how much of that it waited for databases, where a hook tells of it
+    task_seconds{task}          duration of a run, whatever its outcome
+    task_db_seconds{task}       wait for databases within it, if a database integration is installed
     task_queue_seconds{task}    time from publishing, or from the task's ETA, to the start of a run
     db_queries{task,statement}  its database statements, see callers.py
 
     celery: error               failures, with type and place: `shop.send failed [KeyError at …]`
-    celery: warning             runs that will be tried again, with why
+    celery: warning             runs that will be retried, with the reason
 
-Idea: Celery tells of a run by signals, in the process that does the work: threads, prefork, eager
-calls are all the same to them. Where the work is lost with its process, or ended by a hard time
-limit (as newer versions of Celery report), the worker's main process tells of it; it has not seen
-the run begin, and so counts its end.
+Idea: Celery sends signals about a run in the process that executes it, alike for threads, prefork
+and eager calls. If a run is lost with its process, or ended by a hard time limit (as newer versions
+of Celery report), the worker's main process sends the signal. It did not see the run's start, so it
+counts the end only.
 
-Bound: two look-ups and an append at either end of a run; no lock, no I/O. 500 tasks have names,
-the others are `(other)`; a task that nobody knows is `(unknown)`, since its name is the sender's.
-Nothing raises: what goes wrong is counted (`Meter.health()`).
+Bound: two look-ups and an append at either end of a run; no lock, no I/O. 500 tasks are counted by
+name, further ones as `(other)`. An unregistered task is `(unknown)`, since its name comes from the
+sender. Nothing raises: errors of this module are counted (`Meter.health()`).
 
-The wait in the queue is known where the process that publishes a task installs this, too: it adds
-a header with the time, since brokers do not report it. Clocks of two machines differ; a negative
-wait counts as 0.
+The wait in the queue requires this integration in the publishing process too: it adds a header with
+the time, since brokers do not report it. The clocks of two machines differ; a negative wait counts
+as 0.
 
-A run is one try: a task that is retried twice and then succeeds is three. Celery logs its failures
-too: with redmeter.integrations.logging they are also there, under `celery.app.trace`.
+A run is one attempt: a task that is retried twice and then succeeds counts as three runs. Celery
+also logs failures: with redmeter.integrations.logging they appear under `celery.app.trace` as well.
 
 Source: Celery, "Signals", task signals.
 """
@@ -201,8 +201,8 @@ def install(app: "Celery | None" = None, meter: Meter | None = None) -> None:
     is made, so that every worker process does.
 
     Args:
-        app: whose tasks; None: those of all applications.
-        meter: where to. None: a Meter as the environment says.
+        app: the application whose tasks are counted. None: all applications.
+        meter: records the runs. None: a Meter by the environment's settings.
     """
     chosen = meter_for(meter, "tasks are not measured")
     if chosen is None:

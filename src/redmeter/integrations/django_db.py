@@ -1,20 +1,20 @@
-"""Times the statements that Django sends to its databases: installed in one line.
+"""Times the statements that Django sends to its databases; installed in one line.
 
     from redmeter.integrations.django_db import install
     install()                           # in ready() of an AppConfig of yours
 
-What is recorded is told in queries.py. The request that is going on is told how long it waited
-(see spent.py), so `http_request_db_seconds` says which pages are slow by their queries.
+queries.py describes the metrics. The wait is also added to the current request (spent.py), so
+`http_request_db_seconds` shows which routes are slow because of their queries.
 
-Idea: Django runs each statement through the wrappers of its connection. A connection gets ours when
-it is made, each thread having its own, and those that this thread has already get it at once. What
-wrappers do not see, connecting, commit() and rollback(), is timed as waits.py does.
+Idea: Django runs each statement through the wrappers of its connection. New connections, one per
+thread, get ours when they are created; existing connections of this thread get it at once. waits.py
+times connecting, commit() and rollback(), which wrappers do not see.
 
-Bound: one call of this file for a statement, no lock, no I/O. Nothing raises but what the statement
-raises: what goes wrong here is counted (`Meter.health()`).
+Bound: one call per statement, no lock, no I/O. Only errors of the statement propagate; those of
+this module are counted (`Meter.health()`).
 
-Not done: a connection that another thread has made before is left alone until it connects anew.
-Time in fetching rows is not seen, which is where SQLite works.
+Not done: a connection that another thread created before is not timed until it reconnects. Fetching
+rows is not timed, which is where SQLite does its work.
 
 Source: Django, "Database instrumentation"; BaseDatabaseWrapper, ConnectionHandler.
 """
@@ -114,7 +114,7 @@ def install(meter: Meter | None = None) -> None:
     """Time the statements of all databases from now on; once more it does nothing.
 
     Args:
-        meter: where to. None: the project's, as its settings say.
+        meter: records the times. None: the project's meter.
     """
     chosen = project_meter() if meter is None else meter
     tell()

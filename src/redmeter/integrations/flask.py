@@ -1,22 +1,22 @@
-"""Counts the requests of a Flask application, with its routes.
+"""Counts the requests of a Flask application, by its routes.
 
     app = Flask(__name__)
     redmeter = Redmeter(app)
 
-or, where a function makes the application:
+or, with an application factory:
 
     redmeter = Redmeter()
     redmeter.init_app(app)
 
-`redmeter.meter.count("orders")` counts what is yours.
+Record your own metrics with `redmeter.meter.count("orders")`.
 
-Settings: what is given to Redmeter(), else app.config["REDMETER_URL"] and so on, else the
-environment; the names are those of the one table (settings.py).
+Settings come from the arguments of Redmeter(), then app.config["REDMETER_URL"] and so on, then the
+environment. Their names are those of settings.py.
 
-Idea: the middleware of wsgi.py around app.wsgi_app, which sees errors outside of views and bodies
-that are streamed; no function of the application is replaced, no hook registered that another one
-could keep from running. The request, which knows the rule that matched, lies in the environ while
-the response starts (werkzeug puts it there, and Flask takes it away when its context ends).
+Idea: the middleware of wsgi.py wraps app.wsgi_app, so it sees errors outside of views and streamed
+bodies. It replaces no function of the application, and registers no hook that another hook could
+suppress. The request, which knows the matched rule, is in the environ while the response starts:
+werkzeug puts it there, and Flask removes it when its context ends.
 
     @app.get("/users/<int:id>")                     /users/{id}
     a blueprint with url_prefix="/shop"             /shop/cart
@@ -24,11 +24,12 @@ the response starts (werkzeug puts it there, and Flask takes it away when its co
     a rule for this path, none for the method       the rule's, with 405
     no rule                                         (unmatched)
 
-A signal reports an exception that no errorhandler takes, also where a page for 500 is shown. Flask
-sends none for what is not an Exception, e.g. the SystemExit by which gunicorn ends a worker that
-takes too long. Its route is read when Flask tears the request's context down, which comes first.
+A signal reports exceptions that no errorhandler handles, also if a page for 500 is shown. Flask
+sends no signal for a BaseException that is not an Exception, such as the SystemExit by which
+gunicorn ends a slow worker. Its route is read when Flask tears down the request's context, which
+happens first.
 
-Not done: a redirect to the path with a slash at its end is `(unmatched)`, as no rule matched.
+Not done: a redirect that adds a slash to the path is `(unmatched)`, since no rule matched.
 
 Source: the documentation of Flask, "The Lifecycle of a Request", "Signals".
 """
@@ -69,16 +70,16 @@ _templates: dict[tuple[str, str], str] = {}
 
 
 class Redmeter:
-    """Counts the requests of Flask applications. Never raises into them, never waits.
+    """Counts and times the requests of Flask applications. Never raises into them, never blocks.
 
     Args:
-        app: an application; init_app() takes more of them, or one that is made later.
-        meter: where to; None makes one as the settings say, the same for the same settings.
+        app: an application; init_app() adds further ones, or one that is created later.
+        meter: records the requests. None: a Meter by the settings, shared by equal settings.
         options: see web.Options, e.g. ignore_paths="/health"; without a meter, also what Meter
             takes, e.g. url="redis://localhost". They win over app.config and the environment.
 
     Raises:
-        TypeError: there is no such option.
+        TypeError: an option's name is unknown.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Redmeter:
         """Count the requests of an application from now on. For the same one again: no effect.
 
         Raises:
-            TypeError: there is no such option.
+            TypeError: an option's name is unknown.
         """
         if _NAME in app.extensions:
             return

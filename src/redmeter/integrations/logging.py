@@ -1,15 +1,15 @@
-"""Counts what an application logs: a handler for `logging`, installed in one line.
+"""Counts the log messages of an application: a handler for `logging`, installed in one line.
 
     from redmeter.integrations.logging import install
     install()
 
-Problem: a log tells all that happened, and nobody reads all of it. How often does it happen, is it
-new, since when? For that, messages have to be told apart by what they mean, not by their text.
+Problem: a log contains every event, and nobody reads all of it. To show how often something happens
+and since when, messages must be grouped by meaning instead of text.
 
-Idea: `logger.info("retrying %s in %d ms", url, delay)` brings its format along, which is exact and
-costs nothing to have. So what is counted is the format; with an exception, its type and place too.
-A record without arguments may be an f-string: there the varying parts of its text are masked, in
-the background. So they are where the format says nothing of its own.
+Idea: `logger.info("retrying %s in %d ms", url, delay)` has a format, which is exact and free. It is
+the pattern that is counted; with an exception, its type and place are added. A record without
+arguments may be an f-string, so the variable parts of its text are masked, in the background. The
+same happens to a format without words.
 
     logger.warning("retrying %s", url)      retrying %s
     logger.warning(f"retrying {url}")       retrying <url>
@@ -19,17 +19,17 @@ the background. So they are where the format says nothing of its own.
 The exception of a record of level ERROR or above is also recorded as an exception, once, however
 often it is logged: see Meter.record_exception().
 
-What cannot be read loses nothing: a record whose arguments do not fit its format is counted as that
-format, with a note in place of its text; one whose filter raises is counted without its text.
+Unreadable records still count: if the arguments do not fit the format, the format is counted, with
+a note instead of the text; if a filter raises, the record is counted without its text.
 
-Bound: no lock and no I/O. logging takes a lock around each handler, for the sake of what handlers
-write to; a list is appended to in one step, so there is none here, and neither a slow thread nor a
-signal handler nor a fork can find it taken. Arguments become text at once, since they may change
-later; all else is done in the background, most of it only for messages that are kept.
+Bound: no lock and no I/O. logging puts a lock around each handler, because most handlers write.
+This one appends to a list, which is one step, so it needs none: no slow thread, signal handler or
+fork can find a lock taken. Arguments become text at once, since they may change later. The rest is
+done in the background, mostly for the messages that are kept only.
 
-Not done: levels and filters are the user's; nothing is set but the handler's own level. A
-QueueHandler makes text of its records, so behind one the formats are gone: hang this handler
-beside it instead of behind it.
+Not done: nothing is set except the handler's level; levels and filters are yours. A QueueHandler
+converts records to text, which loses the formats: add this handler to the logger itself, not behind
+the queue.
 
 Source: the documentation of logging, "LogRecord attributes", "Handler Objects".
 """
@@ -76,7 +76,7 @@ class RedmeterHandler(logging.Handler):
         return self._intake.meter
 
     def createLock(self) -> None:
-        """There is none: see the head of this file."""
+        """Create no lock: appending to a list needs none."""
         self.lock = None
 
     def handle(self, record: logging.LogRecord) -> bool:
@@ -94,7 +94,7 @@ class RedmeterHandler(logging.Handler):
             busy.set(False)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Count a record, whatever the filters say."""
+        """Count a record, regardless of filters."""
         if not busy.get():
             try:
                 busy.set(True)
@@ -103,7 +103,7 @@ class RedmeterHandler(logging.Handler):
                 busy.set(False)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Do nothing: what cannot be read is counted, with a note."""
+        """Do nothing: an unreadable record is counted, with a note."""
 
     def _filtered(self, record: logging.LogRecord) -> logging.LogRecord | None:
         """Return the record, or what a filter puts in its place; None where it does not pass."""
@@ -191,16 +191,16 @@ def install(
     level: int | str | None = None,
     logger: logging.Logger | str | None = None,
 ) -> RedmeterHandler:
-    """Count what is logged from now on.
+    """Count log messages from now on.
 
     Adds a handler, and changes nothing else: what the loggers' own levels leave out does not get
     here either. Called again for the same meter, it returns the handler that is there, and sets its
     level where one is given.
 
     Args:
-        meter: where messages go. None: a Meter as the environment says.
-        level: records below it are not counted; INFO, if not given.
-        logger: whose records, those of the loggers below it included; all, if not given.
+        meter: records the messages. None: a Meter by the environment's settings.
+        level: records below it are not counted. None: INFO.
+        logger: the logger whose records are counted, with those below it. None: all.
     """
     if meter is None:
         meter = meter_for(None, "messages are not counted") or off_meter()

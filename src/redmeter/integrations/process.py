@@ -1,21 +1,21 @@
-"""How each process is: how busy, how large. Installed in one line, with the extra `process`.
+"""CPU and memory of each process; installed in one line, with the extra `process`.
 
     from redmeter.integrations.process import install
     install(meter)
 
-    process_cpu_ratio{instance}         processor time by time passed: 1.0 is one core, busy
-    process_memory_bytes{instance}      memory that is resident
+    process_cpu_ratio{instance}         CPU time divided by elapsed time: 1.0 is one busy core
+    process_memory_bytes{instance}      resident memory
 
-Idea: gauges of what nobody sets have to be looked at from time to time. A meter has a thread that
-wakes once a second to store; it looks first (Recorder.before_flush), so none is started for this. A
-process is told from others by `instance`, a small number that the store gives out.
+Idea: these gauges must be read periodically. A meter's background thread wakes once a second to
+store events and reads them first (Recorder.before_flush), so no other thread is started. The label
+`instance`, a small number that the store assigns, distinguishes processes.
 
-Bound: every five seconds two system calls and a small file, about 50 us. `process_cpu_ratio` is
-that of these five seconds. Nothing raises; what goes wrong is counted (`Meter.health()`).
+Bound: two system calls and a small file every five seconds, about 50 us. `process_cpu_ratio` covers
+these five seconds. Nothing raises; errors of this module are counted (`Meter.health()`).
 
-Not done: a process that never records anything has no such thread, and does not report; nor does a
-forked child before it records something. With Meter(sync=True) nothing is measured. Resident memory
-counts what processes share in each of them, so that of forked ones does not add up.
+Not done: a process, or a forked child, that never records anything has no such thread and does not
+report. With Meter(sync=True) nothing is measured. Resident memory includes memory that processes
+share, so the sum over forked processes is too high.
 
 Source: psutil, Process.memory_info(); Python, time.process_time().
 """
@@ -82,13 +82,13 @@ _watched: "weakref.WeakSet[Meter]" = weakref.WeakSet()
 
 
 def install(meter: Meter | None = None, *, every: float = EVERY) -> None:
-    """Report how busy and how large this process is, and those that are forked from it.
+    """Record CPU and memory of this process, and of processes forked from it.
 
     Called again for the same meter it does nothing.
 
     Args:
-        meter: where to. None: a Meter as the environment says.
-        every: seconds from one look to the next; at most as often as the meter flushes.
+        meter: records the gauges. None: a Meter by the environment's settings.
+        every: seconds between two readings; at most as often as the meter flushes.
 
     Raises:
         MissingExtra: psutil is not installed; the extra `process` brings it.

@@ -1,27 +1,26 @@
-"""Times the statements that go to a database by SQLAlchemy: installed in one line.
+"""Times the statements that SQLAlchemy sends to a database; installed in one line.
 
     from redmeter.integrations.sqlalchemy import install
     install(engine)
 
-    db_query_seconds{statement}         how long statements took, by what groups them
-    db_errors{statement,error}          those that failed, by the error of the driver
+    db_query_seconds{statement}         durations of statements, by group
+    db_errors{statement,error}          failed statements, by the driver's error
 
-Statements are told apart as analysis/statements.py does: `SELECT orders JOIN users WHERE status`.
-One for many rows is marked `(many)`. The request or task that is going on is told how long it
-waited (see spent.py), so `http_request_db_seconds` says which pages are slow by their queries.
+analysis/statements.py groups statements: `SELECT orders JOIN users WHERE status`. Those with many
+rows of parameters are marked `(many)`. The wait is also added to the current request or task
+(spent.py), so `http_request_db_seconds` shows which routes are slow because of their queries.
 
-Problem: a page may wait for a connection of the pool, or in COMMIT, for longer than for all its
-statements, and SQLAlchemy's events tell of neither how long it took. So two methods of each
-engine's dialect and one of its pool are timed as waits.py does; a pool that dispose() puts in place
-of another one, too.
+Problem: a request may wait longer for a connection of the pool, or for COMMIT, than for all of its
+statements, and SQLAlchemy's events do not report how long. waits.py therefore times two methods of
+each engine's dialect and one of its pool, also of a pool that dispose() puts in its place.
 
-Bound: two calls of this file for a statement, one for a connection and a transaction's end; no
-lock, no I/O. See queries.py. Nothing raises: what goes wrong is counted (`Meter.health()`).
+Bound: two calls per statement, one per connection and end of a transaction; no lock, no I/O.
+Nothing raises: errors of this module are counted (`Meter.health()`).
 
-Not done: fetching rows is not timed, since it would slow each row. A driver that computes rows as
-they are fetched, as sqlite3 does, is timed up to its first row. Two-phase transactions are timed by
-their statements alone. Of the class of all engines, the first connection of each engine is not
-timed, nor is a commit before it: an engine is not seen earlier.
+Not done: fetching rows is not timed, since that would slow each row. A driver that computes rows as
+they are fetched, such as sqlite3, is timed up to its first row. Two-phase transactions are timed by
+their statements only. If the class Engine is given, the first connection of each engine is not
+timed, nor is a commit before it, because the engine is not known earlier.
 
 Source: SQLAlchemy, "Core Events", ConnectionEvents; Pool.connect(), Dialect.do_commit().
 """
@@ -135,7 +134,7 @@ def install(engine: "Engine | AsyncEngine | type[Engine]", meter: Meter | None =
     Args:
         engine: what create_engine() or create_async_engine() returned; or the class
             sqlalchemy.Engine, for all engines there are and will be.
-        meter: where to. None: a Meter as the environment says.
+        meter: records the times. None: a Meter by the environment's settings.
     """
     chosen = meter_for(meter, "statements are not measured")
     if chosen is None:

@@ -1,4 +1,4 @@
-"""Counts what an application logs by structlog: a processor, put before the renderer.
+"""Counts the log events of structlog: a processor, placed before the renderer.
 
     structlog.configure(processors=[
         structlog.processors.add_log_level,
@@ -6,22 +6,21 @@
         structlog.dev.ConsoleRenderer(),
     ])
 
-Idea: with structlog what varies is given beside the event, `log.info("job failed", job=7)`. By
-that convention the event is a constant, and so it is its own pattern, as a rule. Whoever puts
-values into events all the same is read as one who logs f-strings: what varies is taken out, in the
-background.
+Idea: structlog keeps variable values out of the event, `log.info("job failed", job=7)`. The event
+is usually a constant, and is its own pattern. If an event contains values, as with f-strings, its
+variable parts are masked, in the background.
 
     log.warning("retrying", url=url)        retrying
     log.warning(f"retrying {url}")          retrying <url>
     log.exception("job failed", job=7)      job failed [KeyError at jobs.py:12 in run]
     log.info("job %d failed", 7)            job %d failed
 
-The last one has a format, like those of logging, as long as PositionalArgumentsFormatter has not
-yet put the arguments in. After it, the format is gone: what varies is taken out.
+The last one has a format, as in logging, until PositionalArgumentsFormatter inserts the arguments.
+After it, the variable parts are masked.
 
 Bound: no lock and no I/O; values become text at once, as far as they can be kept.
 
-Not done: where structlog hands its events on to logging, count them there or here, not at both.
+Not done: if structlog passes its events to logging, count them in one place only.
 """
 
 import logging
@@ -52,10 +51,11 @@ _APART = frozenset(
 
 
 class RedmeterProcessor:
-    """Counts events, and keeps the newest. Returns what it is given, unchanged, and never raises.
+    """Counts events, and keeps the newest. Returns events unchanged, and never raises.
 
     Args:
-        meter: where messages go. None: a Meter as the environment says, made for the first event.
+        meter: records the messages. None: a Meter by the environment's settings, created for the
+            first event.
         level: events below it are left out; a level of logging.
     """
 

@@ -1,36 +1,33 @@
-"""Counts the requests of a WSGI application: a middleware, around whatever is served.
+"""Counts the requests of any WSGI application: a middleware.
 
     application = RedmeterMiddleware(application)
 
-What is recorded is told in web.py. Frameworks have integrations of their own, which know routes;
-see flask.py and django/.
+web.py describes the metrics. The integrations of frameworks know routes: see flask.py, django/.
 
-Problem: a response is more than what a function returns. It goes on while the server iterates,
-its status may be replaced on the way, and its server may add headers by what kind of object it is:
-a list with one element gets a Content-Length from several servers, a file is sent by the kernel.
+Problem: a response is more than a function's return value. It continues while the server iterates,
+its status can be replaced meanwhile, and servers treat some objects specially: several add a
+Content-Length to a list with one element, and the kernel may send a file.
 
-Idea: stand in the way of nothing. A list or a tuple is complete: it is recorded, and handed on
-itself. A file in the server's own wrapper is handed on too, and recorded when it is closed; where
-the wrapper has no room for that, at once. All else is handed on as an iterator that passes each
-piece on, unread, and that is recorded when the server closes it.
+Idea: keep the object that the server gets wherever possible. A list or tuple is complete, so it is
+recorded and passed on as it is. A file in the server's wrapper is passed on too, and recorded when
+it is closed, or at once if the wrapper cannot report that. Anything else is passed on as an
+iterator that yields each piece unread, and is recorded when the server closes it.
 
-    it ended                              the status that was sent
-    it raised, or the application did     500, and the exception; it goes on to the server
-    the server refused a piece            500, and why: a `str`, more than Content-Length
-    closed after some pieces, no error    `disconnected`: the client has gone
-    write() raised that the client left   the same, unless the application raised another error
-    closed before anything was asked for  the status: nobody wanted a body, for a HEAD for instance
+    the response ended                    the status that was sent
+    it or the application raised          500, and the exception, which propagates to the server
+    the server refused a piece            500, and the reason: a `str`, more than Content-Length
+    closed after some pieces, no error    `disconnected`: the client left
+    write() raised as the client left     the same, unless the application raised another error
+    closed before the first piece         the status: no body was wanted, as for HEAD
 
-An OSError that the application itself raises, such as FileNotFoundError, is a failure like any
-other. The status is the last that the server accepted, so one that was replaced by way of exc_info
-counts.
+An OSError that the application raises, such as FileNotFoundError, is a failure like any other. The
+status is the last one that the server accepted, including one replaced by exc_info.
 
-A request is counted once, by the outermost middleware of those around it, however many there are.
+Nested middlewares count a request once: the outermost one does.
 
-Bound: an object for each request and a call for each piece. Nothing is buffered, nothing read.
+Bound: one object for each request and one call for each piece. Nothing is buffered or read.
 
-Not done: of a list, the time that sending takes. What the server answers by itself, without the
-application.
+Not done: the time to send a list; answers that the server makes without the application.
 
 Source: PEP 3333.
 """
@@ -67,12 +64,13 @@ class RedmeterMiddleware:
 
     Args:
         app: the application.
-        meter: where to; None makes one, as the settings say.
+        meter: records the requests. None: a Meter with the given options and the environment's
+            settings.
         options: see web.Options, e.g. ignore_paths="/health"; without a meter, also what Meter
             takes, e.g. url="redis://localhost". They win over the environment.
 
     Raises:
-        TypeError: there is no such option.
+        TypeError: an option's name is unknown.
     """
 
     def __init__(

@@ -21,10 +21,10 @@ class MemoryMeter(Meter):
 
     Args:
         clock: where time comes from; if not given, one that begins in November 2023.
-        retention, histogram_retention: of which precisions one may ask, and how far back; what is
-            recorded stays, however old.
-        recent_messages: how many recent() knows of each logger and severity; `messages` and
-            logged() know all.
+        retention, histogram_retention: the precisions that queries can read, and how far back.
+            Nothing that was recorded expires.
+        recent_messages: how many messages of each logger and severity recent() returns;
+            `messages` and logged() return all.
         mask, release: see Meter.
         strict: raise InvalidName for label values that a Meter would cut or clean: values are
             unlimited data, so a Meter never raises for them.
@@ -96,7 +96,7 @@ class MemoryMeter(Meter):
         return groups[0][1].values[0] if newest else None
 
     def observed(self, name: str, *, labels: Mapping[str, str] | None = None) -> list[float]:
-        """Return what was observed of a series, in order, without what is not finite."""
+        """Return the values observed in a series, in order, without those that are not finite."""
         series = canonical(name, labels)
         return [
             e.observed for e in self._memory.events if e.series == series and e.observed is not None
@@ -117,7 +117,7 @@ class MemoryMeter(Meter):
         return [one.message.text for one in self._memory.logged(check_logger(logger), wanted)]
 
     def forget(self) -> None:
-        """Forget what was recorded."""
+        """Remove everything recorded so far."""
         self._memory.events.clear()
         self._memory.marks.clear()
         self._memory.messages.clear()

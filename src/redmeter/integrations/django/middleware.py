@@ -55,7 +55,7 @@ class RedmeterMiddleware:
     """Counts requests. Put it first, so that it sees all of them, for all of their time.
 
     Args:
-        get_response: what answers them.
+        get_response: the next middleware, or the view.
 
     Raises:
         MiddlewareNotUsed: the store is switched off.
