@@ -7,10 +7,10 @@
         sign_up(meter, plan="pro")
         assert meter.recorded("signups", labels={"plan": "pro"}) == 1
 
-A MemoryMeter takes what a Meter takes, refuses what a Meter refuses, and keeps everything: nothing
-is sent, no thread starts, and readings show at once what was recorded. Its clock stands still until
-you move it: `meter.clock.advance(60)`. What a store adds (retention of old samples, several
-processes) is not imitated: use the embedded server for that.
+A MemoryMeter accepts and refuses the same arguments as a Meter, and keeps everything in memory. It
+sends nothing and starts no thread, and queries see each event at once. Its clock moves only when
+you move it: `meter.clock.advance(60)`. It does not imitate the expiry of old samples, or several
+processes: use the embedded server to test those.
 """
 
 from redmeter.clock import ManualClock
