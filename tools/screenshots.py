@@ -104,8 +104,8 @@ type = "command"
 command = ["true"]
 """
 
-#: Seconds since the deploy of the pictures.
-DEPLOYED = 2_400
+#: When the deploy of the pictures was, Unix seconds: filling the store takes minutes.
+DEPLOYED = int(time.time()) // 60 * 60 - 2_400
 
 
 @contextmanager
@@ -118,7 +118,7 @@ def served() -> Iterator[str]:
         past.fill(store, 1)
         store.close()
         with Meter(url, prefix="demo:", sync=True) as meter:
-            meter.mark("shop 2.8", at=time.time() // 60 * 60 - DEPLOYED)
+            meter.mark("shop 2.8", at=DEPLOYED)
             for error in (KeyError("card"), ConnectionError("451 try again later")):
                 try:
                     raise error
@@ -153,8 +153,7 @@ def take(address: str, folder: Path, views: dict[str, tuple[str, int, str]] = VI
             )
             page = context.new_page()
             until = int(time.time() // 60 - 20) * 60
-            mark = int(time.time() // 60) * 60 - DEPLOYED
-            page.goto(address + query.format(since=until - 1_200, until=until, mark=mark))
+            page.goto(address + query.format(since=until - 1_200, until=until, mark=DEPLOYED))
             page.locator(".waiting").wait_for(state="detached")
             if "mark=" in query:
                 page.get_by_role("region", name="Deploy verdict").get_by_role(

@@ -132,6 +132,25 @@ def test_a_verdict_whose_baseline_is_not_kept_says_so(open_page: Open, deployed:
     expect(card).to_contain_text("redmeter retention")
 
 
+def test_an_explanation_lists_exceptions(open_page: Open, site: Site) -> None:
+    """With a link to the page of each; texts are inert."""
+    page = ready(open_page("?range=60"))
+    now = int(page.evaluate("Date.now() / 1000"))
+    change = {"id": "0123456789abcdef", "type": "shop.Refused", "message": HOSTILE, "place": "a.py"}
+    change |= {"kind": "more", "before": 2.4, "count": 30, "first": now - 90, "last": now}
+    exceptions = {"groups": [change], "precision": 300, "reason": ""}
+    answer_with(page, "explain", exceptions=exceptions, state="compared", dimensions=[])
+    page.goto(f"{site.url}?range=60&since={now - 900}&until={now}&explain=hits")
+    listed = page.get_by_role("region", name="What changed here").get_by_role(
+        "region", name="Exceptions"
+    )
+    expect(listed).to_contain_text("Exceptions, by 5 min")
+    expect(listed.get_by_role("listitem")).to_contain_text(["2 → 30"])
+    check_accessible(ready(page))
+    listed.get_by_role("link", name="Refused").click()
+    expect(page).to_have_url(re.compile("view=exception&name=0123456789abcdef"))
+
+
 def test_the_label_of_a_mark_is_clicked_in_the_chart(open_page: Open, deployed: Site) -> None:
     """Labels are in a lane above the plot."""
     page = ready(open_page("?range=60", of=deployed))

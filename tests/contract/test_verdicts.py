@@ -130,6 +130,26 @@ def test_new_and_vanished_patterns_are_listed() -> None:
     assert not meter.verdict(since=deploy - 2 * HOUR).patterns.kept
 
 
+def test_a_burst_right_before_a_deploy_has_not_vanished() -> None:
+    """The rate is that of an hour, and a look must be complete."""
+    meter = MemoryMeter()
+    for _ in range(12):
+        meter.clock.advance(1)
+        meter.log("shop", "shutting down")
+    meter.clock.advance(1)
+    deploy = meter.clock.wall()
+    meter.clock.advance(400)
+    found = meter.verdict(since=deploy)
+    assert found.look == 300
+    assert (found.patterns.kept, found.patterns.vanished) == (True, ())
+    for _ in range(900):
+        meter.clock.advance(2)
+        meter.log("shop", "cache warmed")
+    meter.clock.advance(50)
+    found = meter.verdict(since=meter.clock.wall() - 50)
+    assert (found.look, found.patterns.vanished) == (None, ())
+
+
 def test_new_patterns_of_a_store_are_listed(client: Any, open_meter: OpenMeter) -> None:
     """Those that were first logged after the moment of the deploy."""
     meter = open_meter()

@@ -34,7 +34,7 @@ test("numbers are full up to a hundred thousand", () => {
     "99,999",
     "123k",
     "1.5M",
-    "-2.5G",
+    "−2.5G",
     "9.01P",
     "100E",
     "1.00e+22",

@@ -21,7 +21,7 @@ function fixed(value: number, low: number, high: number): string {
     format = new Intl.NumberFormat("en", { minimumFractionDigits: low, maximumFractionDigits: high });
     formats.set(key, format);
   }
-  return format.format(value);
+  return format.format(value).replace("-", "−");
 }
 
 /** Three figures or so: 0.0012, 1.23, 12.3, 123. */
@@ -29,7 +29,7 @@ export function figures(value: number): string {
   const size = Math.abs(value);
   if (size === 0) return "0";
   if (size < 1e-6) return value.toExponential(1);
-  if (size < 1) return String(Number(value.toPrecision(2)));
+  if (size < 1) return String(Number(value.toPrecision(2))).replace(/^-/, "−");
   return fixed(value, 0, size < 10 ? 2 : size < 100 ? 1 : 0);
 }
 

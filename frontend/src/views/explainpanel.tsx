@@ -1,6 +1,7 @@
 // Explains what changed within the zoom: groups by their part in it, log patterns, marks, the database.
 import { address } from "../api/client";
 import type { ChangedGroup, ExplainAnswer } from "../api/types";
+import { durationLabel } from "../lib/ranges";
 import { momentOf } from "../lib/time";
 import { number, percent, seconds, value, type Unit } from "../lib/units";
 import { Card } from "../parts/card";
@@ -10,6 +11,7 @@ import { Go } from "../parts/go";
 import { T } from "../parts/text";
 import { useFeed } from "../state/live";
 import { set, state } from "../state/page";
+import { typeOf } from "./exceptionnames";
 import { Patterns } from "./patterns";
 import { Sentence } from "./sentence";
 
@@ -72,8 +74,9 @@ function Explained({ path }: { path: string }) {
 }
 
 function Body({ answer }: { answer: ExplainAnswer }) {
-  const { state: outcome, reason, parts, dimensions, messages, marks, database, not_compared: rest } = answer;
+  const { state: outcome, reason, parts, dimensions, messages, exceptions, marks, database } = answer;
   const { clock } = state.value;
+  const rest = answer.not_compared;
   const unit = (answer.measure === "error rate" ? "ratio" : answer.unit) as Unit;
   if (outcome !== "compared")
     return (
@@ -106,6 +109,7 @@ function Body({ answer }: { answer: ExplainAnswer }) {
         ))}
       </div>
       <Patterns {...messages} />
+      <Exceptions {...exceptions} />
       {marks.length > 0 && (
         <p class="fine">
           Marks:{" "}
@@ -133,6 +137,39 @@ function Body({ answer }: { answer: ExplainAnswer }) {
         </p>
       )}
     </>
+  );
+}
+
+const KINDS = { new: "new", more: "spiking", fewer: "gone", vanished: "gone" } as const;
+
+/** Exceptions at another rate. Why they were not compared is listed with the rest that was not. */
+function Exceptions({ groups, precision }: ExplainAnswer["exceptions"]) {
+  if (groups.length === 0) return null;
+  return (
+    <section aria-label="Exceptions">
+      <p class="fine">Exceptions{precision !== null && `, by ${durationLabel(precision)}`}</p>
+      <ul class="messages">
+        {groups.map(({ id, kind, type, message, place, before, count }) => (
+          <li key={id}>
+            <span class={`what ${KINDS[kind]}`}>{kind === "vanished" ? "gone" : kind}</span>
+            <div class="grow">
+              <Go view="exception" more={{ name: id }}>
+                <T text={typeOf(type)} most={120} />
+              </Go>
+              <p class="message-about">
+                <T text={message} most={160} />{" "}
+                <span class="faint">
+                  <T text={place} most={120} />
+                </span>
+              </p>
+            </div>
+            <p class="message-count">
+              {number(Math.round(before))} → <b>{number(count)}</b>
+            </p>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

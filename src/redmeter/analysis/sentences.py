@@ -19,9 +19,11 @@ def unit_of(name: str) -> str:
 
 
 def value_text(value: float | None, unit: str = "") -> str:
-    """Write a value for people: "1,234", "7.7 %", "340 ms"."""
+    """Write a value for people: "1,234", "7.7 %", "340 ms", "−2.5 %"."""
     if value is None:
         return "unknown"
+    if value < 0:
+        return f"−{value_text(-value, unit)}"
     if unit == "ratio":
         return f"{_short(value * 100)} %"
     if unit in ("seconds", "bytes") and value:
@@ -29,6 +31,11 @@ def value_text(value: float | None, unit: str = "") -> str:
         size, name = next((u for u in units if abs(value) >= 0.9995 * u[0]), units[-1])
         return f"{_short(value / size)} {name}"
     return _short(value)
+
+
+def change_text(value: float, unit: str = "") -> str:
+    """Write a change with its sign: "+340 ms", "−2.5 %"."""
+    return f"{'+' if value >= 0 else ''}{value_text(value, unit)}"
 
 
 def _short(value: float) -> str:
@@ -106,8 +113,7 @@ def _causes(explanation: Explanation) -> list[Part]:
 def _extent(explanation: Explanation, group: ChangedGroup) -> str:
     unit = explanation.unit
     if explanation.measure == "p95":
-        sign = "+" if group.change > 0 else "-"
-        return f"{sign}{value_text(abs(group.change), unit)}"
+        return change_text(group.change, unit)
     extent = f"{value_text(group.before, unit)} to {value_text(group.after, unit)}"
     if group.share is not None and 0 < group.share <= 1.2:
         extent += f", {group.share:.0%} of the change".replace("%", " %")

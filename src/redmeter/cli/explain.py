@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from redmeter.analysis.explanation import ChangedGroup, Explanation, LogPattern
-from redmeter.analysis.sentences import value_text
+from redmeter.analysis.sentences import change_text, value_text
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
 from redmeter.cli.selectors import Labels, selector_of
@@ -205,16 +205,16 @@ def _show(explanation: Explanation) -> None:
 
 def _cells(explanation: Explanation, group: ChangedGroup, *, shares: bool) -> list[output.Cell]:
     unit = explanation.unit
-    change = value_text(abs(group.change), unit)
     cells: list[output.Cell] = [
         output.signs("▲" if group.change >= 0 else "▼") if group.named else " ",
         "(none)" if group.value is None else group.value,
         value_text(group.before, unit),
         value_text(group.after, unit),
-        f"{'+' if group.change >= 0 else '-'}{change}",
+        change_text(group.change, unit),
     ]
     if shares:
-        cells.append("" if group.share is None else f"{group.share:.0%}".replace("%", " %"))
+        share = "" if group.share is None else f"{group.share:.0%}"
+        cells.append(share.replace("%", " %").replace("-", "−"))
     return cells
 
 

@@ -36,7 +36,7 @@ _stderr = _Console(highlight=False, markup=False, emoji=False, soft_wrap=True, s
 _SIGNS = "▁▂▃▄▅▆▇█▏▎▍▌▋▊▉┤└─│░•◦▲▼·"
 _ASCII = str.maketrans(_SIGNS, "..:-=+*#..:-=+*|+-|:o.^v-", "") | {ord("…"): "..."}
 #: The same within words, a few of which most encodings have.
-_IN_WORDS = {"·": "-", "…": "...", "⏎": "|", "µ": "u"}
+_IN_WORDS = {"·": "-", "…": "...", "⏎": "|", "µ": "u", "−": "-"}
 
 #: A cell: text, or a number, which is set to the right.
 Cell = str | int | float | Text

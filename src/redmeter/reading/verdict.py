@@ -233,7 +233,7 @@ def build(
         routes=tuple(routes),
         routes_of=number,
         patterns=changed_patterns(
-            patterns, moment, windows.after.until if windows.after else now, now
+            patterns, moment, windows.after.until if windows.after else None, now
         ),
         marks=tuple(one for one in marks if one != mark and _within(one, windows)),
     )
@@ -312,17 +312,18 @@ def _value(what: str, value: float | None) -> str:
 
 
 def changed_patterns(
-    frequencies: Iterable[Frequency], since: float, until: float, now: float
+    frequencies: Iterable[Frequency], since: float, until: float | None, now: float
 ) -> VerdictPatterns:
     """Return the log patterns that are new since a deploy, and those that vanished.
 
-    A pattern vanished if it was not seen since, though at least 8 messages were expected by its
-    rate before.
+    A pattern vanished if it was not seen since, though at least 8 messages were expected by the end
+    of a complete look. The rate before is that of an hour or more, so that a burst right before the
+    deploy is not taken for a rate.
 
     Args:
         frequencies: of the last hour and of the hour before.
         since: the moment of the deploy; now: Unix seconds.
-        until: end of the time within which a pattern is new.
+        until: end of the newest complete look; None: no look is complete, so none has vanished.
     """
     kept_since = now - 2 * HOUR
     if since <= kept_since:
@@ -331,11 +332,11 @@ def changed_patterns(
     for one in frequencies:
         if one.pattern == _OTHER or one.first is None:
             continue
-        if since <= one.first < until:
+        if since <= one.first < (until or now):
             new.append(one)
-        elif one.last is not None and one.last < since:
-            known = since - max(one.first, kept_since)
-            expected = (one.count + one.before) * (until - since) / max(known, 1.0)
+        elif until is not None and one.last is not None and one.last < since:
+            known = max(since - max(one.first, kept_since), HOUR)
+            expected = (one.count + one.before) * (until - since) / known
             if expected >= GONE_EXPECTED:
                 vanished.append(one)
     for patterns in (new, vanished):
