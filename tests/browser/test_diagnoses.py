@@ -136,7 +136,12 @@ def test_an_explanation_lists_exceptions(open_page: Open, site: Site) -> None:
     """With a link to the page of each; texts are inert."""
     page = ready(open_page("?range=60"))
     now = int(page.evaluate("Date.now() / 1000"))
-    change = {"id": "0123456789abcdef", "type": "shop.Refused", "message": HOSTILE, "place": "a.py"}
+    change: dict[str, object] = {
+        "id": "0123456789abcdef",
+        "type": "shop.Refused",
+        "message": HOSTILE,
+        "place": "a.py",
+    }
     change |= {"kind": "more", "before": 2.4, "count": 30, "first": now - 90, "last": now}
     exceptions = {"groups": [change], "precision": 300, "reason": ""}
     answer_with(page, "explain", exceptions=exceptions, state="compared", dimensions=[])
