@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "src" / "redmeter"
-#: `warning: …` of a command needs no name; readings run in both and name keys of the store.
-WITHOUT = {"cli", "reading"}
+#: `warning: …` of a command needs no name; keys that are left out are told of in both.
+WITHOUT = ("cli/", "reading/foreign_keys.py")
 LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 
 
@@ -24,7 +24,7 @@ def test_each_text_that_is_logged_names_redmeter() -> None:
     texts = [
         (str(path.relative_to(PACKAGE)), str(ast.literal_eval(call.args[0])))
         for path in sorted(PACKAGE.rglob("*.py"))
-        if path.relative_to(PACKAGE).parts[0] not in WITHOUT
+        if not path.relative_to(PACKAGE).as_posix().startswith(WITHOUT)
         for call in calls_of_loggers(path)
     ]
     assert len(texts) > 10

@@ -55,7 +55,20 @@ def test_scripts_parse(script: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_the_folders_whose_clocks_are_shifted_exist() -> None:
+    """Those that `tools/clocks` names."""
+    script = (ROOT / "tools" / "clocks").read_text(encoding="utf-8")
+    named = re.search(r'^TESTS="([^"]*)"', script, re.MULTILINE)
+    assert named
+    assert [each for each in named[1].split() if not (ROOT / each).is_dir()] == []
+
+
 def test_files_of_tests_have_names_of_their_own() -> None:
     """Tests are in no package, so pytest cannot import two files of one name."""
     names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
     assert sorted(names) == sorted(set(names))
+
+
+def test_no_file_is_named_like_an_option() -> None:
+    """A tool that takes any word for a folder has made one of `--help`."""
+    assert [path.name for path in ROOT.iterdir() if path.name.startswith("-")] == []

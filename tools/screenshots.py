@@ -169,6 +169,8 @@ def take(address: str, folder: Path, views: dict[str, tuple[str, int, str]] = VI
 
 def main() -> None:
     """Take the pictures."""
+    if any(word.startswith("-") for word in sys.argv[1:]):
+        sys.exit(__doc__)
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / ".cache" / "screenshots"
     wanted = sys.argv[2] if len(sys.argv) > 2 else ""
     if wanted.startswith("http"):

@@ -230,7 +230,10 @@ def test_a_ranking_that_fails_leaves_the_last_one(
     with monkeypatch.context() as patch:
         patch.setattr(ServerLink, "exchange", lambda *_, **__: 1 / 0)
         watched.rank()
-    assert caplog.messages == ["ranking all counters failed, and is tried again: division by zero"]
+    (message,) = caplog.messages
+    assert message == (
+        "redmeter: ranking all counters failed, and is tried again: division by zero"
+    )
     then = watched.panel()
     assert then.rows[0].name == "zzz_orders"
     assert watched.work == []

@@ -123,7 +123,9 @@ class RowRankings:
             if not store.skipped():
                 kept.ranked = ranked
         except Exception as error:  # noqa: BLE001 - nobody waits for it; the last one is shown
-            logger.warning("ranking all %s failed, and is tried again: %s", wanted.kind, error)
+            logger.warning(
+                "redmeter: ranking all %s failed, and is tried again: %s", wanted.kind, error
+            )
         finally:
             kept.due = store.clock.monotonic() + max(RANK_SECONDS, spent / SHARE)
 
