@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from redmeter.analysis.forecast import UNMARKED, forecast
+from redmeter.keys import DEFAULT_RETENTION
 from redmeter.results import Series
 from support.realdata import FOLDER
 
 #: Where the series are, which may not exist.
 SERIES = FOLDER / "series"
-#: Samples that are kept.
-KEPT = 120
 #: What is in the names of counters.
 _COUNTERS = ("volume", "taxi", "request_count")
 MINUTE, HOUR = 60, 3600
@@ -37,9 +36,14 @@ class Public(NamedTuple):
     values: Sequence[float | None]
     windows: Sequence[tuple[float, float]]
 
+    @property
+    def kept(self) -> int:
+        """The number of samples that a store keeps."""
+        return DEFAULT_RETENTION.get(self.precision, 120)
+
     def known(self, end: int) -> Series[float | None]:
         """Return the samples that are kept when so many intervals are over."""
-        first = max(0, end - KEPT)
+        first = max(0, end - self.kept)
         start = self.start + first * self.precision
         return Series("x", self.precision, start, tuple(self.values[first:end]), partial=False)
 
@@ -77,7 +81,7 @@ def _unix(text: str) -> float:
 def coverage(series: Public, origins: int, ahead: int = 24) -> dict[int, float]:
     """Return the part of values in the range, by intervals ahead, as forecast from some origins."""
     inside: dict[int, list[bool]] = {step: [] for step in range(1, ahead + 1)}
-    ends = range(KEPT, len(series.values) - ahead)
+    ends = range(series.kept, len(series.values) - ahead)
     for end in random.Random(5).sample(ends, min(origins, len(ends))):
         found = forecast(series.known(end), counts=series.counts, ahead=ahead)
         for step, point in enumerate(found.ahead, 1):
@@ -95,17 +99,18 @@ def mean_coverage(found: Sequence[Mapping[int, float]]) -> dict[int, float]:
 def hits(series: Public) -> tuple[int, int]:
     """Return how many windows the strongest 1 % of intervals hit: by strength, and by z-score."""
     ours: dict[int, float] = {}
-    half = KEPT // 2
-    for end in range(KEPT, len(series.values) + half, half):
+    kept = series.kept
+    half = kept // 2
+    for end in range(kept, len(series.values) + half, half):
         known = series.known(min(end, len(series.values)))
         found = forecast(known, counts=series.counts)
         strengths = {one.start: one.strength for one in found.anomalies}
         for one in found.past:
-            if end == KEPT or one.start >= known.start + half * series.precision:
+            if end == kept or one.start >= known.start + half * series.precision:
                 ours.setdefault(one.start, strengths.get(one.start, 0.0))
     scores = {}
     for at, value in enumerate(series.values):
-        before = [each for each in series.values[max(0, at - KEPT) : at] if each is not None]
+        before = [each for each in series.values[max(0, at - kept) : at] if each is not None]
         if value is not None and len(before) >= UNMARKED:
             spread, off = statistics.pstdev(before), abs(value - statistics.fmean(before))
             scores[series.start + at * series.precision] = off / spread if spread else off * 1e9
