@@ -26,17 +26,17 @@ def main() -> None:
     origins = parser.parse_args().origins
     names = [series.name for series in read(HOUR)]
     for label, precision in (("1 hour", HOUR), ("5 minutes", 5 * MINUTE)):
-        found = [(series, coverage(series, origins), *hits(series)) for series in read(precision)]
+        found = [(series, coverage(series, origins), hits(series)) for series in read(precision)]
         for half, wanted in (
             ("first half", names[::2]),
             ("second half", names[1::2]),
             ("all", names),
         ):
             some = [one for one in found if one[0].name in wanted]
-            held = [shares for _, shares, _, _ in some if shares]  # long enough
+            held = [shares for _, shares, _ in some if shares]  # long enough
             means = mean_coverage(held)
-            windows = sum(len(series.windows) for series, _, _, _ in some)
-            ours, scores = (sum(one[at] for one in some) for at in (2, 3))
+            windows = sum(len(series.windows) for series, _, _ in some)
+            ours, scores = (sum(struck[at] for _, _, struck in some) for at in (0, 1))
             print(
                 f"{label}, {half} ({len(held)}):",
                 *(f"{step}: {means[step]:.1%}" for step in STEPS),
