@@ -160,9 +160,15 @@ def cluster(clusters: Clusters) -> Cluster:
 
 
 @pytest.fixture
-def networked_cluster(clusters: Clusters) -> Cluster:
-    """The same with a network of its own, so that nodes can be cut off."""
-    return clusters.get(usual_server(), network=True)
+def networked_cluster(clusters: Clusters) -> Iterator[Cluster]:
+    """The same with a network of its own, so that nodes can be cut off; healed afterwards.
+
+    A node that stays cut off tries to connect several times a second, and all of it is held open.
+    """
+    cluster = clusters.get(usual_server(), network=True)
+    yield cluster
+    for node in cluster.nodes:
+        cluster.heal(node)
 
 
 @pytest.fixture
