@@ -154,7 +154,7 @@ def failover(_conn: redis.Redis, _url: str) -> Iterator[Row]:
             lost += sum(seconds.values()) - stored.amount(series)
     served, again = (max(column) for column in zip(*until, strict=True))
     floor = f"its replica serves after {served:.1f} s; {lost:,} of {acknowledged:,} events lost"
-    yield Row("a master killed: until all is stored", f"{again:.1f} s", "", None, "told", floor)
+    yield Row("a master killed: until all is stored", f"{again:.1f} s", "", None, "none", floor)
 
 
 def _until_stored(meter: Meter, others: list[str], rest: list[str]) -> tuple[float, float]:

@@ -77,7 +77,7 @@ def rates(conn: redis.Redis, url: str) -> Iterator[Row]:
         )
         what = f"rate of {COUNTERS} series, {STEPS} steps"
         if not found():
-            yield Row(what, milli(taken), "", None, "told", note)
+            yield Row(what, milli(taken), "", None, "none", note)
             return
         times = np.arange(window[0] - 60, window[1] + 1, 15, dtype=np.int64) * 1000
         rise = np.arange(len(times), dtype=np.float64)
@@ -93,7 +93,7 @@ def rates(conn: redis.Redis, url: str) -> Iterator[Row]:
                 ours, lambda: server.range(RATE, *asked), rounds=ROUNDS, calls=3
             )
         yield Row(
-            what, milli(mine), milli(other), ratio, "told", f"{note}; other: Prometheus, HTTP"
+            what, milli(mine), milli(other), ratio, "none", f"{note}; other: Prometheus, HTTP"
         )
 
 
@@ -111,7 +111,7 @@ def histograms(conn: redis.Redis, url: str) -> Iterator[Row]:
             used = (time.process_time() - began) / ROUNDS
             note = f"CPU {milli(used)}, server {milli((_cpu(conn) - before) / ROUNDS)}"
             name = f"{what} of {HISTOGRAMS} histograms, {STEPS} steps"
-            yield Row(name, milli(taken), "", None, "told", note)
+            yield Row(name, milli(taken), "", None, "none", note)
 
 
 def panels(_conn: redis.Redis, url: str) -> Iterator[Row]:
@@ -138,7 +138,7 @@ def panels(_conn: redis.Redis, url: str) -> Iterator[Row]:
             time.sleep(1.1)  # answers are shared for a second
     note = f"the overview meanwhile {milli(max(busy))} at most, alone {milli(max(alone))}"
     what = f"{PANELS} panels at once, page watched"
-    yield Row(what, milli(statistics.median(taken)), "", None, "told", note)
+    yield Row(what, milli(statistics.median(taken)), "", None, "none", note)
 
 
 def _asking(

@@ -98,10 +98,10 @@ def totals(conn: "redis.Redis", url: str) -> Iterator[Row]:
     for side, what in enumerate(("this process", "server")):
         mine, other = (statistics.fmean(one[n][side] for one in rounds) for n in (0, 1))
         text = f"a flush of {HISTOGRAMS} histograms, totals, {what}"
-        yield Row(text, milli(mine), milli(other), mine / other if other else None, "told")
+        yield Row(text, milli(mine), milli(other), mine / other if other else None, "none")
     used = [int(conn.memory_usage(f"with:{key}:", samples=0) or 0) for key in ("sums", "spreads")]
     text = "memory, grand totals of a histogram"
-    yield Row(text, f"{sum(used) / HISTOGRAMS:,.0f} B", "", None, "told")
+    yield Row(text, f"{sum(used) / HISTOGRAMS:,.0f} B", "", None, "none")
 
 
 def _cpu(conn: "redis.Redis", function: Callable[[], object]) -> tuple[float, float]:

@@ -39,7 +39,7 @@ def rows(conn: "redis.Redis", url: str) -> Iterator[Row]:
         mine, theirs, floor = (statistics.median(column) for column in zip(*rounds, strict=True))
         ratio = statistics.median(a / b for a, b, _ in rounds)
         note = f"one inc() {micro(floor)}"
-        yield Row("totals, a request", micro(mine), micro(theirs), ratio, "told", note)
+        yield Row("totals, a request", micro(mine), micro(theirs), ratio, "none", note)
 
         flushes = [
             (_flush(conn, ours, record), _flush(conn, other, without)) for _ in range(sized(100, 2))
@@ -49,7 +49,7 @@ def rows(conn: "redis.Redis", url: str) -> Iterator[Row]:
             mine, theirs = (sum(column) / len(pairs) for column in zip(*pairs, strict=True))
             part = mine / theirs if theirs else None
             what = f"totals, a flush of {REQUESTS} requests, {what}"
-            yield Row(what, micro(mine), micro(theirs), part, "told")
+            yield Row(what, micro(mine), micro(theirs), part, "none")
 
 
 def _recording(meter: "Meter", *, totals: bool) -> Callable[[], None]:

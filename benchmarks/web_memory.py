@@ -92,7 +92,7 @@ def memory_rows(_conn: "redis.Redis", url: str) -> Iterator[Row]:
         for suffix, before in (("", BARE), (" with redis-py", WITH_CLIENT)):
             ours = taken[OURS] - taken[before]
             floor = f"other: {best}{rest}; application {taken[before]:.1f} MB"
-            figures = f"{ours:.1f} MB", f"{least:.1f} MB", ours / least, "told", floor
+            figures = f"{ours:.1f} MB", f"{least:.1f} MB", ours / least, "none", floor
             yield Row(f"memory added, {framework}{suffix}", *figures)
 
 

@@ -169,7 +169,7 @@ __all__ = [
 ]
 
 
-#: Modules of results, which are imported with their first use: see __getattr__().
+#: Modules of results, which __getattr__() imports with their first use.
 _RESULTS = (
     "redmeter.results",
     "redmeter.reading.spread",

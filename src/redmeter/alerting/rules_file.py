@@ -26,7 +26,7 @@
     to = "04:00"                                         # UTC
 
 Pure: no I/O. An error names the file, the line, the alert, the key, and what is allowed. tomllib
-keeps no lines of entries, so they are searched for in the text: see line_of().
+keeps no lines of entries, so line_of() searches for them in the text.
 """
 
 import re
