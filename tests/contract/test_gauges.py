@@ -22,10 +22,11 @@ from redmeter.clock import ManualClock
 from redmeter.format import counter, gauge
 from redmeter.keys import DEFAULT_RETENTION, Kept, slice_start
 from redmeter.reading import names as reading_names
-from redmeter.reading.aggregates import read_gauge
+from redmeter.reading.aggregates import read_forecast, read_gauge
 from redmeter.results import Series
 from redmeter.store import Store
 from redmeter.store.query import run, together
+from redmeter.store.writer_reports import INSTANCE_SECONDS
 from redmeter.testing import MemoryMeter
 from redmeter.types import Batch, Operations, Outcome, Period, Rejection, Selector
 from support.examples import scaled
@@ -229,6 +230,33 @@ def test_a_gauge_is_set_as_of_another_time(client: Any, any_server: Server, sync
             found = one.gauge_series("depth", precision=60, since=now, until=now + 119)
             assert [sample.value for sample in found] == [4.0, 3.0]
     assert memory.value("depth") == 3.0
+
+
+def test_the_current_value_sums_live_processes_only(client: Any, open_store: OpenStore) -> None:
+    """The part of a killed process, or of one that ended, counts in past intervals only."""
+    now = server_time(client)
+    ago = now - INSTANCE_SECONDS - 20
+    width = next(w for w in range(3600, 3700) if slice_start(ago, w) == slice_start(now + 60, w))
+    store = open_store(retention={60: 120, width: 120})
+    for producer in ("live", "killed", "ended"):
+        store.publish(producer, "{}", instance=True, ended=False)
+    store.publish("ended", "{}", instance=True, ended=True)
+    client.zadd("redmeter:writers:", {"killed": int(ago)})
+    parts = {"0": 1.0, "1": 2.0, "2": 4.0, "app-1": 8.0}
+    for number, value in parts.items():
+        measure(store, {f'jobs{{instance="{number}"}}': value}, ago)
+    measure(store, {'jobs{instance="3"}': 16.0}, now)  # of a process that just ended
+
+    def jobs(precision: int, **options: Any) -> float | None:
+        period = Period(precision, **options)
+        query = read_gauge(store.keys, Selector("jobs"), period, None)
+        ((_, series),) = run(store, lambda _: query)[1]
+        return series.values[-1]
+
+    assert jobs(width) == 1 + 8 + 16
+    assert jobs(60, until=ago) == 1 + 2 + 4 + 8
+    forecast = read_forecast(store.keys, Selector("jobs"), width)
+    assert run(store, lambda _: forecast)[1].running == 1 + 8 + 16
 
 
 @pytest.mark.parametrize("prefix", ["redmeter:", "shop.", ""])

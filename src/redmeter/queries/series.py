@@ -178,9 +178,9 @@ class SeriesQueries(QueryBase):
     ) -> Series[float | None] | list[Group[float | None]]:
         """Return the stored samples of a gauge, oldest first; None where it was not set.
 
-        A gauge is summed over its label `instance`, which tells processes apart: an interval sums
-        the processes that set it within the interval. If label sets differ in another label, choose
-        `by`, `labels` or `aggregate`, since a sum of temperatures means nothing.
+        A gauge is summed over its label `instance`, which identifies a process: a past interval
+        sums the processes that set it, the current one those that live. If label sets differ in
+        another label, choose `by`, `labels` or `aggregate`: a sum of temperatures means nothing.
 
             meter.gauge_series("queue_length", precision="1m", last="1h")
             meter.gauge_series("temperature", precision="1m", by="room")

@@ -2,19 +2,23 @@
 
 Counters are summed interval by interval, and histograms are merged. Gauges are summed over their
 label `instance`, which identifies a process; a sum over another label may mean nothing, so
-the caller chooses how to aggregate it. See selection.py for which series a name means.
+the caller chooses how to aggregate it. The current interval sums live processes: a part is left out
+if no live process has its number and it was not reported for INSTANCE_SECONDS. See selection.py for
+which series a name means.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from redmeter.analysis.forecast import MOST_AHEAD, forecast
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
+from redmeter.format import gauge
 from redmeter.keys import Keys
 from redmeter.names import parse_name
 from redmeter.reading.distributions import SummaryGrid, check_whole
-from redmeter.reading.foreign_keys import readable
+from redmeter.reading.foreign_keys import readable, there
+from redmeter.reading.label_sets import label_of
 from redmeter.reading.samples import Grid, counts_among, window
 from redmeter.reading.selection import (
     GroupKey,
@@ -27,8 +31,9 @@ from redmeter.reading.spread import Summary
 from redmeter.results import Forecast, Series
 from redmeter.store import View, indexes
 from redmeter.store.query import Query, together
-from redmeter.store.replies import Reply, raised
+from redmeter.store.replies import Reply, mapped, pairs, raised, scored
 from redmeter.store.scans import escaped, scan_fields
+from redmeter.store.writer_reports import INSTANCE_SECONDS
 from redmeter.types import Period, Selector
 
 T = TypeVar("T")
@@ -120,21 +125,50 @@ def read_gauge(
         InvalidValue: they do differ, and `aggregate` is None.
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
-    view, replies = yield from read_selected(keys, "gauges", selector, period.precision)
+    (view, replies), live = yield from together(
+        [read_selected(keys, "gauges", selector, period.precision), _live_instances(keys, selector)]
+    )
     replies_of = readable(replies, needed=needed)
-    return measured(view, replies_of, selector, period, aggregate)
+    return measured(view, replies_of, live, selector, period, aggregate)
+
+
+def _live_instances(keys: Keys, selector: Selector) -> Query[Any]:
+    """Read the numbers of live processes; None for an exact selection, which sums nothing."""
+    if selector.exact:
+        return None
+    view, (seen, numbers) = yield [
+        ("ZREVRANGE", keys.writers, "0", "-1", "WITHSCORES"),
+        ("HGETALL", keys.instances),
+    ]
+    since = view.now - INSTANCE_SECONDS
+    live = {producer for producer, last in scored(there(seen, [])) if last >= since}
+    return {number for producer, number in pairs(there(numbers, [])) if producer in live}
 
 
 def measured(
     view: View,
     found: Mapping[str, Sequence[Reply]],
+    live: Collection[bytes] | None,
     selector: Selector,
     period: Period,
     aggregate: str | None,
 ) -> list[tuple[GroupKey, Series[float | None]]]:
-    """Aggregate the hashes of gauges."""
+    """Aggregate the hashes of gauges.
+
+    Args:
+        live: the numbers of live processes; None: sum all.
+    """
     grid = _grid(view, period)
-    parts = {name: grid.gauge(name, reply).values for name, (reply,) in found.items()}
+    parts: dict[str, Values] = {}
+    for name, (reply,) in found.items():
+        values = parts[name] = grid.gauge(name, reply).values
+        number = (label_of(name, INSTANCE) or "").encode()
+        if live is None or not values or not grid.running or not number.isdigit():
+            continue
+        text = mapped(reply).get(b"%d" % grid.starts[-1])
+        newest = None if text is None else gauge.parse(text, grid.starts[-1], period.precision)
+        if number not in live and newest and newest[0] < view.now - INSTANCE_SECONDS:
+            parts[name] = (*values[:-1], None)
     return aggregated(
         parts, selector, period.precision, grid.starts, aggregate, running=grid.running
     )
@@ -271,20 +305,24 @@ def read_forecasts(
         UnknownPrecision, StoreError: see read_selected().
     """
     check_ahead(ahead)
-    (view, counts), (_, settings) = yield from together(
-        [read_selected(keys, kind, selector, precision) for kind in ("counters", "gauges")]
+    (view, counts), (_, settings), live = yield from together(
+        [
+            read_selected(keys, "counters", selector, precision),
+            read_selected(keys, "gauges", selector, precision),
+            _live_instances(keys, selector),
+        ]
     )
     replies: dict[tuple[bool, str], Sequence[Reply]] = {}
-    for gauge, some in ((False, counts), (True, settings)):
-        replies |= {(gauge, name): own for name, own in some.items()}
+    for is_gauge, some in ((False, counts), (True, settings)):
+        replies |= {(is_gauge, name): own for name, own in some.items()}
     replies_of = readable(replies)
-    counts = {name: own for (gauge, name), own in replies_of.items() if not gauge}
-    settings = {name: own for (gauge, name), own in replies_of.items() if gauge}
+    counts = {name: own for (is_gauge, name), own in replies_of.items() if not is_gauge}
+    settings = {name: own for (is_gauge, name), own in replies_of.items() if is_gauge}
     period = Period(precision)
     counters = counted(view, counts, selector, period)
     if any(series for _, series in counters) or not settings:
         return forecasts(selector, precision, counters, [], ahead)
-    gauges = measured(view, settings, selector, period, aggregate)
+    gauges = measured(view, settings, live, selector, period, aggregate)
     return forecasts(selector, precision, [], gauges, ahead)
 
 
