@@ -1,6 +1,7 @@
 """Judge explain() by injected causes, and print one table.
 
     python benchmarks/explain.py [--runs N] [--requests N] [--only WORD]
+    python benchmarks/explain.py --log FILE       the noise of an access log, and that of this table
 
 A web application has 20 routes and three methods (and three statuses for counts). One route, drawn
 by its share of the traffic, changes by a factor in the last 15 of 75 minutes. Counted is how often
@@ -13,6 +14,10 @@ The last column is what an oracle reaches at 2 times, in percent: it knows the n
 each route and that only routes change, and makes the same number of tests at the same level. With
 6,000 requests per minute, the smallest route has 3.6 failures per minute; nobody can tell whether
 they doubled if they also come in bursts.
+
+--log compares this noise with a real one: the six busiest routes of a log, in minutes that have
+requests. Beyond chance and beyond the traffic of all routes: the standard deviation of a minute,
+its correlation with the next one, and the standard deviation of 15 minutes by the 60 before.
 Needs numpy for p95.
 """
 
@@ -20,9 +25,11 @@ import argparse
 import math
 import random
 import sys
+from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
@@ -38,6 +45,8 @@ from redmeter.analysis.explain import (
 )
 from redmeter.analysis.noise import Noise, Track, Windows, predict
 from redmeter.analysis.outliers import ALPHA
+from redmeter.formats.access_log import parse
+from redmeter.formats.routes import fold
 
 ROUTES, MINUTES, WINDOW = 20, 75, 15
 SHARES = [1 / (number + 1) ** 0.8 for number in range(ROUTES)]
@@ -171,6 +180,56 @@ def oracle(measure: str, noise: str, effect: float, requests: int) -> float:
     return found
 
 
+def drawn_routes(rng: random.Random, noise: str, requests: int) -> list[list[int]]:
+    """Draw the requests of each route by minute, without an effect."""
+    means = (requests * share / sum(SHARES) for share in SHARES)
+    return [[poisson(rng, mean * own) for own in factors(rng, noise)] for mean in means]
+
+
+def logged_routes(file: Path) -> list[list[int]]:
+    """Return the requests of each route of an access log, by minute that has any."""
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        hits = Counter((fold(hit.path), hit.time // 60) for hit in map(parse, lines))
+    minutes = sorted({minute for _, minute in hits})
+    return [[hits[route, at] for at in minutes] for route in {route for route, _ in hits}]
+
+
+def variation(routes: Sequence[Sequence[int]]) -> list[float]:
+    """Return squares, relative: of a minute, of adjacent ones, of 15 by the 60 before."""
+    totals = [sum(column) for column in zip(*routes, strict=True)]
+    found, weights = [0.0] * 3, [0.0] * 3
+    for counts in sorted(routes, key=sum)[-6:]:
+        part = sum(counts) / sum(totals)
+        expected = [part * total for total in totals]
+        errors = [(n - one) / (1 - part) for n, one in zip(counts, expected, strict=True)]
+        found[0] += sum(one * one for one in errors) - sum(expected) / (1 - part)
+        found[1] += sum(one * other for one, other in pairwise(errors))
+        weights[0] += sum(one * one for one in expected)
+        weights[1] += sum(one * other for one, other in pairwise(expected))
+        for at in range(MINUTES - WINDOW, len(counts) - WINDOW + 1):
+            before, after = slice(at - MINUTES + WINDOW, at), slice(at, at + WINDOW)
+            usual = sum(counts[before]) / sum(totals[before]) * sum(totals[after])
+            chance = usual * (1 + WINDOW / (MINUTES - WINDOW))
+            found[2] += (sum(counts[after]) - usual) ** 2 - chance
+            weights[2] += usual**2
+    return [one / weight for one, weight in zip(found, weights, strict=True)]
+
+
+def print_noise(log: Path, requests: int) -> None:
+    """Print how the routes of a log vary, and those of the simulation."""
+    print("| routes | a minute | correlation with the next | 15 minutes by the 60 before |")
+    print("|---|---|---|---|")
+    tables = {"access log": [logged_routes(log)]}
+    for noise in NOISES:
+        rng = random.Random(noise)
+        tables[noise] = [drawn_routes(rng, noise, requests) for _ in range(100)]
+    for name, drawn in tables.items():
+        squares = [fmean(column) for column in zip(*map(variation, drawn), strict=True)]
+        minute, longer = (math.sqrt(max(squares[at], 0.0)) for at in (0, 2))
+        correlation = squares[1] / squares[0] if minute >= 0.01 else 0.0
+        print(f"| {name} | {minute:.2f} | {correlation:.2f} | {longer:.2f} |")
+
+
 def _effect(effect: float, is_cause: bool, minute: int) -> float:
     return effect if is_cause and minute >= MINUTES - WINDOW else 1.0
 
@@ -188,7 +247,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--requests", type=int, default=6_000, help="of all routes in a minute")
     parser.add_argument("--only", default="", help="a word of the measure and the noise")
+    parser.add_argument("--log", type=Path, help="an access log, to compare its noise")
     options = parser.parse_args(arguments)
+    if options.log:
+        print_noise(options.log, options.requests)
+        return
     print(f"{options.requests:,} requests per minute")
     print("| measure | noise | no change: any named | 1.5 times | 2 times | 5 times | oracle |")
     print("|---|---|---|---|---|---|---|")

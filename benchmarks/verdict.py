@@ -18,7 +18,8 @@ log-normal response times; the busiest routes have most of the requests, as 1/ra
 `previous` compares minutes with the hour before. `yesterday` compares an hour with the same hour of
 the other day, and learns from the 24 hours before how much two days differ: the same kinds of
 traffic by the hour, with a rhythm of the day; `drifting` traffic is up to e times that of the other
-day. Last week is the same comparison of hours that are further apart.
+day. `last-week` is the same, but the error rate and the response times of each route are other than
+a week ago, by factors whose logarithms have standard deviations of 0.3 and 0.03.
 
 Response times below the 60th percentile are one bucket, since no test of p95 sees them.
 
@@ -34,7 +35,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -42,7 +43,7 @@ sys.path[:0] = [str(Path(__file__).parents[1] / "src"), str(Path(__file__).paren
 
 from redmeter.analysis.rates import Counts  # noqa: E402
 from redmeter.analysis.verdict import BLOCKS, Traffic, judge  # noqa: E402
-from redmeter.verdicts import LEVEL, LOOKS, WORSE  # noqa: E402
+from redmeter.verdicts import LEVEL, LOOKS, WORSE, Against  # noqa: E402
 from table import Row, sized  # noqa: E402
 
 KINDS = ("poisson", "bursty", "errors", "drifting")
@@ -56,6 +57,8 @@ WIDTH = 0.5 / math.log(2) * 16
 BUCKETS = np.arange(3, 64)
 #: Hours before a deploy whose pairs on another day are compared.
 HOURS = 24
+#: The standard deviation of the logarithm by which the error rates of two weeks differ.
+WEEK = 0.3
 
 
 def autocorrelated(rng: Any, shape: tuple[int, int], sd: float, by: float = 0.8) -> Any:
@@ -87,8 +90,14 @@ def minutes(rng: Any, kind: str, routes: int, busiest: float) -> tuple[Any, Any,
     return rng.poisson(rate), np.minimum(failing, 1.0), shift
 
 
-def hours(rng: Any, kind: str, routes: int, busiest: float) -> tuple[Any, Any, Any]:
-    """Return the same as minutes(), by route and hour of two days, one after the other."""
+def hours(
+    rng: Any, kind: str, routes: int, busiest: float, week: float = 0.0
+) -> tuple[Any, Any, Any]:
+    """Return the same as minutes(), by route and hour of two days, one after the other.
+
+    Args:
+        week: the standard deviation of the logarithm by which error rates differ between them.
+    """
     shape = (routes, 2 * (HOURS + 1))
     rhythm = 1 + 0.6 * np.sin(np.arange(HOURS + 1) * 2 * math.pi / 24 + rng.uniform(0, 6))
     rate = 60 * busiest * np.tile(rhythm, 2) / np.arange(1, routes + 1)[:, None]
@@ -105,6 +114,10 @@ def hours(rng: Any, kind: str, routes: int, busiest: float) -> tuple[Any, Any, A
         change = autocorrelated(rng, (1, shape[1]), 0.2, 0.95)
         change[:, HOURS + 1 :] += rng.uniform(-1, 1)
         rate, shift = rate * np.exp(change), shift + 0.05 * change * octave
+    if week:
+        then = slice(HOURS + 1, None)
+        failing[:, then] *= np.exp(rng.normal(0, week, (routes, 1)))
+        shift[:, then] += rng.normal(0, week / 10, (routes, 1)) * octave
     return rng.poisson(rate), np.minimum(failing, 1.0), shift
 
 
@@ -145,10 +158,16 @@ def deploy(
     errors: float = 1.0,
     slower: float = 1.0,
     *,
-    paired: bool = False,
+    against: str = "previous",
 ) -> list[Simulated]:
     """Simulate a deploy; the first route is the one with an effect."""
-    requests, failing, shift = (hours if paired else minutes)(rng, kind, routes, busiest)
+    paired = against != "previous"
+    if paired:
+        requests, failing, shift = hours(
+            rng, kind, routes, busiest, WEEK * (against != "yesterday")
+        )
+    else:
+        requests, failing, shift = minutes(rng, kind, routes, busiest)
     changed = slice(HOURS, HOURS + 1) if paired else slice(BEFORE, None)
     failing[0, changed] = np.minimum(failing[0, changed] * errors, 1.0)
     shift[0, changed] += 16 * math.log2(slower)
@@ -209,14 +228,15 @@ def worse(simulated: Sequence[Simulated], look: int, *, paired: bool = False) ->
 
 
 def false_alarms(
-    kind: str, routes: int, nulls: int, *, paired: bool = False
+    kind: str, routes: int, nulls: int, against: str = "previous"
 ) -> tuple[int, dict[int, int]]:
     """Judge deploys without an effect; return the alarms, in all and by look."""
     rng = np.random.default_rng(KINDS.index(kind) * 1000 + routes)
+    paired = against != "previous"
     all_looks = LOOKS[-1:] if paired else LOOKS
     alarms, by_look = 0, dict.fromkeys(all_looks, 0)
     for _ in range(nulls):
-        traffic = deploy(rng, kind, routes, BUSIEST, paired=paired)
+        traffic = deploy(rng, kind, routes, BUSIEST, against=against)
         looks = [look for look in all_looks if worse(traffic, look, paired=paired)]
         alarms += bool(looks)
         for look in looks:
@@ -257,15 +277,14 @@ def main() -> None:
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     print("| against | traffic | routes | called worse | at which look | CPU of each |")
-    for against in ("previous", "yesterday"):
-        paired = against == "yesterday"
+    for against in get_args(Against):
         for kind in KINDS:
             for routes in (1, 20, 200):
                 if options.only not in f"{against} {kind} {routes}.":
                     continue
                 started, nulls = time.process_time(), options.nulls
                 count = sized(routes, min(routes, 2))
-                alarms, by_look = false_alarms(kind, count, nulls, paired=paired)
+                alarms, by_look = false_alarms(kind, count, nulls, against)
                 looks = ", ".join(f"{look // 60} min: {n}" for look, n in by_look.items())
                 each = (time.process_time() - started) / nulls * 1e3
                 cells = (against, kind, str(routes), f"{alarms} of {nulls:,}", looks)
