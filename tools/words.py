@@ -66,7 +66,12 @@ RULES = (
     _rule(r"(?:^|[.!?:(\"#]) ?Of (?!course)[a-z]", "subject first"),
     _rule(r'"""See [^"]*"""', "a docstring that is complete"),
     # Terms
-    _rule(r"\b[Ss]lices?\b(?!\()", "interval", "docs/stored-format.md", "docs/glossary.md"),
+    # Not Python's own slices, nor the operation of that name.
+    _rule(
+        r"(?<!\[)\b[Ss]lices?\b(?![()\"]| \|)",
+        "interval",
+        *("docs/stored-format.md", "docs/glossary.md"),
+    ),
     _rule(r"\b[Oo]bserved values?\b", "histogram, its values"),
     _rule(r"\b(?:the|a|this|its|outside) bands?\b", "expected range"),
     _rule(r"\b[Hh]its (?:a|per) (?:second|minute)\b", "requests per second"),

@@ -51,12 +51,12 @@ def moments_of(values: list[float]) -> Moments:
     return found.moments
 
 
-def take(store: Store, values: list[float], time: float, *, tell: bool = False) -> Outcome:
+def take(store: Store, values: list[float], time: float, *, return_totals: bool = False) -> Outcome:
     """Take values of a time into the statistics of x."""
     hours = {"x": {int(time // HOUR * HOUR): moments_of(values)}}
 
     def build(_: Kept) -> Operations:
-        return statistics.operations(store.keys, hours, tell=tell)
+        return statistics.operations(store.keys, hours, return_totals=return_totals)
 
     return store.shard("").write(build)
 

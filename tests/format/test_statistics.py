@@ -44,7 +44,7 @@ def members(ours: list[float], others: list[float]) -> dict[str, float]:
 def test_hours_go_in_their_order_with_all_that_is_known_of_them() -> None:
     """Four keys each; numbers in seventeen digits, which are exact."""
     hours = {HOUR: moments_of([1.0, 2.5]), 0: moments_of([0.1])}
-    (made,) = statistics.operations(KEYS, {"a": hours}, tell=True)
+    (made,) = statistics.operations(KEYS, {"a": hours}, return_totals=True)
     assert made.code == "stat"
     assert made.keys == KEYS.stats("a") * 2
     assert made.args[:3] == ("604800", "1", "4")

@@ -649,8 +649,8 @@ def test_time_in_a_database_is_told_of_the_request(memory: MemoryMeter) -> None:
     """Where a hook tells of it."""
     from redmeter.integrations import spent
 
-    told = spent._told
-    spent.tell()
+    told = spent._enabled
+    spent.enable()
     try:
 
         def app(env: dict[str, Any], start_response: Any) -> Iterator[bytes]:
@@ -665,7 +665,7 @@ def test_time_in_a_database_is_told_of_the_request(memory: MemoryMeter) -> None:
         spend("db", 9.0)  # of something else in this thread, while the server sends the file
         file.close()
     finally:
-        spent._told = told
+        spent._enabled = told
     labels = {"method": "GET", "route": "(unmatched)"}
     assert memory.observed("http_request_db_seconds", labels=labels) == [0.5]
 

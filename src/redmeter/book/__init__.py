@@ -295,7 +295,7 @@ def update_stats(
     moments = Moments()
     moments.add(1, number, number, number, 0.0)
     hours = {_stats_name(context, type): {THIS_HOUR: moments}}
-    operations = statistics.operations(_KEYS, hours, tell=True, as_is=True)
+    operations = statistics.operations(_KEYS, hours, return_totals=True, as_is=True)
     outcome = stores.apply(stores.store_of(conn), operations, within)
     ((_, told),) = outcome.answers
     return [float(word) for word in told.split(" ")]

@@ -1,24 +1,31 @@
-"""Counters: how often something happened, by slices of time.
+"""Counters: how often something happened, by interval.
 
-A counter is one hash per precision, slice start -> count, and one field in `total:`. Two counters
-merge by adding slice to slice, so events may be summed before they are sent: what is handed in
-here is already summed by slices of some width, and is summed again into those of each precision.
+A counter is one hash per precision, interval start -> count, and one field in `total:`. Counters
+merge by summing their intervals, so events are summed before they are sent: the counts passed here
+are summed by intervals of some width, and are summed again into those of each precision.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from redmeter.errors import InvalidValue
-from redmeter.format.intervals import Runs, by_precision, heads, multiples, single, stems, told
+from redmeter.format.intervals import (
+    Runs,
+    by_precision,
+    events_at_stake,
+    heads,
+    multiples,
+    single,
+    stems,
+)
 from redmeter.format.packed_text import Numbers
 from redmeter.keys import Keys
 from redmeter.types import Operation, Operations
 
-#: What a signed 64-bit integer holds; HINCRBY refuses more.
+#: The largest signed 64-bit integer; HINCRBY rejects more.
 MAX_COUNT = 2**63 - 1
 
-#: Reads a count; nothing, as of a slice in which nothing was counted, is a zero. A ValueError says
-#: that it is none.
+#: Parses a count; None, the reply for a missing interval, is 0. ValueError: not a count.
 count_of = Numbers({None: 0}).__getitem__
 
 
@@ -40,25 +47,25 @@ def check_amount(amount: object) -> int:
 
 
 def parse(fields: Sequence[tuple[bytes, bytes]]) -> dict[int, int]:
-    """Read the fields of a counter's hash: slice start -> count.
+    """Read the fields of a counter's hash: interval start -> count.
 
-    A start written as a float (`1585900000.0`, as `now // prec * prec` makes it) is the same
-    slice, and added to it. Fields that are no numbers belong to somebody else.
+    A start that another program wrote as a float, `1585900000.0`, is the same interval, and its
+    count is added. Fields that are not numbers are ignored.
     """
     try:
-        slices = {int(start): count_of(count) for start, count in fields}
-        if len(slices) == len(fields):
-            return slices
+        counts = {int(start): count_of(count) for start, count in fields}
+        if len(counts) == len(fields):
+            return counts
     except ValueError:
-        pass  # some field is no whole number: one by one
-    slices = {}
+        pass  # a field is not an integer: parse one by one
+    counts = {}
     for start_text, count_text in fields:
         try:
             start, count = int(float(start_text)), count_of(count_text)
         except (ValueError, OverflowError):
             continue
-        slices[start] = max(-MAX_COUNT, min(slices.get(start, 0) + count, MAX_COUNT))
-    return slices
+        counts[start] = max(-MAX_COUNT, min(counts.get(start, 0) + count, MAX_COUNT))
+    return counts
 
 
 def operations(
@@ -73,14 +80,14 @@ def operations(
     Args:
         keys: the store's.
         retention: precision -> samples.
-        counts: series name -> {start of a slice, Unix seconds -> how many}.
-        width: of those slices, seconds. Precisions that are no multiple of it are left out; 0
-            leaves out all of them, so that only the grand total is added to.
+        counts: series name -> {interval start, Unix seconds -> count}.
+        width: of those intervals, seconds. Precisions that are not multiples of it are skipped; 0
+            skips all of them, so that only the grand total grows.
     """
     runs, before, precisions = Runs(), keys.key("count"), multiples(retention, width)
     stems_here, heads_at = stems(before, precisions), dict[int, tuple[str, ...]]()
     for name, given in counts.items():
-        if len(given) == 1:  # as it mostly is, and of few seconds
+        if len(given) == 1:  # the usual case, with few different seconds
             ((at, amount),) = given.items()
             value = str(amount)
             if at not in heads_at:
@@ -88,10 +95,10 @@ def operations(
             for stem, head in zip(stems_here, heads_at[at], strict=True):
                 runs.add_one(head, stem + name, value)
             continue
-        for precision, samples, slices in by_precision(given, width, precisions, sum):
+        for precision, samples, intervals in by_precision(given, width, precisions, sum):
             key = f"{before}{precision}:{name}"
-            runs.add(precision, samples, key, tuple(slices), list(slices.values()))
-    made = [_slices(keys, runs.keys(), runs.text())] if runs else []
+            runs.add(precision, samples, key, tuple(intervals), list(intervals.values()))
+    made = [_of_intervals(keys, runs.keys(), runs.text())] if runs else []
     if counts:
         made.append(_totals(keys, [(name, sum(given.values())) for name, given in counts.items()]))
     return tuple(made)
@@ -106,17 +113,17 @@ def event(
     *,
     totals: bool = True,
 ) -> Operations:
-    """Do what operations() does with one event, in half the time: its writer waits for it.
+    """Return the operations of one event, in half the time of operations(): its writer waits.
 
     Args:
         at: when it happened, Unix seconds.
     """
-    amount = +amount  # a plain number, also of one that would be spelled by a name
+    amount = +amount  # a plain int, also of a bool or an IntEnum
     stems_here, heads_here = _of_second(keys.key("count"), multiples(retention, 1), at)
     made = []
     if stems_here:
         hashes = [stem + name for stem in stems_here]
-        made.append(_slices(keys, hashes, single(heads_here, amount)))
+        made.append(_of_intervals(keys, hashes, single(heads_here, amount)))
     if totals:
         made.append(_totals(keys, [(name, amount)]))
     return tuple(made)
@@ -126,18 +133,18 @@ def event(
 def _of_second(
     before: str, precisions: tuple[tuple[int, int], ...], at: int
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return stems and heads, which are the same for all that is counted in a second."""
+    """Return stems and heads, which all events of a second share."""
     return stems(before, precisions), heads(precisions, at)
 
 
-def _slices(keys: Keys, hashes: Sequence[str], text: str) -> Operation:
-    """Return what adds to slices: the keys of their hashes, and runs."""
-    # A bare store is shared with programs that renew no time to live, and swept.
+def _of_intervals(keys: Keys, hashes: Sequence[str], text: str) -> Operation:
+    """Return the operation that adds runs to the intervals of hashes."""
+    # Hashes of a store without a prefix do not expire, since other programs would not renew them.
     args = (str(len(keys.key("count").encode())), "1" if keys.prefix else "0", text)
-    return Operation("slice", (keys.known, *hashes), args, lambda: told(text, int))
+    return Operation("slice", (keys.known, *hashes), args, lambda: events_at_stake(text, int))
 
 
 def _totals(keys: Keys, sums: Sequence[tuple[str, int]]) -> Operation:
-    """Return what adds to grand totals."""
+    """Return the operation that adds to grand totals."""
     flat = [text for name, amount in sums for text in (name, str(amount))]
     return Operation("add", (keys.total,) * len(sums), tuple(flat), lambda: sums)

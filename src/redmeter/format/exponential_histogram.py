@@ -1,9 +1,8 @@
-"""Distributions: how observed values were spread, so that percentiles can be told.
+"""Distributions: exponential histograms, for percentiles that can be merged.
 
-Percentiles of parts say nothing about the whole, and all values are too many to keep. The idea:
-count values in buckets whose width grows with the value, the same ones everywhere. Then
-distributions merge by adding bucket to bucket: slices, windows, processes and machines, in any
-order, exactly.
+Percentiles of parts cannot be combined, and storing all values would take too much. The idea: count
+values in buckets whose width grows with the value, the same ones everywhere. Then distributions
+merge exactly by summing their buckets, in any order: of intervals, windows, processes and machines.
 
 Buckets are base-2 exponential at a fixed scale: bucket i holds (2^(i/16), 2^((i+1)/16)], so
 
@@ -12,19 +11,18 @@ Buckets are base-2 exponential at a fixed scale: bucket i holds (2^(i/16), 2^((i
     x        1       1.02    1.0443   2       1000    0.001
     index    -1      0       0 or 1   15      159     -160
 
-Negative values have buckets of |x| of their own, zeros a number.
+Negative values have their own buckets of |x|; zeros have a count.
 
-The bound: a bucket stands for 2 lo hi / (lo + hi), which no value of it differs from by more than
-(b - 1) / (b + 1) = 2.17 % of itself, b = 2^(1/16). Values below 2^-1022 are a few fixed steps
-apart, where half a step, 2^-1075, comes on top. The lowest and the highest value are known as they
-were. Values between 1 ms and 10 s share 213 buckets; all doubles there are, 33,569 of either sign.
+The bound: a bucket is represented by 2 lo hi / (lo + hi), from which each of its values differs by
+at most (b - 1) / (b + 1) = 2.17 % of itself, b = 2^(1/16). Below 2^-1022, where doubles are evenly
+spaced, half of that space, 2^-1075, is added. The lowest and the highest value are exact. Values
+between 1 ms and 10 s share 213 buckets; all doubles share 33,569 of either sign.
 
-The logarithm is not used: it is rounded, and would put values next to an edge on the wrong side.
-The exponent of a double says which power of two, and a table of 16 edges does the rest.
+The logarithm is not used: it is rounded, and would put values near an edge into the wrong bucket.
+The exponent of a double gives the power of two, and a table of 16 edges does the rest.
 
-Not done: a scale that adapts to the spread of values. It would save buckets where they are many,
-but distributions of different scales merge at the coarser one, and the bound would be anyone's
-guess.
+Not done: a scale that adapts to the range of values. It would save buckets, but distributions of
+different scales merge at the coarser one, so the error bound would be unknown.
 
 Source: OpenTelemetry, metrics data model, exponential histogram (mapping function, scale 4).
 """
@@ -56,11 +54,11 @@ def _root(number: int) -> int:
     return number
 
 
-# 2^(k/16) / 2 for k = 0 … 15, rounded down to a double: then a double is above the edge if and only
-# if it is above what is written here. A rounding to the nearest might lie on the other side.
+# 2^(k/16) / 2 for k = 0 … 15, rounded down to a double: a double is above the edge if and only if
+# it is above this number. Rounding to the nearest could move it to the other side of the edge.
 _EDGES = [_root(1 << 53 * _PARTS + k - _PARTS) / 2**53 for k in range(_PARTS)]
 
-# What a bucket stands for, of those in (1, 2].
+# The representative values of the buckets in (1, 2].
 _MIDDLES = [2 ** (k / _PARTS) * (1 + RELATIVE_ERROR) for k in range(_PARTS)]
 
 
@@ -89,10 +87,10 @@ def middle(index: int) -> float:
 
 
 def check_value(value: object) -> float:
-    """Check an observed value, and return it as a float.
+    """Check the type of a histogram's value, and return it as a float.
 
-    It may be infinite or NaN, which is for the caller to refuse; a number that is too large for a
-    float is infinite.
+    The result may be infinite or NaN, which the caller must reject; a number that is too large for
+    a float becomes infinite.
 
     Raises:
         TypeError: not a number. Numbers are int, float, and whatever turns itself into a float.
@@ -101,8 +99,8 @@ def check_value(value: object) -> float:
         return value
     if isinstance(value, bool) or not hasattr(value, "__float__"):
         raise TypeError(
-            f"what is observed is a number (int or float), not {type(value).__name__}: "
-            "convert it, e.g. float(value), or of a timedelta value.total_seconds()"
+            f"observe() takes a number (int or float), not {type(value).__name__}: convert it, "
+            "e.g. with float(value), or with value.total_seconds() for a timedelta"
         )
     try:
         return float(value)
@@ -155,12 +153,12 @@ class Distribution:
         return self.moments.count
 
     def add_all(self, values: Sequence[float]) -> None:
-        """Take in many values at once, in any order.
+        """Add many values at once, in any order.
 
-        Sorted, values of one bucket stand together, so that the work is by bucket and not by value.
+        They are sorted first, so that the work grows with the buckets rather than the values.
 
         Raises:
-            ValueError: one is not finite; nothing was taken in.
+            ValueError: a value is not finite; none was added.
         """
         if not values:
             return
@@ -176,7 +174,7 @@ class Distribution:
         _count(self.negative, [-value for value in reversed(ordered[:below])], 0)
 
     def merge(self, other: "Distribution") -> None:
-        """Take in the values of another, which stays as it is."""
+        """Add the values of another distribution, which is not changed."""
         self.moments.merge(other.moments)
         self.zeros += other.zeros
         for mine, theirs in (self.positive, other.positive), (self.negative, other.negative):
@@ -184,7 +182,7 @@ class Distribution:
                 mine[index] = mine.get(index, 0) + count
 
     def quantile(self, q: float) -> float:
-        """Return the value below or at which a part q of the values lies: see quantiles()."""
+        """Return the quantile q, from 0 to 1, by nearest rank: see quantiles()."""
         return self.quantiles((q,))[0]
 
     def quantiles(self, qs: Iterable[float]) -> list[float]:
@@ -208,30 +206,30 @@ class Distribution:
         counts.append(self.zeros)
         counts += [self.positive[index] for index in positive]
         ranks = list(accumulate(counts))
-        found = []
+        results = []
         for q in qs:
             if not 0 <= q <= 1:
-                raise InvalidValue(q, "a quantile is asked for by a part of 1: 0.99 for the 99th")
+                raise InvalidValue(q, "a quantile is a number from 0 to 1, e.g. 0.99 for p99")
             if q == 0 or q == 1:
-                found.append(high if q else low)
+                results.append(high if q else low)
                 continue
-            # A decimal is off by 2^-53 of itself as a double, and so is the product.
+            # A decimal as a double has a relative error of 2^-53, and so has the product.
             at = bisect_left(ranks, max(math.ceil(q * n * (1 - 2**-51)), 1)) - len(negative)
             value = 0.0
             if at:
                 value = middle(positive[at - 1]) if at > 0 else -middle(negative[at])
-            found.append(min(max(value, low), high))
-        return found
+            results.append(min(max(value, low), high))
+        return results
 
     def share_above(self, threshold: float) -> float:
-        """Return which part of the values is above a threshold, 0 to 1.
+        """Return the share of values above a threshold, 0 to 1.
 
-        Within the bucket that the threshold is in, values count as evenly spread. So it is off by
-        less than the share of that bucket, and exact below the lowest value, from the highest on,
-        at zero, and at a power of two that is not negative.
+        Values are assumed to be evenly spread within the threshold's bucket, so the error is below
+        the share of that bucket. The result is exact below the lowest value, from the highest on,
+        at zero, and at a positive power of two.
 
         Raises:
-            ValueError: there is no value, or the threshold is NaN.
+            ValueError: there are no values, or the threshold is NaN.
         """
         low, high, n = self.moments.low, self.moments.high, self.count
         if not n or math.isnan(threshold):
@@ -258,17 +256,17 @@ class Distribution:
         The value itself is in the bucket at the edge that is farther from zero; zeros are in
         (0.0, 0.0, how many).
         """
-        found = [
+        buckets = [
             (-upper_edge(index), -upper_edge(index - 1) + 0.0, self.negative[index])
             for index in sorted(self.negative, reverse=True)
         ]
         if self.zeros:
-            found.append((0.0, 0.0, self.zeros))
-        found += [
+            buckets.append((0.0, 0.0, self.zeros))
+        buckets += [
             (upper_edge(index - 1), upper_edge(index), self.positive[index])
             for index in sorted(self.positive)
         ]
-        return found
+        return buckets
 
 
 def _count(buckets: dict[int, int], ordered: Sequence[float], at: int) -> None:

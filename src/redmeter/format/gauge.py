@@ -1,16 +1,16 @@
-"""Gauges: what something measured last, by slices of time.
+"""Gauges: the last value that was set, by interval.
 
-A gauge is one hash per precision, slice start -> "VALUE TIME": of all values that were set within
-a slice the one whose time is the newest, by the clock of whoever set it. So two gauges merge slice
-by slice to the newer value, whatever order they are written in, and a value that was set before
-another one of the same slice need not be sent at all.
+A gauge is one hash per precision, interval start -> "VALUE TIME": the newest value of the interval,
+by the clock of the process that set it. So gauges merge to the newer value of each interval, in
+whatever order they are written, and a value that is followed by another one in its interval need
+not be sent at all.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 
 from redmeter.errors import InvalidValue
-from redmeter.format.intervals import Runs, by_precision, multiples, told
+from redmeter.format.intervals import Runs, by_precision, events_at_stake, multiples
 from redmeter.keys import Keys
 from redmeter.types import Operation, Operations
 
@@ -42,9 +42,9 @@ def check_value(value: object) -> float:
 
 
 def parse(text: bytes, start: int, precision: int) -> Measured | None:
-    """Read "VALUE TIME"; None where it is something else, or of a time outside of its slice.
+    """Read "VALUE TIME"; None if the text has another form, or its time is outside the interval.
 
-    The script that writes takes the same for nothing: see newer() in lua/operations/last.lua.
+    The script that writes ignores the same texts: see newer() in lua/operations/last.lua.
     """
     try:
         value, time = map(float, text.split(b" "))
@@ -65,22 +65,22 @@ def operations(
     Args:
         keys: the store's.
         retention: precision -> samples.
-        values: series name -> {start of a slice, Unix seconds -> (time within it, value)}, the
-            value being finite: see check_value(). Of two with the same time the later one stays.
-        width: of those slices, seconds. Precisions that are no multiple of it are left out.
+        values: series name -> {interval start, Unix seconds -> (time within it, value)}; the value
+            is finite, see check_value(). The later of two with the same time wins.
+        width: of those intervals, seconds. Precisions that are not multiples of it are skipped.
     """
     before, runs = keys.key("gauge"), Runs()
     precisions = multiples(retention, width)
     for name, given in values.items():
-        for precision, samples, slices in by_precision(given, width, precisions, _newest):
-            texts = [f"{float(value)!r} {float(time)!r}" for time, value in slices.values()]
-            runs.add(precision, samples, f"{before}{precision}:{name}", list(slices), texts)
+        for precision, samples, intervals in by_precision(given, width, precisions, _newest):
+            texts = [f"{float(value)!r} {float(time)!r}" for time, value in intervals.values()]
+            runs.add(precision, samples, f"{before}{precision}:{name}", list(intervals), texts)
     if not runs:
         return ()
     text = runs.text()
     args = (str(len(before.encode())), text)
-    found = (keys.gauges, *runs.keys())
-    return (Operation("last", found, args, lambda: told(text, lambda _: 1)),)
+    hashes = (keys.gauges, *runs.keys())
+    return (Operation("last", hashes, args, lambda: events_at_stake(text, lambda _: 1)),)
 
 
 def _newest(measured: Sequence[Measured]) -> Measured:

@@ -1,7 +1,7 @@
-"""Histograms: how observed values were spread, by slices of time.
+"""Histograms: the distribution of values, by interval.
 
-A histogram has two hashes for each precision, interval start -> text: its buckets in one; in the
-other its count, sum and spread, which is all that a ranking needs, and stays small. Its grand total
+A histogram has two hashes for each precision, interval start -> text. One holds the buckets; the
+other the count, sum and spread, which stay small and are enough for a ranking. Its grand total
 is a field with the same two texts in `spreads:` and `sums:`. The statistics of the current hour and
 of the one before are in statistics.py. Distributions merge, so values are aggregated before they
 are sent: first by intervals of some width, then into those of each precision.
@@ -12,13 +12,13 @@ from typing import TypeVar
 
 from redmeter.format import statistics
 from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.intervals import Runs, by_precision, by_slice, multiples, told
+from redmeter.format.intervals import Runs, by_interval, by_precision, events_at_stake, multiples
 from redmeter.format.moments import Moments, merge_all
 from redmeter.format.packed_text import buckets_text, moments_text
 from redmeter.keys import HOUR, Keys
 from redmeter.types import Operation, Operations
 
-#: What can be merged.
+#: Types that can be merged.
 M = TypeVar("M", Distribution, Moments)
 
 
@@ -34,10 +34,10 @@ def operations(
     Args:
         keys: the store's.
         retention: precision -> samples, of histograms.
-        distributions: series name -> {start of a slice, Unix seconds -> distribution}, which stay
-            as they are; none of them is empty.
-        width: of those slices, seconds. Precisions that are no multiple of it are left out, and so
-            are the statistics where the hour is none.
+        distributions: series name -> {interval start, Unix seconds -> distribution}. They are not
+            changed, and none is empty.
+        width: of those intervals, seconds. Precisions that are not multiples of it are skipped, and
+            so are the hourly statistics if the hour is not.
     """
     buckets, moments = Runs(), Runs()
     totals: list[tuple[str, int, str, str]] = []
@@ -45,10 +45,10 @@ def operations(
     of_buckets, of_moments = keys.key("hist"), keys.key("moments")
     for name, given in distributions.items():
         texts = _texts(given.values())
-        for precision, samples, slices in by_precision(given, width, precisions, _merged):
+        for precision, samples, intervals in by_precision(given, width, precisions, _merged):
             if len(given) > 1:  # else it is the very same one at every precision
-                texts = _texts(slices.values())
-            starts, entry = list(slices), f"{precision}:{name}"
+                texts = _texts(intervals.values())
+            starts, entry = list(intervals), f"{precision}:{name}"
             buckets.add(precision, samples, of_buckets + entry, starts, texts[0])
             moments.add(precision, samples, of_moments + entry, starts, texts[1])
         if len(texts[0]) != 1:  # else the coarsest precision has all values in one interval
@@ -60,10 +60,12 @@ def operations(
         sums = moments.text()
 
         def lost() -> list[tuple[str, int]]:
-            return told(sums, lambda value: int(value.split()[0]))
+            return events_at_stake(sums, lambda value: int(value.split()[0]))
 
-        found = (keys.hists, *buckets.keys())
-        made.append(Operation("hist", found, (str(len(of_buckets.encode())), buckets.text()), lost))
+        hashes = (keys.hists, *buckets.keys())
+        made.append(
+            Operation("hist", hashes, (str(len(of_buckets.encode())), buckets.text()), lost)
+        )
         made.append(Operation("moments", tuple(moments.keys()), (sums,), lambda: lost()[1:]))
     if totals:
         made.append(_totals(keys, totals))
@@ -77,8 +79,8 @@ def _totals(keys: Keys, totals: Sequence[tuple[str, int, str, str]]) -> Operatio
     """Return the operation that adds to grand totals: name, count, moments and buckets of each."""
     at_stake = [pair for name, count, _, _ in totals for pair in ((name, count), ("", 0))]
     args = [text for name, _, moments, buckets in totals for text in (name, moments, buckets)]
-    found = (keys.sums, keys.spreads) * len(totals)
-    return Operation("sums", found, tuple(args), lambda: at_stake)
+    fields = (keys.sums, keys.spreads) * len(totals)
+    return Operation("sums", fields, tuple(args), lambda: at_stake)
 
 
 def _texts(distributions: Iterable[Distribution]) -> tuple[list[str], list[str]]:
@@ -88,7 +90,7 @@ def _texts(distributions: Iterable[Distribution]) -> tuple[list[str], list[str]]
 
 def _moments(given: Mapping[int, Distribution]) -> Mapping[int, Moments]:
     moments = {start: distribution.moments for start, distribution in given.items()}
-    return by_slice(moments, HOUR, _merged)
+    return by_interval(moments, HOUR, _merged)
 
 
 def _merged(parts: Sequence[M]) -> M:

@@ -1,8 +1,8 @@
-"""Which hour is meant by a text in `:start` or `:pstart`, written by us or by other programs.
+"""Parses the hour in `:start` or `:pstart`, as Redmeter and other programs write it.
 
-    1700000000          integer Unix seconds, ours: the hour that holds them
-    14                  an hour of the day, UTC: the latest one that has come
-    2019-06-23T06:00    ISO text, UTC, whatever follows the hour
+    1700000000          integer Unix seconds, Redmeter's form: the hour that contains them
+    14                  an hour of the day, UTC: its latest occurrence
+    2019-06-23T06:00    ISO text, UTC, with any text after the hour
 
 Without a prefix both kinds are stored: the listings compare hours of the day, so `common:…:start`
 holds one of these, and a key of ours holds the Unix second that gives it a date.
@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from redmeter.expressions import late
 from redmeter.keys import HOUR, slice_start
 
-#: An hour that has not come: the server then takes the one that it is in.
+#: An hour in the future, which the server replaces with the current one.
 THIS_HOUR = 2**40
 
-# It never goes back: texts of other programs may be long.
+# Without backtracking, since texts of other programs may be long.
 _NUMBER = late(r"\s*+[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?\s*+\Z", re.ASCII)
 _ISO = late(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d)", re.ASCII)
 
@@ -30,15 +30,14 @@ _AHEAD = 60
 
 
 def hour_of(text: bytes | str | None, now: float) -> int | None:
-    """Return the start of the hour that a text means, Unix seconds.
+    """Return the start of the hour in a text, Unix seconds.
 
     Args:
-        text: as it is stored.
-        now: Unix seconds; an hour of the day is the latest one that has come by then, or comes
-            within a minute.
+        text: as stored.
+        now: Unix seconds; an hour of the day is its latest occurrence up to a minute after that.
 
     Returns:
-        None where the text means none.
+        None if the text has none of the forms.
     """
     if text is None:
         return None
@@ -53,10 +52,10 @@ def hour_of(text: bytes | str | None, now: float) -> int | None:
         now += _AHEAD
         hour = slice_start(now, _DAY) + int(number) * HOUR
         return hour - _DAY if hour > slice_start(now, HOUR) else hour
-    found = _ISO.match(text)
-    if found is None:
+    parts = _ISO.match(text)
+    if parts is None:
         return None
-    year, month, day, hour = map(int, found.groups())
+    year, month, day, hour = map(int, parts.groups())
     return _days(year, month, day) * _DAY + hour * HOUR
 
 

@@ -1,56 +1,57 @@
-"""What kinds share: from slices of some width to those of each precision, as the script takes them.
+"""Shared by all kinds: downsamples intervals to each precision, in the form the scripts take.
 
-Events come by series and by slice of some width, in seconds: 1 where each second is known apart,
-more where they were put together before. Only precisions that are a multiple of it can be made.
+Events arrive by series and by interval of some width, in seconds: 1, or more if they were
+aggregated before. Only precisions that are multiples of the width can be made.
 
-In a flush most series have the same slices, so these are written once for many hashes: a run is
+In a flush most series have the same intervals, so these are written once for many hashes: a run is
 
     PRECISION, SAMPLES, ["START", "START", …], ["VALUE", "VALUE", …]
 
 with the values of the first hash for each start, then those of the second, and so on; the keys of
-the hashes travel beside, one for each slice. A batch has one list of runs for each kind, as JSON.
+the hashes are passed separately, one for each interval. A batch has one list of runs for each kind,
+as JSON.
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-#: What a slice holds.
+#: The value of an interval.
 V = TypeVar("V")
 
-#: What stands between texts of a list; nothing in them has to be escaped.
+#: Separates the texts of a list, none of which needs escaping.
 _BETWEEN = '","'
 
 
 def multiples(retention: Mapping[int, int], width: int) -> tuple[tuple[int, int], ...]:
-    """Return the (precision, samples) pairs that can be made of slices of a width.
+    """Return the (precision, samples) pairs that can be made from intervals of a width.
 
     Args:
-        width: seconds; 0 stands for events of which no slice is known.
+        width: seconds; 0: the intervals of the events are unknown.
     """
     if width == 1:
         return tuple(retention.items())
     return tuple([(p, samples) for p, samples in retention.items() if width and p % width == 0])
 
 
-def by_slice(
-    given: Mapping[int, V], precision: int, merged: Callable[[Sequence[V]], V]
+def by_interval(
+    values_at: Mapping[int, V], precision: int, merged: Callable[[Sequence[V]], V]
 ) -> dict[int, V]:
-    """Put together what lies in one slice of a precision.
+    """Downsample to the intervals of a precision.
 
     Args:
-        given: start, Unix seconds -> what happened from there on.
-        merged: makes one of several, which stay as they are; in their order.
+        values_at: start, Unix seconds -> value.
+        merged: merges several values, in their order, without changing them.
     """
-    slices: dict[int, list[V]] = {}
-    for at, value in given.items():
+    groups: dict[int, list[V]] = {}
+    for at, value in values_at.items():
         start = at // precision * precision
-        if start in slices:
-            slices[start].append(value)
+        if start in groups:
+            groups[start].append(value)
         else:
-            slices[start] = [value]
+            groups[start] = [value]
     return {
-        start: merged(values) if len(values) > 1 else values[0] for start, values in slices.items()
+        start: merged(values) if len(values) > 1 else values[0] for start, values in groups.items()
     }
 
 
@@ -60,35 +61,35 @@ def by_precision(
     precisions: Iterable[tuple[int, int]],
     merged: Callable[[Sequence[V]], V],
 ) -> Iterator[tuple[int, int, Mapping[int, V]]]:
-    """Yield precision, samples and slices, for each of some precisions.
+    """Yield precision, samples and intervals, for each precision.
 
     Args:
-        given: start of a slice, Unix seconds -> what is in it.
-        width: of these slices, seconds.
-        merged: see by_slice().
+        given: interval start, Unix seconds -> value.
+        width: of these intervals, seconds.
+        merged: see by_interval().
         precisions: see multiples().
     """
-    slices, last = given, width
+    intervals, last = given, width
     for precision, samples in precisions:
         if precision != last:
-            # A width that is a multiple of the last one puts fewer, wider slices together.
-            slices = by_slice(given if precision % last else slices, precision, merged)
+            # If it is a multiple of the last precision, there are fewer intervals to merge.
+            intervals = by_interval(given if precision % last else intervals, precision, merged)
             last = precision
-        yield precision, samples, slices
+        yield precision, samples, intervals
 
 
 def stems(before: str, precisions: Iterable[tuple[int, int]]) -> tuple[str, ...]:
-    """Return what stands before the name in keys.
+    """Return the keys of hashes up to the name, one for each precision.
 
     Args:
-        before: what stands before `PRECISION:NAME`.
+        before: the key up to `PRECISION:NAME`.
         precisions: see multiples().
     """
     return tuple([f"{before}{width}:" for width, _ in precisions])
 
 
 def heads(precisions: Iterable[tuple[int, int]], at: int) -> tuple[str, ...]:
-    """Return what stands before the value in runs of one slice each, those that hold a second.
+    """Return runs of one interval up to the value, one for each precision, all at one second.
 
     Args:
         precisions: see multiples().
@@ -102,22 +103,22 @@ def _head(precision: int, samples: int, starts: str) -> str:
 
 
 def single(heads: Sequence[str], value: object) -> str:
-    """Return the runs of one event of one series: see heads(), which may not be empty."""
+    """Return the runs of one event of one series, from the heads, which must not be empty."""
     end = f'{value}"]'
     return f"[{f'{end},'.join(heads)}{end}]"
 
 
 class Runs:
-    """Collects slices of many hashes, and writes them as runs."""
+    """Collects intervals of many hashes, and writes them as runs."""
 
     __slots__ = ("_runs",)
 
     def __init__(self) -> None:
-        # What stands before the values -> keys and values.
+        # Text up to the values -> keys and values.
         self._runs: dict[str, tuple[list[str], list[str]]] = {}
 
     def add_one(self, head: str, key: str, value: str) -> None:
-        """Add one slice of a hash, given what stands before its value: see heads()."""
+        """Add one interval of a hash; heads() returns the text up to its value."""
         run = self._runs.get(head)
         if run is None:
             self._runs[head] = ([key], [value])
@@ -133,11 +134,7 @@ class Runs:
         starts: Sequence[int],
         values: Sequence[str | int],
     ) -> None:
-        """Add slices of a hash.
-
-        Args:
-            values: what is written of each slice, in the order of their starts.
-        """
+        """Add intervals of a hash, with their values in the order of `starts`."""
         if not starts:
             return
         head = _head(precision, samples, _BETWEEN.join(map(str, starts)))
@@ -149,7 +146,7 @@ class Runs:
         return bool(self._runs)
 
     def keys(self) -> list[str]:
-        """Return the keys, one for each slice, in the order of text()."""
+        """Return the keys, one for each interval, in the order of text()."""
         return [key for keys, _ in self._runs.values() for key in keys]
 
     def text(self) -> str:
@@ -159,17 +156,17 @@ class Runs:
 
 
 def parse(text: str) -> Iterator[tuple[int, int, str, str]]:
-    """Read runs: yield precision, samples, start and value of each slice."""
+    """Read runs: yield precision, samples, start and value of each interval."""
     for precision, samples, starts, values in zip(*[iter(json.loads(text))] * 4, strict=True):
         for at, value in enumerate(values):
             yield precision, samples, starts[at % len(starts)], value
 
 
-def told(text: str, events: Callable[[str], int]) -> list[tuple[str, int]]:
-    """Return for each key of an operation on slices its start and events: see types.Operation.
+def events_at_stake(text: str, events: Callable[[str], int]) -> list[tuple[str, int]]:
+    """Return the start and the events of each key of an operation: see Operation.at_stake.
 
     Args:
         text: the runs.
-        events: how many events a value stands for.
+        events: returns the number of events that a value stands for.
     """
     return [("", 0), *((start, events(value)) for _, _, start, value in parse(text))]

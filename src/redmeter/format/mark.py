@@ -1,14 +1,14 @@
-"""Marks: moments that explain what is seen elsewhere, a deploy for instance, by a label.
+"""Marks: labeled moments that explain changes in metrics, a deploy for instance.
 
 All marks of a store are one sorted set, member "TIME LABEL", scored with the time. Many processes
-may note the same thing at once: an explicit label within ten minutes of the same label is the same
-mark, as long as no other label is between the two. Going back to a version within ten minutes makes
-three marks: v1, v2, v1. A label within a minute before the later one is not between them: hosts
-that note two labels each, by clocks that differ, have noted two marks.
+may note the same event at once: an explicit label within ten minutes of the same label is the same
+mark, unless another label is between the two. Rolling back to a version within ten minutes makes
+three marks: v1, v2, v1. A label within a minute before the later one does not count as between
+them: hosts whose clocks differ and that note two labels each make two marks.
 
 A release, which processes note without naming a label, is one mark until another release is noted,
-so that a restart adds none. The set knows the newest release by a member "release LABEL", which is
-no mark.
+so that a restart adds none. The member "release LABEL", which is not a mark, holds the newest
+release.
 """
 
 from collections.abc import Iterable
@@ -20,22 +20,22 @@ from redmeter.names import without_sequences
 from redmeter.recorder_health import Mark
 from redmeter.types import Operation, Operations
 
-#: How far apart two marks of one label are at least, seconds, where no other lies between them;
-#: what is nearer is the same mark.
+#: Minimum seconds between two marks of one label without another label between them; a nearer one
+#: is the same mark.
 NEAR_SECONDS = 600
-#: How long before the later of two marks another label must lie to be between them, seconds.
+#: Minimum seconds before the later of two marks for another label to be between them.
 APART_SECONDS = 60
 #: How long a mark is kept, seconds: 90 days.
 KEPT_SECONDS = 90 * 86400
-#: Marks that a store holds at most; then the oldest go.
+#: Maximum marks of a store; then the oldest are removed.
 MAX_MARKS = 1_000
-#: Characters of a label.
+#: Maximum characters of a label.
 MAX_LABEL = 100
 
-# What may turn the direction of a text around is a format character (Cf).
+# The characters that change the direction of a text are format characters (Cf).
 _REMOVED = {"Cc", "Cf", "Cs"}
 
-#: What begins the member that names the newest release.
+#: The prefix of the member with the newest release.
 _RELEASE = "release "
 
 
@@ -103,7 +103,7 @@ def distinct(marks: Iterable[Noted]) -> list[Noted]:
 
 
 def _is_same(kept: list[Noted], before: Noted, one: Noted) -> bool:
-    """Tell whether a label that was noted before is the same mark once more."""
+    """Return whether a label repeats an earlier mark."""
     between = any(before.time < each.time <= one.time - APART_SECONDS for each in kept)
     return not between and one.time - before.time <= NEAR_SECONDS
 

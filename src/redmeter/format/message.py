@@ -7,10 +7,10 @@
     steps:LOGGER:SEVERITY       pattern -> how often in each of the last steps: see steps.py
     messages:                   LOGGER:SEVERITY, scored with the time of the last message
 
-What is counted is a pattern, not a text: see analysis/patterns.py. Two hours of one logger merge
-by adding pattern to pattern and keeping the newest texts, so messages may be put together before
-they are sent. A severity has no colon, so that a key can be taken apart again, and is none of the
-endings that a key of `common:` may have.
+Messages are counted by pattern, not by text: see analysis/patterns.py. Two hours of one logger
+merge by summing the counts of each pattern and keeping the newest texts, so messages are aggregated
+before they are sent. A severity has no colon, so that keys can be parsed, and differs from all
+suffixes of the keys of `common:`.
 """
 
 import logging
@@ -65,7 +65,7 @@ _ASCTIME = late(
     r"(\d\d):(\d\d):(\d\d) (\d{4})(?: |\Z)",
     re.ASCII,
 )
-#: What datetime can say, Unix seconds.
+#: The range of datetime, Unix seconds.
 _EARLIEST, _LATEST = -62_135_596_800.0, 253_402_300_799.0
 
 
@@ -116,7 +116,7 @@ def check_severity(given: object) -> int | str:
 
 @lru_cache(1024)
 def logger_of(name: str) -> str:
-    """Return the name of a logger as it may be stored, where nobody can be told that it may not."""
+    """Return a valid name for a logger, where an invalid one must not raise."""
     return cleaned(name) or "root"
 
 
@@ -135,7 +135,7 @@ def parse_name(name: str) -> tuple[str, str]:
 
 
 def format_entry(time: float, text: str) -> str:
-    """Return a message as it stands in `recent:`.
+    """Return a message in the form of `recent:`.
 
     Args:
         time: Unix seconds.
@@ -145,11 +145,10 @@ def format_entry(time: float, text: str) -> str:
 
 
 def parse_entry(entry: bytes) -> tuple[float | None, str]:
-    """Return time (Unix seconds) and text of what stands in `recent:`.
+    """Return the time (Unix seconds) and the text of an entry in `recent:`.
 
-    Also of what the listings write, `Sun Jun 23 11:57:38 2019 text`: it names no time zone, and is
-    taken for UTC. The time of anything else is None, and all of it is the text. What is no UTF-8 is
-    replaced.
+    Also reads the listings' form, `Sun Jun 23 11:57:38 2019 text`, as UTC, since it has no time
+    zone. An entry of any other form is all text, with the time None. Invalid UTF-8 is replaced.
     """
     text = entry.decode(errors="replace")
     try:
@@ -166,7 +165,7 @@ def parse_entry(entry: bytes) -> tuple[float | None, str]:
     return None, text
 
 
-# --- What is written -----------------------------------------------------------------------
+# --- Writing -------------------------------------------------------------------------------
 
 
 class Group(NamedTuple):
@@ -202,9 +201,9 @@ class Group(NamedTuple):
         )
 
 
-#: Estimates of what a pattern and a text take beside their characters, bytes.
+#: Estimated bytes of a pattern and of a text, in addition to their characters.
 _GROUP_BYTES, _TEXT_BYTES = 250, 80
-#: The same of a step, where there are several.
+#: Estimated bytes of a step, if there are several.
 _STEP_BYTES = 100
 
 
@@ -232,7 +231,7 @@ class LogHour:
         self.patterns: dict[str, Group] = {}
         #: The newest, as (time, text), in order of time.
         self.texts: list[tuple[float, str]] = []
-        #: An estimate of what it takes.
+        #: Estimated size in memory.
         self.bytes = 0
 
     def add(self, pattern: str, group: Group) -> None:
@@ -320,7 +319,7 @@ def operations(
 
     Args:
         keys: the store's.
-        messages: LOGGER:SEVERITY -> {start of an hour, Unix seconds -> what was logged within it}.
+        messages: LOGGER:SEVERITY -> {start of an hour, Unix seconds -> its messages}.
         tallied: whether their patterns are counted; else they only are among the newest.
     """
     whole = {name: _together(hours.values()) for name, hours in messages.items()}
@@ -335,7 +334,7 @@ def operations(
 def book_operations(
     keys: Keys, logger: str, severity: str, time: float, text: str, *, keep: int, tallied: bool
 ) -> Operations:
-    """Return what the listings do with one message: its text is what is counted.
+    """Return the listings' operations for one message, which count its text instead of a pattern.
 
     Args:
         time: Unix seconds.
@@ -364,56 +363,56 @@ def _together(hours: Collection[LogHour]) -> LogHour:
 def _push(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
     lists: list[str] = []
     args = [str(LIFE)]
-    told = []
+    events = []
     for name, hour in messages.items():
         if hour.texts:
             lists.append(keys.recent(*parse_name(name)))
             entries = [format_entry(time, text) for time, text in hour.texts]
             args += (str(hour.keep), str(len(entries)), *entries)
-            told.append((name, len(entries)))
-    return [Operation("push", tuple(lists), tuple(args), lambda: told)] if lists else []
+            events.append((name, len(entries)))
+    return [Operation("push", tuple(lists), tuple(args), lambda: events)] if lists else []
 
 
 def _tally(keys: Keys, messages: Mapping[str, Mapping[int, LogHour]]) -> list[Operation]:
-    """Count patterns by the hour: LOGGER:SEVERITY -> {start of an hour -> what was logged}."""
-    found: list[str] = []
+    """Count patterns by the hour: LOGGER:SEVERITY -> {start of an hour -> its messages}."""
+    hashes: list[str] = []
     args = [str(LIFE), str(MAX_PATTERNS), str(1 + len(keys.common("", "")))]
-    told: list[tuple[str, int]] = []
+    events: list[tuple[str, int]] = []
     for name, hours in messages.items():
-        for start in sorted(hours):  # the older ones first, or there would be no place for them
+        for start in sorted(hours):  # oldest first: hours before the stored ones are rejected
             hour = hours[start]
             logger, severity = parse_name(name)
             hourly = keys.common(logger, severity)
-            found += (keys.distinct(logger), *hourly)
+            hashes += (keys.distinct(logger), *hourly)
             args += (str(start), str(len(hour.patterns)))
             for pattern, group in hour.patterns.items():
                 args += (pattern, str(group.events))
-            told += [("", 0), (str(start), hour.events), *[("", 0)] * (len(hourly) - 1)]
-    return [Operation("tally", tuple(found), tuple(args), lambda: told)] if found else []
+            events += [("", 0), (str(start), hour.events), *[("", 0)] * (len(hourly) - 1)]
+    return [Operation("tally", tuple(hashes), tuple(args), lambda: events)] if hashes else []
 
 
 def _seen(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
     """Note when the patterns of each LOGGER:SEVERITY were seen first and last, with a sample."""
-    found: list[str] = []
+    hashes: list[str] = []
     args = [str(LIFE), str(MAX_PATTERNS)]
     for name, hour in messages.items():
         groups = [(p, group) for p, group in hour.patterns.items() if p != OTHER]
         if groups:
-            found.append(keys.patterns(*parse_name(name)))
+            hashes.append(keys.patterns(*parse_name(name)))
             args.append(str(len(groups)))
             for pattern, group in groups:
                 args += (pattern, f"{group.first:.6f}", f"{group.last:.6f}", group.sample)
-    # Of what is refused, nothing is lost that was counted.
-    told = [("", 0)] * len(found)
-    return [Operation("seen", tuple(found), tuple(args), lambda: told)] if found else []
+    # No counted event is lost if the server rejects this.
+    events = [("", 0)] * len(hashes)
+    return [Operation("seen", tuple(hashes), tuple(args), lambda: events)] if hashes else []
 
 
 def _by_step(patterns: Mapping[str, Group]) -> dict[int, list[tuple[str, int]]]:
-    found: dict[int, list[tuple[str, int]]] = {}
+    by_step: dict[int, list[tuple[str, int]]] = {}
     for pattern, group in patterns.items():
         for start, events in group.by_step().items():
-            found.setdefault(start, []).append((pattern, events))
-    return found
+            by_step.setdefault(start, []).append((pattern, events))
+    return by_step
 
 
 def _touch(keys: Keys, last: Sequence[tuple[str, float]]) -> Operation:

@@ -3,13 +3,13 @@
 The textbook's way to the spread, sumsq - total^2 / n, subtracts two large numbers that are nearly
 equal: of values around 10^9 that differ by 1 nothing is left. The idea: keep m2, the sum of the
 squares of the distances from the mean. A batch of values is looked at twice, first for the mean;
-and two sets of values merge by what lies between their means:
+and two sets of values merge by the distance of their means:
 
     m2 = m2_a + m2_b + (mean_b - mean_a)^2 * n_a * n_b / (n_a + n_b)
 
 The bound: with k = |mean| / stddev and u = 2^-53, m2 is right to about k u of itself, where the
-textbook's way has k^2 u. At 10^9 with a spread of 1 that is 10^-7 against nothing. `total`, `sumsq`
-and `m2` stop at the largest double instead of becoming infinite, since that is what can be stored.
+textbook's way has k^2 u. At 10^9 with a spread of 1 that is 10^-7 against no digit at all. `total`,
+`sumsq` and `m2` are clamped to the largest double, since infinities cannot be stored.
 A reader gets None instead of a sum or a spread that was cut: see `exact_total`, `exact_mean` and
 `exact_stddev`. No merge can have cut a sum while the count times the largest magnitude is below
 1.8e308, nor the squares as long as the spread is below about 1e154. Squares below 10^-308 are lost:
@@ -66,7 +66,7 @@ class Moments:
         """The sum by the count, within [low, high]; 0 where there is no value."""
         if not self.count:
             return 0.0
-        # Of three times 0.1 the sum by the count is above 0.1; and a sum may have been cut.
+        # The sum of three times 0.1 by 3 is above 0.1; and a sum may have been clamped.
         return min(max(self.total / self.count, self.low), self.high)
 
     @property
@@ -131,7 +131,7 @@ class Moments:
         if not math.isfinite(total):
             raise ValueError("only finite values have moments")
         mean = min(max(total / count, low), high)
-        # The distance of two points is what it takes: compensated, scaled against overflow, in C.
+        # math.dist() is compensated, scaled against overflow, and written in C.
         distance = math.dist(values, (mean,) * count)
         self.add(count, low, high, held(total), min(distance * distance, MAX_DOUBLE))
 

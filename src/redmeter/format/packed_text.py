@@ -1,4 +1,4 @@
-"""Distributions as text, as they are sent and stored: a slice in two fields of two hashes.
+"""Distributions as text, sent and stored: an interval is a field in each of two hashes.
 
     buckets   LOW|HIGH|ZEROS|POSITIVE|NEGATIVE     0.1|9.0|0|-54=1,0,3/12=2|
     moments   COUNT TOTAL M2                       6 27.5 59.208333333333336
@@ -8,9 +8,9 @@ with a slash between: the index of a bucket, and how many values are in it and i
 it. Up to two empty buckets are written as zeros, more of them end the run. Nothing in either text
 would have to be escaped in JSON.
 
-What is read must be of that form, in every part, and both texts must tell the same number of
-values; else it is nobody's slice. Time and memory grow with the length of the text alone, which is
-at most 1 MiB: that is more than all buckets with 2^53 values in them take.
+Texts of any other form are ignored, and so is an interval whose two texts disagree on the number of
+values. Time and memory grow only with the length of the text, which is at most 1 MiB: more than all
+buckets with 2^53 values take.
 """
 
 import math
@@ -25,7 +25,7 @@ from redmeter.format.moments import Moments, Sums
 #: Bytes of a text of buckets that are read at most.
 MAX_TEXT = 2**20
 
-#: How many values a slice may hold, so that Lua counts them exactly.
+#: Maximum number of values of an interval, so that Lua counts them exactly.
 MAX_COUNT = 2**53
 
 #: Empty buckets in a row that are written as zeros within a run.
@@ -81,31 +81,31 @@ def moments_text(distribution: Distribution) -> str:
 
 
 def parse(buckets: _Text, moments: _Text) -> Distribution | None:
-    """Read a slice; None where it is not there, or not of the form."""
+    """Read an interval; None if it is missing or has another form."""
     read = _read(buckets, moments)
     if read is None:
         return None
-    found = Distribution()
-    found.moments, found.zeros, positive, negative = read
-    for into, runs in (found.positive, positive), (found.negative, negative):
+    result = Distribution()
+    result.moments, result.zeros, positive, negative = read
+    for into, runs in (result.positive, positive), (result.negative, negative):
         for start, counts in runs:
             into.update(zip(range(start, start + len(counts)), counts, strict=True))
             if 0 in counts:
                 for at, count in enumerate(counts, start):
                     if not count:
                         del into[at]
-    return found
+    return result
 
 
 def parse_moments(text: bytes) -> Sums | None:
     """Read count, sum and spread; None if the text has another form."""
     try:
         count, total, m2 = text.split(b" ")
-        found = Sums(int(count), total=float(total), m2=float(m2))
+        sums = Sums(int(count), total=float(total), m2=float(m2))
     except ValueError:
         return None
-    finite = math.isfinite(found.total) and 0 <= found.m2 < math.inf
-    return found if finite and 0 < found.count <= MAX_COUNT else None
+    finite = math.isfinite(sums.total) and 0 <= sums.m2 < math.inf
+    return sums if finite and 0 < sums.count <= MAX_COUNT else None
 
 
 def merge_moments(texts: Iterable[bytes]) -> Sums:
@@ -118,32 +118,32 @@ def merge_moments(texts: Iterable[bytes]) -> Sums:
 
 
 def merged(texts: Iterable[tuple[_Text, _Text]]) -> Distribution:
-    """Read slices and merge them; those that parse() would not read are left out.
+    """Read intervals and merge them; those of another form are skipped.
 
     Args:
-        texts: of each slice, its buckets and its moments.
+        texts: the buckets and the moments of each interval.
 
     Returns:
-        The distribution, which is empty where there was nothing.
+        The distribution; empty if there are no valid intervals.
     """
-    found = Distribution()
+    result = Distribution()
     positive, negative = _Sum(), _Sum()
     for buckets, moments in texts:
         read = _read(buckets, moments)
         if read is None:
             continue
-        found.moments.merge(read[0])
-        found.zeros += read[1]
+        result.moments.merge(read[0])
+        result.zeros += read[1]
         for run in read[2]:
             positive.add(*run)
         for run in read[3]:
             negative.add(*run)
-    found.positive, found.negative = positive.buckets(), negative.buckets()
-    return found
+    result.positive, result.negative = positive.buckets(), negative.buckets()
+    return result
 
 
 class _Sum:
-    """Adds up runs in one list, whose first element is bucket `first`."""
+    """Sums runs in one list, whose first element is bucket `first`."""
 
     __slots__ = ("counts", "first")
 
@@ -190,16 +190,16 @@ def _read(buckets: _Text, moments: _Text) -> tuple[Moments, int, list[_Run], lis
             buckets = buckets.decode("ascii")
         if isinstance(moments, bytes):
             moments = moments.decode("ascii")
-        told, summed = _BUCKETS.fullmatch(buckets), _MOMENTS.fullmatch(moments)
-        if told is None or summed is None:
+        parts, summed = _BUCKETS.fullmatch(buckets), _MOMENTS.fullmatch(moments)
+        if parts is None or summed is None:
             return None
-        low, high, zeros = float(told[1]) + 0.0, float(told[2]) + 0.0, int(told[3])
+        low, high, zeros = float(parts[1]) + 0.0, float(parts[2]) + 0.0, int(parts[3])
         count, total, m2 = int(summed[1]), float(summed[2]), float(summed[3])
-        positive, negative = _runs(told[4]), _runs(told[5])
+        positive, negative = _runs(parts[4]), _runs(parts[5])
     except ValueError:  # not ASCII, or a number that is none
         return None
     held = zeros + sum([sum(run[1]) for run in positive]) + sum([sum(run[1]) for run in negative])
-    # With an infinite or a NaN among them it is not finite either.
+    # Not finite either if an infinity or a NaN is among the values.
     finite = math.isfinite(low) and math.isfinite(high) and math.isfinite(total)
     if not (0 < count <= MAX_COUNT and held == count and finite and low <= high):
         return None

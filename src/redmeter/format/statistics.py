@@ -1,8 +1,9 @@
-"""Statistics: what observed values sum up to, in this hour and in the last one that had some.
+"""Statistics: a histogram's aggregates of the current hour, and of the last one that had values.
 
-A sorted set holds min, max, count, sum and sumsq, as the listings of "Redis in Action" keep them,
-and n, mean and m2 of what was written here. From sum and sumsq the spread cannot be told where
-values are large and close together (see moments.py), so they serve only for what others wrote.
+A sorted set holds min, max, count, sum and sumsq, as in the listings of "Redis in Action", and n,
+mean and m2 of the values that Redmeter wrote. The spread of large values that are close together
+cannot be computed from sum and sumsq (see moments.py), so these serve only for values that other
+programs wrote.
 """
 
 import math
@@ -23,7 +24,7 @@ def operations(
     keys: Keys,
     moments: Mapping[str, Mapping[int, Moments]],
     *,
-    tell: bool = False,
+    return_totals: bool = False,
     as_is: bool = False,
 ) -> Operations:
     """Turn moments into the operation of one batch.
@@ -31,23 +32,23 @@ def operations(
     Args:
         keys: the store's.
         moments: name -> {start of an hour, Unix seconds -> moments}; none of them is empty.
-        tell: whether the outcome shall have count, sum and sumsq as they are afterwards, as its
-            answer to the first of each four keys.
-        as_is: whether the names are the listings', whose keys have no marks.
+        return_totals: whether the outcome has the new count, sum and sumsq, as the reply for the
+            first of each four keys.
+        as_is: whether to use the listings' keys, which have no `~` after the name.
     """
-    found: list[str] = []
-    args = [str(LIFE), str(int(tell)), str(len(keys.stats("")))]
+    sorted_sets: list[str] = []
+    args = [str(LIFE), str(int(return_totals)), str(len(keys.stats("")))]
     lost: list[tuple[str, int]] = []
     for name, hours in moments.items():
         hourly = keys.stats(name, as_is=as_is)
-        for hour, m in sorted(hours.items()):  # the oldest first: a later one moves it on
-            found += hourly
+        for hour, m in sorted(hours.items()):  # oldest first, since a later hour replaces it
+            sorted_sets += hourly
             args += (str(hour), str(m.count))
             args += map(_exact, (m.low, m.high, m.total, m.sumsq, m.mean, m.m2))
             lost += [(str(hour), m.count), *[("", 0)] * (len(hourly) - 1)]
-    if not found:
+    if not sorted_sets:
         return ()
-    return (Operation("stat", tuple(found), tuple(args), lambda: lost),)
+    return (Operation("stat", tuple(sorted_sets), tuple(args), lambda: lost),)
 
 
 def _exact(number: float) -> str:
@@ -55,20 +56,20 @@ def _exact(number: float) -> str:
 
 
 def merged(members: Mapping[str, float]) -> Moments:
-    """Return what the members of a sorted set say together; empty where they say nothing.
+    """Return the moments of a sorted set's members; empty if there are none.
 
-    What others wrote is the difference between count, sum and sumsq and what n, mean and m2 say.
-    Where all digits of its spread are lost, it has none.
+    The values of other programs are the difference between count, sum and sumsq, and n, mean and
+    m2. If rounding lost all digits of their spread, it is 0.
     """
     low, high, count, total, sumsq, n, mean, m2 = (held(members.get(name, 0.0)) for name in MEMBERS)
-    found = Moments()
+    moments = Moments()
     if n >= 1 and "mean" in members and "m2" in members:
-        found.add(int(n), low, high, held(mean * n), max(0.0, m2))
-    others = int(count) - found.count
+        moments.add(int(n), low, high, held(mean * n), max(0.0, m2))
+    others = int(count) - moments.count
     if others > 0:
-        rest = total - found.total
-        spread = sumsq - m2 - found.total * mean - rest * (rest / others)
-        found.add(others, low, high, rest, max(0.0, spread) if math.isfinite(spread) else 0.0)
-    if found.count:
-        found.total = total  # and not what the mean says of it
-    return found
+        rest = total - moments.total
+        spread = sumsq - m2 - moments.total * mean - rest * (rest / others)
+        moments.add(others, low, high, rest, max(0.0, spread) if math.isfinite(spread) else 0.0)
+    if moments.count:
+        moments.total = total  # exact, unlike the product of mean and count
+    return moments

@@ -1,24 +1,24 @@
 """Steps: how often each pattern of a log came, by five minutes, for windows that slide.
 
-Problem: clock hours compare badly. Three minutes past the hour nearly everything is below the hour
-before, and what is measured depends on where in the hour somebody looks.
+Problem: clock hours compare badly. Three minutes past the hour nearly all counts are below those of
+the hour before, so the result depends on the minute at which it is read.
 
-Idea: beside the counts of the two clock hours, one hash for each logger and severity holds the
+Idea: in addition to the counts of two clock hours, one hash for each logger and severity holds the
 counts of the newest STEPS steps:
 
     steps:LOGGER:SEVERITY    pattern -> "NEWEST COUNT COUNT …", the newest step first
-                             ""      -> the same of all patterns together
+                             ""      -> the same for all patterns together
 
-The window is the step that is running and the 12 before it, so 60 to 65 minutes. It is compared
-with the 12 steps before that, which are 60 minutes. An event counts in the step of its own time,
-however late it arrives, as long as that step is kept.
+The window is the current step and the 12 before it, so 60 to 65 minutes. It is compared with the 12
+steps before that, 60 minutes. An event counts in the step of its own time, however late it arrives,
+as long as that step is kept.
 
-The counts of "" say how far back the hash is complete. A hash that begins while its log is already
-there, as after an upgrade, begins with one count and gains one every five minutes. One that begins
-after a silence is complete at once.
+The number of counts of "" shows how far back the hash is complete. A hash that is created while its
+log already exists, as after an upgrade, begins with one count and gains one every five minutes. One
+that is created after a silence is complete at once.
 
-Bound: 1,000 patterns for each logger and severity; what exceeds them counts as `(other)`. A hash
-expires STEPS + 1 steps after its last event.
+Bound: 1,000 patterns for each logger and severity; further ones count as `(other)`. A hash expires
+STEPS + 1 steps after its last event.
 
 Pure: no I/O.
 """
@@ -29,7 +29,7 @@ from typing import NamedTuple
 from redmeter.keys import HOUR, STEP, Keys, slice_start
 from redmeter.types import Operation
 
-#: How many steps are kept: an hour, the hour before it, and the step that is running.
+#: How many steps are kept: an hour, the hour before it, and the current step.
 STEPS = 2 * HOUR // STEP + 1
 #: Most patterns of a logger and severity.
 MAX_FIELDS = 1_000
@@ -75,9 +75,9 @@ def windows(steps: Steps, now: float) -> tuple[int, int]:
 
 
 def is_complete(steps: Steps | None, now: float) -> bool:
-    """Tell whether the counts of all patterns together are known for both windows.
+    """Return whether the counts of all patterns together are known for both windows.
 
-    All that are kept are enough: a step that began since `now` has pushed out the oldest.
+    STEPS counts are enough, even if a step that began since `now` replaced the oldest.
     """
     if steps is None:
         return False
@@ -89,15 +89,15 @@ def operations(
     keys: Keys, counts: Mapping[str, Mapping[int, Iterable[tuple[str, int]]]]
 ) -> list[Operation]:
     """Count patterns by steps: LOGGER:SEVERITY -> {start of a step -> (pattern, events) pairs}."""
-    found = [keys.messages]
+    hashes = [keys.messages]
     args = [str(STEP), str(STEPS), str(MAX_FIELDS)]
     for name, steps in counts.items():
         for start in sorted(steps):
             pairs = [*steps[start]]
-            found.append(keys.key("steps", name))
+            hashes.append(keys.key("steps", name))
             args += (name, str(start), str(len(pairs)))
             for pattern, events in pairs:
                 args += (pattern, str(events))
-    # What is refused here is still counted by the hour.
-    told = [("", 0)] * len(found)
-    return [Operation("steps", tuple(found), tuple(args), lambda: told)] if counts else []
+    # Events that are rejected here are still counted by the hour.
+    losses = [("", 0)] * len(hashes)
+    return [Operation("steps", tuple(hashes), tuple(args), lambda: losses)] if counts else []

@@ -112,9 +112,9 @@ class _Lines:
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        #: Of each series, the lines before it, if it is the first of its metric.
+        #: The lines before each series, if it is the first of its metric.
         self._heads: list[bytes] = []
-        #: Of each series, its line up to the value.
+        #: The line of each series up to the value.
         self._lines: list[bytes] = []
 
     def add(self, stored: str, head: str, line: str) -> None:

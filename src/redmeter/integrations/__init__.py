@@ -1,1 +1,1 @@
-"""What hangs in an application: one module for each library, imported by whoever uses it."""
+"""Integrations: one module for each framework or library, imported only where it is used."""

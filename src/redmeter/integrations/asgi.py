@@ -35,10 +35,10 @@ from typing import Any, Unpack
 from redmeter import Meter
 from redmeter.integrations.cancelling import is_cancelled
 from redmeter.integrations.cleaner import CleanerOfEachProcess
-from redmeter.integrations.frameworks import litestar_route, tell_routes
+from redmeter.integrations.frameworks import litestar_route, publish_routes
 from redmeter.integrations.loading import ASGI, load_application
 from redmeter.integrations.routes import Finder, path_within
-from redmeter.integrations.spent import Spent, begin_if_told
+from redmeter.integrations.spent import Spent, begin_if_enabled
 from redmeter.integrations.web import (
     DISCONNECTED,
     FAILED,
@@ -56,14 +56,14 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-#: Messages that are the last of a response by themselves.
+#: Messages that are a complete body, so the last of their response.
 _WHOLE = frozenset({"http.response.pathsend", "http.response.zerocopysend"})
-#: What tells in Starlette, and what is built on it, that a client left: by its class' name, as
-#: nothing of a framework is imported here.
+#: Exceptions by which Starlette, and frameworks built on it, report that a client disconnected. By
+#: name, since this module imports no framework.
 _LEFT = frozenset({"ClientDisconnect", "ClientDisconnected", "WebSocketDisconnect"})
-#: And that a server ended the call: asyncio's way, and trio's. SystemExit is none of these.
+#: Exceptions by which a server cancels the call, under asyncio and trio. SystemExit is not one.
 _ENDED = frozenset({"CancelledError", "Cancelled", "GeneratorExit"})
-#: Codes of websockets that were never sent: the connection ended without a word.
+#: WebSocket close codes that are never sent: the connection was lost.
 _LOST = frozenset({1006, 1015})
 
 
@@ -72,11 +72,11 @@ class RedmeterMiddleware:
 
     Args:
         app: the ASGI application.
-        meter: where to. None: a Meter as the settings say, which is closed when the server shuts
-            down; yours is flushed then.
-        options: those of web.Options, and the settings that Meter takes. What is not given comes
-            from the environment. A value that cannot be used is passed over, with an error in the
-            log.
+        meter: records the requests; flushed when the server shuts down. None: a Meter by the
+            settings, which is closed then.
+        options: see web.Options, e.g. ignore_paths="/health"; without a meter, also what Meter
+            takes, e.g. url="redis://localhost". They win over the environment. An invalid value
+            is logged and ignored.
 
     Raises:
         TypeError: an option's name is unknown.
@@ -93,7 +93,7 @@ class RedmeterMiddleware:
         self._own = meter is None
         self._route_of = self.requests.options.route
         self._finder = Finder(app)
-        tell_routes(app)
+        publish_routes(app)
         self._cleaner = CleanerOfEachProcess(self.meter) if self.requests.options.cleaner else None
 
     @property
@@ -132,7 +132,7 @@ class RedmeterMiddleware:
         scope[WATCHED] = True
         if self._cleaner is not None:
             self._cleaner.see_to()  # there may be no lifespan, or none that gets here
-        spent = begin_if_told()
+        spent = begin_if_enabled()
         start = now()
 
         async def received() -> Message:
@@ -194,7 +194,7 @@ class RedmeterMiddleware:
         scope[WATCHED] = True
         if self._cleaner is not None:
             self._cleaner.see_to()  # there may be no lifespan, or none that gets here
-        spent = begin_if_told()
+        spent = begin_if_enabled()
         start = requests.now()
 
         async def received() -> Message:
@@ -285,7 +285,7 @@ class RedmeterMiddleware:
         await self.app(scope, received, sent)
 
     def _end(self) -> None:
-        """Store what there is, for 2 s at most; the server has answered all requests by now."""
+        """Store pending events, for 2 s at most; the server has answered all requests by now."""
         try:
             if self._cleaner is not None:
                 self._cleaner.stop()
@@ -293,8 +293,8 @@ class RedmeterMiddleware:
                 self.requests.meter.close()
             else:
                 self.requests.meter.flush()
-        except Exception as error:  # noqa: BLE001 - the server shall end as it would have
-            self.requests.record_error("storing what was recorded of requests", error)
+        except Exception as error:  # noqa: BLE001 - must not disturb the server's shutdown
+            self.requests.record_error("storing pending events", error)
 
 
 def from_env() -> RedmeterMiddleware:
@@ -314,7 +314,7 @@ _ENDS = frozenset(
 
 
 def _left(error: BaseException, refused: BaseException | None) -> bool:
-    """Return whether an exception says no more than that the client, or the server, left.
+    """Return whether an exception means only that the client disconnected or the server stops.
 
     Args:
         refused: the exception by which the server refused a message.

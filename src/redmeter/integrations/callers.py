@@ -3,8 +3,8 @@
     db_queries{route,statement}         executions by the requests of a route
     db_queries{task,statement}          executions by the runs of a task
 
-Statements are those of queries.py. They are counted as their request or task ends, from what it has
-spent: see spent.py.
+queries.py groups the statements. They are counted when their request or task ends, from its record
+in spent.py.
 
 Bound: one dictionary lookup and one append for each different statement of a request; PAIRS pairs
 of a caller and a statement for each process. Further pairs are not counted, nor is a pair whose
@@ -26,8 +26,8 @@ class Callers:
     """Counts statements by caller.
 
     Args:
-        meter: where to.
-        label: what the callers are: "route" or "task".
+        meter: records the counts.
+        label: the kind of caller: "route" or "task".
     """
 
     def __init__(self, meter: Meter, label: str) -> None:
@@ -36,7 +36,7 @@ class Callers:
         self._known: dict[tuple[str, str], Callable[[int], None] | None] = {}
 
     def record(self, caller: str, spent: Spent) -> None:
-        """Count the statements that a request or a run has sent."""
+        """Count the statements that a request or a run of a task has sent."""
         for statement, count in spent.names().items():
             pair = caller, statement
             if pair not in self._known:

@@ -1,4 +1,4 @@
-"""Tells a request that its server cancels from one that fails by a cancelled task of its own.
+"""Distinguishes a request that the server cancels from one that awaited a cancelled task.
 
 Both raise CancelledError. A server cancels the task that serves a request when the client leaves or
 the server shuts down. A view that awaits another task, which is cancelled, fails with the same

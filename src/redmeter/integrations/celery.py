@@ -43,7 +43,7 @@ from celery import signals  # type: ignore[import-untyped]
 from redmeter import Meter
 from redmeter.integrations.callers import Callers
 from redmeter.integrations.hooks import Names, meter_for, record_error
-from redmeter.integrations.spent import DATABASE, begin_if_told
+from redmeter.integrations.spent import DATABASE, begin_if_enabled
 from redmeter.names import (
     TASK_DB_SECONDS,
     TASK_QUEUE_SECONDS,
@@ -58,11 +58,11 @@ if TYPE_CHECKING:
 #: The logger of the messages.
 LOGGER = "celery"
 UNKNOWN = "(unknown)"
-#: Tasks that have names of their own, and bytes of their names.
+#: How many tasks are counted by name, and the maximum bytes of a name.
 TASKS, TASK_BYTES = 500, 100
 
-#: Seconds within which a task that is lost twice was lost once.
-TOLD_SECONDS = 60.0
+#: Two reports of a lost task within so many seconds are about the same loss.
+DUPLICATE_SECONDS = 60.0
 
 #: Where a run that has begun is noted, on the request that Celery makes for it.
 _RUN = "_redmeter_run"
@@ -73,7 +73,7 @@ _installing = threading.Lock()
 
 
 class _Watch:
-    """What hears Celery's signals, for one application or all, and one meter."""
+    """Receives Celery's signals, for one application or all, and one meter."""
 
     def __init__(self, app: "Celery | None", meter: Meter) -> None:
         self.app = app
@@ -85,7 +85,7 @@ class _Watch:
         self._lost: dict[object, float] = {}
 
     def connect(self) -> None:
-        """Hear the signals from now on."""
+        """Receive the signals from now on."""
         for signal, heard in (
             (signals.before_task_publish, self._published),
             (signals.task_prerun, self._begins),
@@ -111,7 +111,7 @@ class _Watch:
         details["headers"][_SENT] = time.time()
 
     def _begins(self, task: Any, details: dict[str, Any]) -> None:  # noqa: ARG002
-        run = time.perf_counter(), begin_if_told()
+        run = time.perf_counter(), begin_if_enabled()
         setattr(task.request, self._place, run)
         sent = getattr(task.request, _SENT, None)
         if isinstance(sent, int | float):
@@ -157,18 +157,18 @@ class _Watch:
         if getattr(task.request, self._place, None) is None:
             if type(error).__name__ == "Reject":  # the process that ran it has counted it
                 return
-            if self._is_told(details.get("task_id")):
+            if self._is_duplicate(details.get("task_id")):
                 return
             self._count(name, "failure")
         self._log("error", f"{name} failed", error, name)
 
-    def _is_told(self, task: object) -> bool:
-        """Return whether it was reported already: first of the time limit, then of the process."""
-        now, before = time.monotonic(), self._lost.pop(task, -TOLD_SECONDS)
+    def _is_duplicate(self, task: object) -> bool:
+        """Return whether a task's loss is reported again: by the time limit, then the process."""
+        now, before = time.monotonic(), self._lost.pop(task, -DUPLICATE_SECONDS)
         self._lost[task] = now
         if len(self._lost) > TASKS:
             self._lost.pop(next(iter(self._lost)), None)
-        return now - before < TOLD_SECONDS
+        return now - before < DUPLICATE_SECONDS
 
     def _again(self, task: Any, details: dict[str, Any]) -> None:
         reason = details.get("reason")

@@ -14,7 +14,7 @@ logger = logging.getLogger("redmeter")
 class Cleaner:
     """A thread that cleans a meter's store every minute, see cleaning.py. `meter.close()` ends it.
 
-    Any number of processes may have one. Trouble is logged, and ends it where it does not pass.
+    Any number of processes may run one. Errors are logged; a permanent one ends the thread.
     """
 
     def __init__(self, meter: Meter) -> None:
@@ -38,7 +38,7 @@ class Cleaner:
             self._meter.add_helper(self)
 
     def stop(self, timeout: float = 1.0) -> None:
-        """End it, and wait at most so many seconds for that."""
+        """End the thread, and wait for that, `timeout` seconds at most."""
         self.stopped = True
         self._meter.remove_helper(self)
         if self._thread is not None:
@@ -56,8 +56,8 @@ class Cleaner:
 class CleanerOfEachProcess:
     """A cleaner of a meter's store for each process that serves requests.
 
-    It is started by the first request, as servers fork, and threads stay behind then; and by the
-    first request after it was stopped.
+    The first request of a process starts it, since servers fork, which ends threads; and so does
+    the first request after it was stopped.
     """
 
     def __init__(self, meter: Meter) -> None:
@@ -74,6 +74,6 @@ class CleanerOfEachProcess:
             self._cleaner.start()
 
     def stop(self) -> None:
-        """End that of this process, see Cleaner.stop(). see_to() starts another one."""
+        """End this process's cleaner, and wait 1 s for that at most. see_to() starts another."""
         if self._pid == os.getpid():
             self._cleaner.stop()

@@ -32,19 +32,19 @@ from redmeter import Meter
 from redmeter.integrations.django import meter as project_meter
 from redmeter.integrations.hooks import record_error
 from redmeter.integrations.queries import COMMIT, CONNECT, ROLLBACK, Queries
-from redmeter.integrations.spent import tell
+from redmeter.integrations.spent import enable
 from redmeter.integrations.waits import Listener, leave, listen
 
 _installing = threading.Lock()
 
 
 class _Wrapper:
-    """Stands around the statements of connections, for one meter."""
+    """Wraps the statements of connections, for one meter."""
 
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
         self._queries = Queries(meter)
-        #: By what name waits are asked for.
+        #: Identifies this wrapper's listeners in waits.py.
         self.place = f"django {id(meter):x}"
         #: Whether anything is recorded; connections of other threads keep a wrapper.
         self.on = True
@@ -68,24 +68,24 @@ class _Wrapper:
         return result
 
     def _took(self, sql: Any, began: float, *, many: bool, error: BaseException | None) -> None:
-        # Some drivers take objects in place of texts, which only a connection makes one of.
+        # Some drivers accept objects that only a connection can convert to text.
         text = sql if isinstance(sql, str) else ""
         self._queries.took(text, time.perf_counter() - began, many=bool(many), error=error)
 
     def hang(self, connection: Any, **_: object) -> None:
-        """Hang it into a connection, unless it hangs there."""
+        """Add this wrapper to a connection, unless it has it."""
         try:
             if not any(wrapper is self for wrapper in connection.execute_wrappers):
                 connection.execute_wrappers.append(self)
             listen(connection, "connect", self.place, self._connect, outer=True)
             listen(connection, "commit", self.place, self._commit)
             listen(connection, "rollback", self.place, self._rollback)
-        except Exception as failure:  # noqa: BLE001 - a connection must come to be all the same
+        except Exception as failure:  # noqa: BLE001 - connecting must not fail
             record_error(self.meter, "db", failure)
 
 
 def _of_database(listener: Listener) -> Listener:
-    """Return a listener for what the database did, not for what Django did not ask it."""
+    """Return a listener that ignores calls which Django rejected without asking the database."""
 
     def heard(seconds: float, error: BaseException | None) -> None:
         if not isinstance(error, TransactionManagementError):
@@ -98,7 +98,7 @@ _wrappers: list[_Wrapper] = []
 
 
 class _Making:
-    """Stands before connections.create_connection(): the first connect() of each is timed, too."""
+    """Replaces connections.create_connection(), to time the first connect() of each as well."""
 
     def __init__(self) -> None:
         self._create = connections.create_connection
@@ -111,13 +111,15 @@ class _Making:
 
 
 def install(meter: Meter | None = None) -> None:
-    """Time the statements of all databases from now on; once more it does nothing.
+    """Time the statements of all databases from now on.
+
+    Called again for the same meter it does nothing.
 
     Args:
         meter: records the times. None: the project's meter.
     """
     chosen = project_meter() if meter is None else meter
-    tell()
+    enable()
     with _installing:
         if any(wrapper.meter is chosen for wrapper in _wrappers):
             return

@@ -64,7 +64,7 @@ _NAME = "redmeter"
 
 logger = logging.getLogger("redmeter")
 
-#: Rules that are remembered with their templates.
+#: Rules whose templates are cached.
 _RULES = 4096
 _templates: dict[tuple[str, str], str] = {}
 
@@ -113,7 +113,7 @@ class Redmeter:
 
     @property
     def meter(self) -> Meter:
-        """The meter of the application at hand; outside of any, of the one that came last.
+        """The meter of the current application; outside of one, of the last that init_app() got.
 
         Raises:
             RuntimeError: there is no application yet.
@@ -129,7 +129,7 @@ class _Middleware(RedmeterMiddleware):
     """The middleware, with Flask's routes.
 
     Args:
-        root: where the application is mounted, as it says itself.
+        root: the mount point, by the application's own APPLICATION_ROOT.
     """
 
     def __init__(self, app: Any, requests: Requests, root: str) -> None:
@@ -137,15 +137,15 @@ class _Middleware(RedmeterMiddleware):
         self.root = root
         self.requests = requests
         self.cleaner = CleanerOfEachProcess(self.meter) if requests.options.cleaner else None
-        own = requests.options.route
+        of_options = requests.options.route
 
         def found(environ: Environ) -> str | None:
-            return (own and own(environ)) or _route(environ, root)
+            return (of_options and of_options(environ)) or _route(environ, root)
 
         self.route: Callable[[Environ], str | None] = found
 
     def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
-        """Answer a request. One that is counted already, by what is around this, gets its route."""
+        """Serve a request; if a middleware around this one counts it, pass it the route."""
         watched = environ.get(WATCHED)
         if type(watched) is Watched:
             watched.routed_by(self.route, environ)
@@ -153,25 +153,25 @@ class _Middleware(RedmeterMiddleware):
 
 
 def _failed(_sender: object, exception: object = None, **_: object) -> None:
-    """Tell of an exception that no errorhandler took: Flask is about to make a page of it."""
+    """Record an exception that no errorhandler handled; Flask answers with its page for 500."""
     watched = request.environ.get(WATCHED) if has_request_context() else None
     if type(watched) is Watched and isinstance(exception, BaseException):
         watched.failed(exception)
 
 
 def _torn_down(_sender: object, exc: object = None, **_: object) -> None:
-    """Find the route of a request that ends with SystemExit or the like, without another signal."""
+    """Find the route of a request that SystemExit or the like ends: Flask sends no other signal."""
     watched = request.environ.get(WATCHED) if exc is not None and has_request_context() else None
     if type(watched) is Watched:
         watched.ending()
 
 
 def _route(environ: Environ, root: str) -> str | None:
-    """Return the template of the rule that matched, while the request is at hand."""
-    found = environ.get("werkzeug.request")
-    rule = getattr(found, "url_rule", None)
+    """Return the template of the rule that matched, as long as the environ has the request."""
+    matched = environ.get("werkzeug.request")
+    rule = getattr(matched, "url_rule", None)
     if rule is None:
-        rule = _rule_of_other_method(found)
+        rule = _rule_of_other_method(matched)
         if rule is None:
             return None
     template = _templates.get((root, rule.rule))

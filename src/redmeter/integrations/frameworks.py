@@ -1,13 +1,13 @@
 """Routes of Litestar, Quart and Falcon, whose routers are not Starlette's.
 
-    Litestar    leaves the template in the scope; read in litestar_route()
-    Quart       knows the rule while it handles the request; its signals tell of it
-    Falcon      knows the template as an attribute of its request; a middleware of its own has that
+    Litestar    leaves the template in the scope; litestar_route() reads it
+    Quart       knows the rule while it handles the request; a signal handler reads it
+    Falcon      keeps the template on its request; a Falcon middleware reads it
 
-Idea: tell_routes() registers a listener with the application that a RedmeterMiddleware is put
-around, by the framework's public API: a signal, add_middleware(). The listener writes the template
-to `redmeter.route` in the scope or environ, as any application may. Nothing of a framework is
-imported unless the application is one of its own.
+Idea: publish_routes() registers a listener with the application that a RedmeterMiddleware wraps, by
+the framework's public API: a signal, add_middleware(). The listener writes the template to
+`redmeter.route` in the scope or environ, as any application may. A framework is imported only if
+the application is one of its own.
 
     @get("/users/{user_id:int}")            Litestar    /users/{user_id}
     @asgi("/files", is_mount=True)          Litestar    /files/{path}
@@ -16,8 +16,8 @@ imported unless the application is one of its own.
 
 Bound: a signal or a call for each request, and one substitution.
 
-Not done: Litestar's and Quart's 405 is `(unmatched)`. An exception that Falcon or Litestar makes a
-response of is counted as 5xx, and is no message. Falcon's sinks and static routes have no template.
+Not done: a 405 of Litestar or Quart is `(unmatched)`. An exception that Falcon or Litestar converts
+to a response counts as 5xx, but is not logged. Falcon's sinks and static routes have no template.
 
 Source: Quart, "Signals"; Falcon, "Middleware"; Litestar, types of the ASGI scope.
 """
@@ -29,7 +29,7 @@ from typing import Any
 
 from redmeter.integrations.web import FAILED, ROUTE
 
-#: Applications within applications that are looked into.
+#: How deep nested applications are searched.
 _DEPTH = 10
 #: A parameter of a rule, with its converter: `<int:id>` of werkzeug, `{id:int}` of Falcon.
 _OF_RULE = re.compile(r"<(?:[^<>]*:)?([^<>:]+)>")
@@ -42,7 +42,7 @@ def rule_template(rule: str) -> str:
 
 
 def litestar_route(scope: Mapping[str, Any]) -> str | None:
-    """Return the template that Litestar found; None where it found none."""
+    """Return the template that Litestar matched, if any."""
     template = scope.get("path_template")
     if template != "":
         return template
@@ -53,11 +53,11 @@ def litestar_route(scope: Mapping[str, Any]) -> str | None:
     return None
 
 
-def tell_routes(app: Any) -> None:
-    """Have an application of Quart or Falcon tell its routes, also where middleware is around it.
+def publish_routes(app: Any) -> None:
+    """Have an application of Quart or Falcon write its routes to the scope or environ.
 
     Args:
-        app: the application, its `asgi_app`, or a middleware around it. Any other is left alone.
+        app: the application, its `asgi_app`, or a middleware around it. Others are ignored.
     """
     for _ in range(_DEPTH):
         app = getattr(app, "__self__", app)
@@ -91,24 +91,24 @@ def _listen_to_quart(app: Any) -> None:
 
 
 class _FalconRoutes:
-    """A middleware of Falcon's, for WSGI and ASGI."""
+    """A Falcon middleware, for WSGI and ASGI."""
 
     def process_response(self, req: Any, _resp: object, _resource: object, _done: bool) -> None:
-        """Write down the template."""
-        self._tell(req, req.env)
+        """Publish the template."""
+        self._publish(req, req.env)
 
     async def process_response_async(
         self, req: Any, _resp: object, _resource: object, _done: bool
     ) -> None:
-        """Write down the template."""
-        self._tell(req, req.scope)
+        """Publish the template."""
+        self._publish(req, req.scope)
 
     async def process_resource_ws(
         self, req: Any, _socket: object, _resource: object, _parameters: object
     ) -> None:
-        """Write down the template."""
-        self._tell(req, req.scope)
+        """Publish the template."""
+        self._publish(req, req.scope)
 
-    def _tell(self, req: Any, to: dict[str, Any]) -> None:
+    def _publish(self, req: Any, to: dict[str, Any]) -> None:
         if req.uri_template:
             to[ROUTE] = _OF_TEMPLATE.sub(r"{\1}", req.uri_template)

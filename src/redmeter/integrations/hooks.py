@@ -1,4 +1,4 @@
-"""What the hooks of libraries share: which meter, and that nothing of a hook ever raises."""
+"""Shared by the integrations of libraries: their meter, error accounting and bounded names."""
 
 import contextlib
 import logging
@@ -10,46 +10,46 @@ from redmeter.integrations.interface import Instrumentation
 from redmeter.integrations.meters import shared_meter
 
 _log = logging.getLogger("redmeter")
-#: What hooks were given, which may hold no more of it than what it looks at.
+#: Keeps the meters alive: an integration may hold only a bound method of one.
 _held: set[Meter] = set()
 
 
 def meter_for(meter: Meter | None, what: str) -> Meter | None:
-    """Return a meter, or where none is given the one that the environment says, see meters.py.
+    """Return the given meter, or the shared one by the environment's settings, see meters.py.
 
     Args:
-        what: what comes of it where none can be made, for the log: "tasks are not measured".
+        what: the consequence of having no meter, for the log: "tasks are not measured".
 
     Returns:
-        None where the environment says nothing that can be used, after an error in the log.
+        None if the environment's settings are invalid, after an error in the log.
     """
     if meter is not None:
         return meter
     try:
-        found = shared_meter({})
+        shared = shared_meter({})
     except RedmeterError as error:
         _log.error("redmeter: %s: %s", what, error)
         return None
-    _held.add(found)
-    return found
+    _held.add(shared)
+    return shared
 
 
 def record_error(meter: Meter, kind: str, error: BaseException) -> None:
-    """Count that a hook failed: see Meter.health(). Never raises.
+    """Count a failure of an integration, for Meter.health(). Never raises.
 
-    A store that cannot be reached is no trouble of a hook: a meter counts that by itself.
+    A StoreError is ignored: the meter counts it already.
     """
     if not isinstance(error, StoreError):
-        with contextlib.suppress(Exception):  # an error that has no text
+        with contextlib.suppress(Exception):  # str(error) may raise
             Instrumentation(meter).record_error(kind, f"{kind}: {type(error).__name__}: {error}")
 
 
 class Names:
-    """Texts for labels, so many of them: each further one is `(other)`.
+    """Label values of limited cardinality: above the limit, new ones are `(other)`.
 
     Args:
-        make: makes a name of what it is of; called once for each.
-        limit: how many different names there may be.
+        make: converts a text to a label value.
+        limit: how many different values there may be.
     """
 
     OTHER = "(other)"
@@ -59,9 +59,9 @@ class Names:
         self._limit = limit
         self._names: set[str] = set()
 
-    def __call__(self, of: str) -> str:
-        """Return the name of something."""
-        name = self._make(of)
+    def __call__(self, text: str) -> str:
+        """Return the label value of a text."""
+        name = self._make(text)
         if name not in self._names:
             if len(self._names) >= self._limit:
                 return self.OTHER

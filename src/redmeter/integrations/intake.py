@@ -1,17 +1,17 @@
-"""What the integrations of logging libraries share: a message goes into a meter, whatever it is.
+"""Shared by the integrations of logging libraries: records a message, however malformed.
 
-Problem: a message is made by code that is not ours, an argument's __str__, a formatter, a filter.
-It may raise, and it may log, which would bring it here again, and again.
+Problem: foreign code makes a message: an argument's __str__, a formatter, a filter. It may raise,
+and it may log, which would recurse.
 
-Idea: a flag of the thread, task or greenlet at hand says that a message is being taken in. What is
-logged meanwhile is left out, and so is what is logged while a meter stores: a client library that
-logs its commands would keep its own log going for ever. Of a message that cannot be read, what is
-left is taken in, with a note.
+Idea: a flag of the current thread, task or greenlet is set while a message is recorded. Messages
+logged meanwhile are ignored, and so are those logged while a meter stores: a client library that
+logs its commands would otherwise cause new commands forever. A message that cannot be formatted is
+recorded as far as possible, with a note.
 
-Bound: no lock, no I/O, no thread. A message costs its text and an append.
+Bound: no lock, no I/O, no thread. A message costs its formatting and one append.
 
-Not done: a signal handler that logs while a message is taken in is not told from an argument that
-does. With Meter(sync=True) a message is stored at once, by whoever logs it.
+Not done: a message that a signal handler logs while another one is recorded is ignored too. With
+Meter(sync=True) the thread that logs a message also stores it.
 """
 
 import time
@@ -27,45 +27,46 @@ from redmeter.recording.exceptions import SEVERITIES
 from redmeter.recording.messages.fingerprint import Fingerprint
 from redmeter.recording.recorder import is_storing
 
-#: Set while a message is taken in.
+#: Set while a message is recorded.
 busy = is_storing
 
-#: Loggers and levels that are remembered.
+#: Pairs of logger and level whose sinks are cached.
 SINKS = 1000
 
 _OWN = "redmeter"
 
 
 class Intake:
-    """Takes messages in.
+    """Records messages.
 
     Args:
-        meter: where they go; None makes one as the environment says, for the first message.
+        meter: records the messages. None: a Meter by the environment's settings, created for the
+            first message.
     """
 
     def __init__(self, meter: Meter | None) -> None:
         self.meter = meter
-        #: What takes the messages of a logger's name and a level; None of the library's own.
+        #: (name of the logger, level) -> its sink; None for Redmeter's own loggers.
         self.sinks: dict[tuple[object, object], MessageSink | None] = {}
-        self._in_vain = False
+        self._has_failed = False
 
     def put(
         self, logger: object, level: object, pattern: Fingerprint, text: object, at: object
     ) -> None:
-        """Take a message in. Never raises.
+        """Record a message. Never raises.
 
         Args:
             logger: its name.
             level: a level of logging, or its name.
             pattern: see Recorder.log().
-            text: what it says.
-            at: when it was, Unix seconds; now, where this is none.
+            text: the formatted message.
+            at: its time, Unix seconds; if that is invalid, now.
         """
         sink = self._sink(logger, level)
         if sink is not None:
             if type(at) is not float or not -MAX_TIME < at < MAX_TIME:
                 at = time.time()
-            with suppress(StoreError):  # of a meter that stores at once, and counts what it loses
+            with suppress(StoreError):  # with sync=True; the meter counts the drop
                 sink.put_message(pattern, text if type(text) is str else text_of(text), at)
 
     def record_exception(
@@ -94,35 +95,35 @@ class Intake:
         if meter is None:
             return None
         name = logger_of(logger)
-        own = logger == _OWN or logger.startswith(f"{_OWN}.")
-        found = None if own else Instrumentation(meter).message_sink(name, severity_of(level))
+        is_own = logger == _OWN or logger.startswith(f"{_OWN}.")
+        sink = None if is_own else Instrumentation(meter).message_sink(name, severity_of(level))
         if len(self.sinks) < SINKS:
-            self.sinks[key] = found
-        return found
+            self.sinks[key] = sink
+        return sink
 
     def record_error(self, error: Exception) -> None:
-        """Write down that a message could not be made into text."""
+        """Count a message that could not be formatted."""
         if self.meter is not None:
             kind = type(error).__name__
             Instrumentation(self.meter).record_error("format", f"formatting a message: {kind}")
 
     def _made(self) -> Meter | None:
-        if not self._in_vain:
+        if not self._has_failed:
             self.meter = meter_for(None, "messages are not counted")
-            self._in_vain = self.meter is None
+            self._has_failed = self.meter is None
         return self.meter
 
 
 def text_of(value: object) -> str:
-    """Return str(value) as plain text, or a note where that raises."""
+    """Return str(value) as a plain `str`, or a note if that raises."""
     try:
         return str.__str__(str(value))
-    except Exception as error:  # noqa: BLE001 - of code that is not ours
+    except Exception as error:  # noqa: BLE001 - foreign code
         return f"({type(value).__name__} without a text: {type(error).__name__})"
 
 
-def error_of(given: object) -> BaseException | None:
-    """Return the error of what a record has as exc_info, in any of its forms."""
-    if isinstance(given, tuple):
-        given = next((part for part in given if isinstance(part, BaseException)), None)
-    return given if isinstance(given, BaseException) else None
+def error_of(exc_info: object) -> BaseException | None:
+    """Return the exception of a record's exc_info, which may be one or a tuple with one."""
+    if isinstance(exc_info, tuple):
+        exc_info = next((part for part in exc_info if isinstance(part, BaseException)), None)
+    return exc_info if isinstance(exc_info, BaseException) else None

@@ -1,11 +1,11 @@
-"""Loads the application that REDMETER_APP names, for servers that are given from_env().
+"""Loads the application that REDMETER_APP names, for servers that load from_env().
 
     REDMETER_APP=shop:app               the object `app` of the module `shop`
     REDMETER_APP=shop.web:site.app      attributes are followed
     REDMETER_APP=shop:create_app()      a function that returns the application
 
-A deployment descriptor can name it, so the application's own code needs no change. Unlike other
-settings, a value that cannot be used is an error: there is nothing to serve then.
+A deployment can set it, so the application's own code needs no change. Unlike with other settings,
+an invalid value is an error: there would be nothing to serve.
 """
 
 import functools
@@ -47,22 +47,22 @@ def load_application(arguments: tuple[str, ...]) -> Callable[..., Any]:
     parts = _TARGET.fullmatch(target)
     if parts is None:
         raise _invalid(f"{target!r} is not MODULE:NAME, e.g. shop:app, or shop:create_app()")
-    found = _import(parts[1])
+    value = _import(parts[1])
     path = parts[1]
     for name in parts[2].split("."):
         try:
-            found = getattr(found, name)
+            value = getattr(value, name)
         except AttributeError:
             raise _invalid(f"{path!r} has no attribute {name!r}") from None
         path += f".{name}"
     if parts[3]:
-        if not callable(found):
-            raise _invalid(f"{path!r} cannot be called, it is of type {type(found).__name__}")
+        if not callable(value):
+            raise _invalid(f"{path!r} cannot be called, it is of type {type(value).__name__}")
         try:
-            found = found()
+            value = value()
         except Exception as error:
             raise _invalid(f"calling {path}() raised {type(error).__name__}: {error}") from error
-    return _checked(target, found, arguments)
+    return _checked(target, value, arguments)
 
 
 def _import(module: str) -> Any:
@@ -83,17 +83,17 @@ def _checked(target: str, app: Any, arguments: tuple[str, ...]) -> Callable[...,
         raise _invalid(f"{target!r} is of type {type(app).__name__}, which is no application")
     if _takes(app, arguments):
         return app  # type: ignore[no-any-return]
-    wanted = f"{target!r} cannot be called with ({', '.join(arguments)})"
+    problem = f"{target!r} cannot be called with ({', '.join(arguments)})"
     for others, factory in _FACTORIES.items():
         if others != arguments and _takes(app, others):
-            raise _invalid(f"{wanted}, but with ({', '.join(others)}): serve {factory} instead")
+            raise _invalid(f"{problem}, but with ({', '.join(others)}): serve {factory} instead")
     if not target.endswith(")") and _takes(app, ()):
-        raise _invalid(f"{wanted}; if it returns the application, write {target}()")
-    raise _invalid(wanted)
+        raise _invalid(f"{problem}; if it returns the application, write {target}()")
+    raise _invalid(problem)
 
 
 def _takes(app: Callable[..., Any], arguments: tuple[str, ...]) -> bool:
-    """Return whether a callable takes so many arguments; True where nobody can know."""
+    """Return whether a callable takes these arguments; True if its signature is unknown."""
     try:
         inspect.signature(app).bind(*arguments)
     except TypeError:

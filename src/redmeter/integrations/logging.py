@@ -24,8 +24,8 @@ a note instead of the text; if a filter raises, the record is counted without it
 
 Bound: no lock and no I/O. logging puts a lock around each handler, because most handlers write.
 This one appends to a list, which is one step, so it needs none: no slow thread, signal handler or
-fork can find a lock taken. Arguments become text at once, since they may change later. The rest is
-done in the background, mostly for the messages that are kept only.
+fork can find a lock taken. Arguments become text at once, since they may change later. Everything
+else happens in the background, and most of it only for the messages that are kept.
 
 Not done: nothing is set except the handler's level; levels and filters are yours. A QueueHandler
 converts records to text, which loses the formats: add this handler to the logger itself, not behind
@@ -52,14 +52,14 @@ _installing = threading.Lock()
 class RedmeterHandler(logging.Handler):
     """Counts log records by their patterns, and keeps the newest.
 
-    It never waits, never raises and never logs. The library's own log, and what is logged while a
-    record is handled or a meter stores, is left out. Level and filters are yours to set. A
-    formatter makes the texts that are kept, not the patterns.
+    It never waits, never raises and never logs. It ignores Redmeter's own log records, and all that
+    are logged while it handles a record or a meter stores. Level and filters are yours to set. A
+    formatter changes the stored texts, not the patterns.
 
     Args:
-        meter: where messages go. None: a Meter as the environment says, made for the first
-            record; so a handler can be made by logging.config.
-        level: records below it are left out.
+        meter: records the messages. None: a Meter by the environment's settings, created for the
+            first record, so that logging.config can create the handler.
+        level: records below it are ignored.
     """
 
     def __init__(self, meter: Meter | None = None, level: int | str = logging.NOTSET) -> None:
@@ -72,7 +72,7 @@ class RedmeterHandler(logging.Handler):
 
     @property
     def meter(self) -> Meter | None:
-        """Where messages go; None where one is still to be made."""
+        """The meter that records the messages; None if it is not created yet."""
         return self._intake.meter
 
     def createLock(self) -> None:
@@ -84,11 +84,11 @@ class RedmeterHandler(logging.Handler):
         if busy.get():
             return False
         try:
-            busy.set(True)  # within, so that an exception out of a signal handler resets it
-            found = self._filtered(record) if self.filters else record
-            if found is None:
+            busy.set(True)  # inside, so that an exception of a signal handler resets it
+            filtered = self._filtered(record) if self.filters else record
+            if filtered is None:
                 return False
-            self._take(found)
+            self._take(filtered)
             return True
         finally:
             busy.set(False)
@@ -106,23 +106,23 @@ class RedmeterHandler(logging.Handler):
         """Do nothing: an unreadable record is counted, with a note."""
 
     def _filtered(self, record: logging.LogRecord) -> logging.LogRecord | None:
-        """Return the record, or what a filter puts in its place; None where it does not pass."""
+        """Return the record, or a filter's replacement; None if a filter rejects it."""
         try:
-            found: object = self.filter(record)
-        except Exception as error:  # noqa: BLE001 - of a filter that is not ours
-            # It may be there to keep something out: nothing of the text is taken.
+            result: object = self.filter(record)
+        except Exception as error:  # noqa: BLE001 - a foreign filter
+            # It may be there to protect secrets, so the text is not recorded.
             self._intake.record_error(error)
             self._note(record, f"(left out: a filter raised {type(error).__name__})")
             return None
-        if isinstance(found, logging.LogRecord):  # since Python 3.12
-            return found
-        return record if found else None
+        if isinstance(result, logging.LogRecord):  # since Python 3.12
+            return result
+        return record if result else None
 
     def _take(self, record: logging.LogRecord) -> None:
         try:
             msg, args = record.msg, record.args
             plain = type(record) is logging.LogRecord and type(msg) is str
-            if plain and self.formatter is None:  # as most are: the short way
+            if plain and self.formatter is None:  # the fast path for most records
                 pattern: Fingerprint = msg if args else None
                 text = msg % args if args else msg
             else:
@@ -134,9 +134,9 @@ class RedmeterHandler(logging.Handler):
                 sink.put_message(pattern, text, record.created)
             else:
                 self._intake.put(record.name, record.levelno, pattern, text, record.created)
-        except StoreError:  # of a meter that stores at once, and counts what it loses
+        except StoreError:  # with sync=True; the meter counts the drop
             pass
-        except Exception as error:  # noqa: BLE001 - of an argument, or what is given is no record
+        except Exception as error:  # noqa: BLE001 - an argument's, or the object is not a record
             self._intake.record_error(error)
             text = text_of(getattr(record, "msg", record))
             self._note(record, text, f" (not formatted: {type(error).__name__})")
@@ -151,35 +151,35 @@ class RedmeterHandler(logging.Handler):
             return pattern, message
         try:
             text = text_of(self.format(record))
-        except Exception as error:  # noqa: BLE001 - of a formatter that is not ours
+        except Exception as error:  # noqa: BLE001 - a foreign formatter
             self._intake.record_error(error)
             return pattern, f"{message} (not formatted: {type(error).__name__})"
-        # Of what the formatter adds nothing belongs into the pattern.
+        # The formatter's additions, such as the time, are not part of the pattern.
         return pattern or Phrase(message), text
 
     def _traced(
         self, record: logging.LogRecord, pattern: Fingerprint, text: str
     ) -> tuple[Fingerprint, str]:
-        """Add what there is of an error: to the pattern where it was, to the text what it said."""
-        told = [text]
+        """Add an error and a stack: its place to the pattern, the traceback to the text."""
+        parts = [text]
         error = error_of(record.exc_info)
         if error is not None:
             place, frames = describe_error(error)
-            told.append(frames)
+            parts.append(frames)
             self._intake.record_exception(record.name, record.levelno, error, frames)
         else:
             trace = record.exc_text if isinstance(record.exc_text, str) else ""
             place = place_of(trace)
-            told.append(trace)
+            parts.append(trace)
         if isinstance(record.stack_info, str):
-            told.append(record.stack_info)
+            parts.append(record.stack_info)
         if place:
             pattern = with_place(pattern, place)
-        # A formatter's text has all of it already.
-        return pattern, text if self.formatter else "\n".join(part for part in told if part)
+        # A formatter's text includes the traceback.
+        return pattern, text if self.formatter else "\n".join(part for part in parts if part)
 
     def _note(self, record: logging.LogRecord, text: str, note: str = "") -> None:
-        """Count what is left of a record that cannot be read."""
+        """Count a record that cannot be read, as far as possible."""
         name, level = getattr(record, "name", ""), getattr(record, "levelno", logging.ERROR)
         pattern = Phrase(text) if is_wordless(text) else text
         self._intake.put(name, level, pattern, text + note, getattr(record, "created", None))
@@ -193,9 +193,9 @@ def install(
 ) -> RedmeterHandler:
     """Count log messages from now on.
 
-    Adds a handler, and changes nothing else: what the loggers' own levels leave out does not get
-    here either. Called again for the same meter, it returns the handler that is there, and sets its
-    level where one is given.
+    Adds a handler and changes nothing else: records below a logger's own level do not reach it.
+    Called again for the same meter, it returns the existing handler, and sets its level if one is
+    given.
 
     Args:
         meter: records the messages. None: a Meter by the environment's settings.

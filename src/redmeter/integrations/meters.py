@@ -1,18 +1,17 @@
-"""Which meter an integration records with, where it is given none: as the settings say.
+"""The meter of an integration that is given none, by the settings.
 
-Problem: an application that does not start because of how it is watched has lost more than a
-figure. And each of five integrations in one process shall not have a meter, a thread's turn and
-connections of its own.
+Problem: an application must start even if its monitoring is misconfigured. And five integrations in
+one process should share one meter, with its thread and connections.
 
-Idea: the settings are resolved one by one: given in code, else by the framework, else by the
-environment. What cannot be used is logged and passed over; the next source holds, in the end the
-default. Only a URL and a prefix are not passed over, since the default is another store, with other
-figures in it: where these cannot be used, nothing is recorded, and the log says so.
+Idea: each setting is resolved from the code, else the framework's settings, else the environment.
+An invalid value is logged and ignored: the next source applies, and finally the default. Only a URL
+and a prefix have no such fallback, since the default would be another store, with other data: if
+one is invalid, nothing is recorded, and an error is logged.
 
-Settings that come to the same make the same meter, as long as anybody holds it.
+Equal settings return the same meter, as long as anything holds a reference to it.
 
-Bound: no lock, as a handler of logging may come here, and a signal handler. Two threads that come
-at the same moment may make a meter each, which harms nothing.
+Bound: no lock, since a logging handler or a signal handler may call this. Two threads at the same
+moment may create a meter each, which is harmless.
 """
 
 import logging
@@ -23,13 +22,13 @@ from weakref import WeakValueDictionary
 from redmeter import Meter, settings
 from redmeter.errors import InvalidSetting, RedmeterError
 
-#: What of the table Meter takes.
+#: The settings that Meter takes as arguments.
 METER_SETTINGS = tuple(
     setting.name
     for setting in settings.SETTINGS
     if setting.name not in (*settings.WEB, *settings.ENVIRONMENT)
 )
-#: What says whose figures they are.
+#: The settings that identify a store.
 _PLACE = ("url", "prefix")
 
 logger = logging.getLogger("redmeter")
@@ -37,11 +36,11 @@ _made: WeakValueDictionary[tuple[str, ...], Meter] = WeakValueDictionary()
 
 
 def resolved(name: str, given: Mapping[str, Any], framework: Mapping[str, Any]) -> Any:
-    """Return the value of a setting; what cannot be used is logged and passed over.
+    """Return the value of a setting; an invalid one is logged and ignored.
 
     Args:
-        name: as in the table.
-        given: name -> value, in code; None is as good as nothing.
+        name: see settings.SETTINGS.
+        given: name -> value, in code; None counts as missing.
         framework: the framework's own settings, by the names of the environment variables, e.g.
             {"REDMETER_IGNORE_PATHS": ["/health"]}.
     """
@@ -59,54 +58,54 @@ def resolved(name: str, given: Mapping[str, Any], framework: Mapping[str, Any]) 
 
 
 def default(name: str) -> Any:
-    """Return the value that a setting has where nobody says anything."""
+    """Return the default of a setting."""
     return settings.resolve(name, environ={})
 
 
 def shared_meter(given: Mapping[str, Any], framework: Mapping[str, Any] | None = None) -> Meter:
-    """Return the meter that settings make, the same one for the same settings.
+    """Return the meter of these settings; equal settings share one.
 
     Args:
         given, framework: see resolved().
 
     Raises:
-        InvalidSetting: a URL or a prefix that cannot be used.
+        InvalidSetting: the URL or the prefix is invalid.
     """
     framework = framework or {}
-    found = {}
+    values = {}
     for name in METER_SETTINGS:
         if name in _PLACE:
             value = given.get(name)
             if value is None:
                 value = framework.get(settings.variable_of(name))
-            found[name] = settings.resolve(name, value)
+            values[name] = settings.resolve(name, value)
         else:
-            found[name] = resolved(name, given, framework)
-    key = tuple(map(str, found.values()))
+            values[name] = resolved(name, given, framework)
+    key = tuple(map(str, values.values()))
     meter = _made.get(key)
     if meter is None:
-        meter = _made.setdefault(key, _open_meter(found))
+        meter = _made.setdefault(key, _open_meter(values))
     return meter
 
 
-def _open_meter(found: Mapping[str, Any]) -> Meter:
+def _open_meter(values: Mapping[str, Any]) -> Meter:
     """Open a meter; an invalid `next_url`, which matters only after a move, is logged."""
     try:
-        return Meter(**found)
+        return Meter(**values)
     except InvalidSetting as error:
         if error.setting != "next_url":
             raise
         logger.error("redmeter ignores a setting: %s", error)
-        return Meter(**{**found, "next_url": ""})
+        return Meter(**{**values, "next_url": ""})
 
 
 def off_meter() -> Meter:
-    """Return a meter that records nothing, whatever the environment says."""
+    """Return a meter that records nothing, regardless of the environment."""
     return Meter(**{name: default(name) for name in METER_SETTINGS} | {"url": "off"})
 
 
 def meter_of(given: Mapping[str, Any], framework: Mapping[str, Any] | None = None) -> Meter:
-    """Return what shared_meter() does; where there is none, the log says so, and it is off.
+    """Return the shared meter; if its URL or prefix is invalid, log that and return off_meter().
 
     Args:
         given, framework: see resolved().
@@ -119,7 +118,7 @@ def meter_of(given: Mapping[str, Any], framework: Mapping[str, Any] | None = Non
 
 
 def problems(framework: Mapping[str, Any], known: tuple[str, ...] = ()) -> Iterator[str]:
-    """Yield what is wrong with the settings of a framework and, where it has none, the environment.
+    """Yield the problems of a framework's settings, or of the environment's where it has none.
 
     Args:
         framework: see resolved().
@@ -136,13 +135,13 @@ def problems(framework: Mapping[str, Any], known: tuple[str, ...] = ()) -> Itera
 
 
 def strangers(framework: Mapping[str, Any], known: tuple[str, ...] = ()) -> Iterator[str]:
-    """Yield the settings of a framework that look like Redmeter's and are none.
+    """Yield a problem for each setting of a framework that begins like Redmeter's and is unknown.
 
     Args:
         framework: see resolved().
-        known: what there is beside the table.
+        known: valid names that are not in settings.SETTINGS.
     """
     names = {*known, *(setting.variable for setting in settings.SETTINGS)}
     for name in framework:
         if isinstance(name, str) and name.startswith(settings.VARIABLES) and name not in names:
-            yield f"{name} is no setting of Redmeter"
+            yield f"{name} is not a setting of Redmeter"

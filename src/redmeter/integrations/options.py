@@ -88,42 +88,43 @@ class Arguments(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What is recorded of requests; see settings.py for those that are in the table.
+    """The options of recording requests; settings.py has their environment variables.
 
-    Patterns are compared with the path within the application, decoded, without the query and
-    without what a server or a proxy has put before it. `*` stands for any characters, slashes
-    included.
+    Patterns are matched against the decoded path within the application, without the query and
+    without a server's or proxy's prefix. `*` matches any characters, slashes included.
     """
 
-    #: Patterns, separated by spaces: of these paths alone. Empty: of all.
+    #: Patterns, separated by spaces: only these paths are recorded. Empty: all.
     include_paths: str = ""
-    #: Of these nothing at all.
+    #: Patterns, separated by spaces: these paths are not recorded.
     ignore_paths: str = ""
-    #: PATTERN=COUNTER, separated by spaces.
+    #: PATTERN=COUNTER, separated by spaces: requests for a matching path also count there.
     count_paths: str = ""
+    #: Whether the label `status` is the code, 404, instead of its class, 4xx.
     exact_status: bool = False
-    #: Of which part of the requests the duration is recorded.
+    #: The share of requests whose durations are recorded, above 0 and at most 1.
     sample_durations: float = 1.0
-    #: From how many seconds on a request is logged as slow.
+    #: Seconds from which on a request is logged as slow.
     slow_request: float = 1.0
     #: Whether a thread of each process cleans the store, see cleaner.py.
     cleaner: bool = False
-    #: Takes the request as its server has it (an ASGI scope, a WSGI environ, Django's request) and
-    #: returns more labels for http_requests and http_request_seconds. Few values each!
+    #: Takes the request in the server's form (an ASGI scope, a WSGI environ, Django's request) and
+    #: returns more labels for http_requests and http_request_seconds. Use labels that have few
+    #: values.
     labels: Callable[[Any], Mapping[str, str] | None] | None = None
-    #: Takes the same, and returns the route, or None where there is none: for applications whose
-    #: routes cannot be found otherwise.
+    #: Takes the same and returns the route, or None if there is none: for frameworks that Redmeter
+    #: does not know.
     route: Callable[[Any], str | None] | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any], framework: Mapping[str, Any] | None = None) -> Self:
-        """Return the options that hold: as given in code, else by the framework, the environment.
+        """Return the options from the code, else the framework's settings, else the environment.
 
-        A value that cannot be used is logged and passed over, so that no setting keeps an
-        application from starting.
+        An invalid value is logged and ignored, so that no setting keeps an application from
+        starting.
 
         Args:
-            given: name, as above -> value; None is as good as nothing.
+            given: name of an option -> value; None counts as missing.
             framework: the framework's own settings, by the names of the environment variables,
                 e.g. {"REDMETER_IGNORE_PATHS": ["/health"]}.
 
@@ -133,10 +134,10 @@ class Options:
         names = {each.name for each in fields(cls)}
         if unknown := sorted(given.keys() - names):
             raise TypeError(f"no such option: {', '.join(unknown)}")
-        found = {name: resolved(name, given, framework or {}) for name in settings.WEB}
+        values = {name: resolved(name, given, framework or {}) for name in settings.WEB}
         for name in ("labels", "route"):
             function = given.get(name)
             if function is not None and not callable(function):
-                raise TypeError(f"{name} is a function, not {type(function).__name__}")
-            found[name] = function
-        return cls(**found)
+                raise TypeError(f"{name} must be a function, not {type(function).__name__}")
+            values[name] = function
+        return cls(**values)

@@ -33,14 +33,14 @@ from redmeter.integrations.hooks import meter_for
 from redmeter.integrations.interface import Instrumentation
 
 CPU, MEMORY = "process_cpu_ratio", "process_memory_bytes"
-#: Seconds from one look to the next.
+#: Seconds between two measurements.
 EVERY = 5.0
 
 _installing = threading.Lock()
 
 
 class _Process:
-    """What looks at this process, whichever it is by now."""
+    """Measures the current process, also after a fork."""
 
     def __init__(self, meter: Meter, every: float) -> None:
         self._every = every
@@ -52,11 +52,11 @@ class _Process:
         self._pid = os.getpid()
         self._resident = _reader_of_memory(self._pid)
         self._used, self._at = time.process_time(), time.monotonic()
-        #: Memory is told at once, the processor when there is something to tell of.
+        #: When to measure next; 0: now. CPU time needs an elapsed interval, memory does not.
         self._due = 0.0
 
     def look(self) -> None:
-        """Set the gauges, where it is time to."""
+        """Set the gauges if they are due."""
         if self._pid != os.getpid():
             self._begin()
         now = time.monotonic()
@@ -72,7 +72,7 @@ class _Process:
 
 
 def _reader_of_memory(pid: int) -> Callable[[], float]:
-    import psutil  # type: ignore[import-untyped]  # here, so that this file can be imported to be told what is missing
+    import psutil  # type: ignore[import-untyped]  # here, so that install() can name a missing extra
 
     process = psutil.Process(pid)
     return lambda: float(process.memory_info().rss)

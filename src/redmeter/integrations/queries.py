@@ -1,15 +1,15 @@
 """Statements that an application sends to a database, whichever library sends them.
 
-    db_query_seconds{statement}         how long they took, by what groups them
-    db_errors{statement,error}          those that failed, by the type of the error
+    db_query_seconds{statement}         durations, by group
+    db_errors{statement,error}          failures, by type of the error
     db_queries{route,statement}         executions by route, or by task: see callers.py
 
-Groups are those of analysis/statements.py; `(many)` is added where a statement was executed for
-many rows at once, since its time is that of all of them. What is waited for without a statement has
-names of its own: `COMMIT`, `ROLLBACK`, and `(connect)`, for a connection, of a pool or a new one.
+analysis/statements.py groups statements; `(many)` marks those executed for many rows at once, since
+the duration covers all rows. Waits without a statement are named `COMMIT`, `ROLLBACK` and
+`(connect)`: for a new connection, or one of the pool.
 
-Bound: a look-up by the hash of the text, of which 2,000 are remembered, and two appends. 200 groups
-are told apart, all others are `(other)`.
+Bound: a look-up by the hash of the text, 2,000 of which are cached, and two appends. 200 groups are
+distinguished; further ones are `(other)`.
 """
 
 from collections.abc import Callable
@@ -22,13 +22,13 @@ from redmeter.integrations.waits import Listener, waiting
 from redmeter.names import DB_ERRORS as ERRORS
 from redmeter.names import DB_QUERY_SECONDS as SECONDS
 
-#: Groups of statements that are told apart.
+#: Groups of statements that are distinguished.
 GROUPS = 200
-#: Texts of statements that are remembered, by their hash.
+#: Texts of statements whose groups are cached, by their hashes.
 TEXTS = 2000
-#: What is added to the statements that were executed for many rows at once.
+#: Marks statements that were executed for many rows at once.
 MANY = " (many)"
-#: What is waited for without a statement.
+#: Waits without a statement.
 CONNECT, COMMIT, ROLLBACK = "(connect)", "COMMIT", "ROLLBACK"
 
 
@@ -36,13 +36,13 @@ class Queries:
     """Records statements, whichever library sends them.
 
     Args:
-        meter: where to.
+        meter: records the durations and errors.
     """
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
         self._group = Names(statement_of, GROUPS)
-        #: Hash of a text, and whether it was for many -> what takes its duration.
+        #: (hash of a text, whether it was for many rows) -> group, histogram's observe().
         self._known: dict[tuple[int, bool], tuple[str, Callable[[float], None]]] = {}
 
     def took(self, sql: str, seconds: float, *, many: bool, error: BaseException | None) -> None:
@@ -52,7 +52,7 @@ class Queries:
             sql: its text.
             seconds: how long it took.
             many: whether it was executed for many sets of parameters.
-            error: why it failed, where it did.
+            error: why it failed; None: it succeeded.
         """
         try:
             name, observe = self._known.get((hash(sql), many)) or self._found(sql, many)
@@ -65,11 +65,7 @@ class Queries:
             record_error(self._meter, "db", failure)
 
     def waits(self, name: str) -> Listener:
-        """Return what records that something was waited for without a statement. Never raises.
-
-        Args:
-            name: what, e.g. COMMIT.
-        """
+        """Return a listener that records waits without a statement, e.g. COMMIT. Never raises."""
         observe: Callable[[float], None] | None = None
 
         def waited(seconds: float, error: BaseException | None) -> None:
@@ -91,7 +87,7 @@ class Queries:
 
     def _found(self, sql: str, many: bool) -> tuple[str, Callable[[float], None]]:
         name = self._group(sql) + MANY * many
-        found = name, self._meter.histogram(SECONDS, labels={"statement": name}).observe
+        known = name, self._meter.histogram(SECONDS, labels={"statement": name}).observe
         if len(self._known) < TEXTS:
-            self._known[hash(sql), many] = found
-        return found
+            self._known[hash(sql), many] = known
+        return known

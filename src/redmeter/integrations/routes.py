@@ -1,32 +1,30 @@
-"""The route of a request: the template by which Starlette or FastAPI found what answers it.
+"""The route of a request: the template by which Starlette or FastAPI found its endpoint.
 
     /users/7                    /users/{user_id}
     /shop/items/3               /shop/items/{id}            a sub-application, an included router
     /tenants/a/items/3          /tenants/{tenant}/items/{id}
     /static/app.css             /static/{path}              a sub-application without routes
 
-Problem: none of what the frameworks leave in the scope is the template. `scope["route"]` is absent
-in older versions of Starlette, and for some routes in all versions of FastAPI; where it is there,
-it is the innermost route, without the mounts before it, and, since included routers are no longer
-copied, without their prefix. `root_path` has the mounts as they were asked for, not as templates.
+Problem: the frameworks do not put the template into the scope. `scope["route"]` is absent in older
+versions of Starlette, and for some routes in all versions of FastAPI. If present, it is the
+innermost route, without the mounts before it and, since included routers are no longer copied,
+without their prefix. `root_path` has the mounts as requested, not as templates.
 
-Idea: `scope["endpoint"]` is there in all versions, for every route and mount that matched. The
-application's routes are walked once, mounts and included routers too, and each endpoint is
-remembered with its template. Where an endpoint has several, the path says which.
+Idea: `scope["endpoint"]` is present in all versions, for every route and mount that matched. The
+application's routes are walked once, including mounts and included routers, and each endpoint is
+cached with its template. If an endpoint has several, the path decides.
 
-A request that was answered by another middleware, before the routing, or after a mount and before
-the routing within it, is matched by its path, as the router would have done: the first route that
-takes the method, or what is mounted there, else one of another method. A preflight is matched by
-the method that it asks for.
+A request that another middleware answered, before the routing or between a mount and the routing
+within it, is matched by its path as the router would do: the first route or mount that accepts the
+method, else a route of another method. A preflight is matched by the method that it requests.
 
-Nothing of a framework is imported: what has `routes` is a router, what has an `endpoint` a route.
+No framework is imported: an object with `routes` is a router, one with an `endpoint` is a route.
 
-Bound: a look into a dictionary for a request; a walk for an endpoint that is not known yet. KNOWN
-endpoints are remembered. By the path: a comparison with each route's beginning, and a regular
-expression for those that have it in common, up to the first that fits; a walk where routes came
-since.
+Bound: one dictionary look-up per request, and one walk per new endpoint; KNOWN endpoints are
+cached. By path: one prefix comparison per route, and one regular expression for those with the
+same prefix, up to the first match; one walk after routes were added.
 
-Not done: a redirect to the same path with, or without, a slash at its end is `(unmatched)`.
+Not done: a redirect that adds or removes a slash at the end of the path is `(unmatched)`.
 
 Source: Starlette, routing.py; FastAPI, routing.py (`_IncludedRouter`, since 0.13x).
 """
@@ -35,11 +33,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-#: Endpoints that are remembered.
+#: Endpoints whose templates are cached.
 KNOWN = 4096
-#: Applications within applications that are looked into, and routers within routers.
+#: How deep nested applications and routers are searched.
 _DEPTH = 10
-#: The header of a preflight that tells for which method it asks.
+#: The header of a preflight with the method that it requests.
 _WANTED = b"access-control-request-method"
 
 
@@ -48,23 +46,23 @@ class Route(NamedTuple):
 
     template: str | None
     endpoint: object
-    #: What the path has to begin with, before any parameter.
+    #: The path's prefix before any parameter.
     start: str
-    #: What the path has to match, mount by mount, then the route itself.
+    #: The path must match these: one per mount, then the route's own.
     regexes: tuple[re.Pattern[str], ...]
     methods: frozenset[str] | None
-    #: Whether anything may follow.
+    #: Whether the path may continue after the template.
     mount: bool
 
     def matches(self, path: str) -> bool:
-        """Return whether a path leads here, whatever the method."""
+        """Return whether a path matches, regardless of the method."""
         if not path.startswith(self.start):
             return False
         for regex in self.regexes:
-            found = regex.match(path)
-            if found is None:
+            match = regex.match(path)
+            if match is None:
                 return False
-            path = "/" + found.groupdict().get("path", "")
+            path = "/" + match.groupdict().get("path", "")
         return True
 
 
@@ -77,30 +75,30 @@ class Finder:
 
     def __init__(self, app: object) -> None:
         self._app = app
-        # By identity, since endpoints need not be hashable; each is held, so it stays its own.
+        # By identity, since endpoints need not be hashable. Held, so that no id is reused.
         self._known: dict[int, tuple[object, list[Route]]] = {}
-        # All routes as they were walked; of which lists, and how long those were.
+        # All routes that were walked; their lists, with the lengths at that time.
         self._all: list[Route] = []
         self._lists: list[tuple[Sequence[Any], int]] = []
 
     def route(self, scope: Mapping[str, Any], app: object) -> str | None:
-        """Return the template of a request that was answered; None where no route matched.
+        """Return the template of an answered request; None if no route matched.
 
         Args:
-            scope: as the application left it.
-            app: what `scope["app"]` was before: the application around this middleware, if any.
+            scope: in the application's final state.
+            app: `scope["app"]` before the request: the application around this middleware, if any.
         """
         endpoint = scope.get("endpoint")
         if endpoint is None:
             return self._by_path(scope, app)
-        found = self._known.get(id(endpoint))
-        routes = self._look_up(scope, endpoint) if found is None else found[1]
+        known = self._known.get(id(endpoint))
+        routes = self._look_up(scope, endpoint) if known is None else known[1]
         route = routes[0]
         if len(routes) > 1:
             path = path_within(scope)
             route = next((each for each in routes if each.matches(path)), route)
         if route.template is None and route.mount:
-            # None of the routes within matched, or a middleware there has answered.
+            # No route within the mount matched, or a middleware there answered.
             return _matched(self._walked(scope.get("router") or self._app), scope)
         return route.template
 
@@ -111,7 +109,7 @@ class Finder:
             if each.endpoint is endpoint:
                 by_template.setdefault(each.template, each)
         routes = list(by_template.values())
-        if not routes:  # of a router that is hidden from us
+        if not routes:  # its router is not reachable from the application
             template = getattr(scope.get("route"), "path_format", None)
             routes = [Route(template, endpoint, "", (), None, mount=False)]
         if len(self._known) < KNOWN:
@@ -119,17 +117,17 @@ class Finder:
         return routes
 
     def _by_path(self, scope: Mapping[str, Any], app: object) -> str | None:
-        """Return the template of what no router has set an endpoint for."""
+        """Return the template of a request for which no router has set an endpoint."""
         frontend = scope.get("fastapi", {}).get("frontend_path")
-        if isinstance(frontend, str):  # FastAPI's own kind of static files, by their prefix
+        if isinstance(frontend, str):  # FastAPI's static files, by their prefix
             path = str(scope["path"])
             return f"{path[: len(path) - len(frontend)].rstrip('/')}/{{path}}"
         if "router" in scope:
-            return None  # it looked, and found none
+            return None  # the router found no route
         return _matched(self._walked(app if hasattr(app, "routes") else self._app), scope)
 
     def _walked(self, app: object) -> list[Route]:
-        """Return all routes of an application, walking them again where some came since."""
+        """Return all routes of an application; walk them again if any were added."""
         lists = self._lists
         if (
             not lists
@@ -142,11 +140,11 @@ class Finder:
 
 
 def _matched(routes: Sequence[Route], scope: Mapping[str, Any]) -> str | None:
-    """Return the template that a router would have found by the path, and the method."""
+    """Return the template that a router would find by path and method."""
     path, method = path_within(scope), _method(scope)
     other: str | None = None
     for each in routes:
-        # A host says nothing of the path.
+        # A Host has no regular expression for the path.
         if each.regexes and each.matches(path):
             if method is None or each.methods is None or method in each.methods:
                 return other if each.template is None else each.template
@@ -155,18 +153,18 @@ def _matched(routes: Sequence[Route], scope: Mapping[str, Any]) -> str | None:
 
 
 def _method(scope: Mapping[str, Any]) -> str | None:
-    """Return the method that a route has to take; None: any."""
+    """Return the method that a route must accept; None: any."""
     method = str(scope.get("method", "WEBSOCKET"))
     if method != "OPTIONS":
         return method
-    wanted = (value for name, value in scope["headers"] if name == _WANTED)
-    return next((value.decode("latin-1") for value in wanted), None)
+    methods = (value for name, value in scope["headers"] if name == _WANTED)
+    return next((value.decode("latin-1") for value in methods), None)
 
 
 def path_within(scope: Mapping[str, Any]) -> str:
-    """Return the path within the application, without what a server or a proxy has put before it.
+    """Return the path within the application, without the prefix of a server or proxy.
 
-    Servers differ in whether `path` begins with `root_path`; the specification says that it does.
+    Some servers omit `root_path` from `path`; the specification requires it.
     """
     path, root = str(scope["path"]), scope.get("app_root_path", scope.get("root_path", ""))
     if not root or not path.startswith(root):
@@ -175,20 +173,20 @@ def path_within(scope: Mapping[str, Any]) -> str:
 
 
 class _Above(NamedTuple):
-    """The mounts that are above a route."""
+    """The mounts above a route."""
 
     template: str = ""
     #: See Route.start.
     start: str = ""
-    #: Whether nothing but letters came so far.
+    #: Whether the template has no parameter so far.
     plain: bool = True
     regexes: tuple[re.Pattern[str], ...] = ()
     depth: int = 0
 
     def down(self, template: str, regex: re.Pattern[str]) -> "_Above":
-        """Return what is above, with one more template."""
+        """Return a copy with one more template."""
         begins, brace, _ = template.partition("{")
-        # As the frameworks write it; whoever has changed it, to ignore case for instance, did not.
+        # Whether the regular expression is the framework's own, not e.g. one that ignores case.
         cased = not regex.flags & re.IGNORECASE
         usual = cased and regex.pattern.startswith("^" + re.escape(begins))
         start = self.start + begins if self.plain and usual else self.start
@@ -204,10 +202,10 @@ _NOTHING = _Above()
 def _walk(
     app: object, lists: list[tuple[Sequence[Any], int]], above: _Above = _NOTHING
 ) -> Iterator[Route]:
-    """Yield all routes of an application, in the order in which they are tried.
+    """Yield all routes of an application, in the order in which the router tries them.
 
     Args:
-        lists: gets the lists of routes that were walked, and how long they are.
+        lists: receives the walked lists of routes, with their lengths.
     """
     routes = _routes_of(app)
     if routes is None or above.depth > _DEPTH:
@@ -231,7 +229,7 @@ def _walk_route(
     elif inner is not None and regex is not None:  # Mount
         here = above.down(route.path_format.removesuffix("/{path}"), regex)
         yield from _walk(inner, lists, here)
-        # Where it has routes, and its own endpoint is what was found, none of them matched.
+        # With routes of its own, None: if the mount is the endpoint, none of them matched.
         template = f"{here.template}/{{path}}" if _routes_of(inner) is None else None
         yield Route(template, inner, here.start, here.regexes, None, mount=True)
     elif inner is not None:  # Host
@@ -242,7 +240,7 @@ def _walk_route(
 
 
 def _included(route: Any, lists: list[tuple[Sequence[Any], int]]) -> Iterator[Any]:
-    """Yield a route, or those of a router that FastAPI included, with their prefix."""
+    """Yield a route, or the routes of a router that FastAPI included, with its prefix."""
     contexts = getattr(route, "effective_route_contexts", None)
     if contexts is None:
         yield route
@@ -262,7 +260,7 @@ def _list_included(route: Any, lists: list[tuple[Sequence[Any], int]]) -> None:
 
 
 def _routes_of(app: Any) -> Sequence[Any] | None:
-    """Return the routes of an application, also where middleware is around it."""
+    """Return the routes of an application, or of the one that a middleware wraps."""
     for _ in range(_DEPTH):
         routes = getattr(app, "routes", None)
         if isinstance(routes, list | tuple):

@@ -1,11 +1,11 @@
 """Spent: how much of a request's or a task's time went into one thing, the database for example.
 
-Problem: a slow page is slow by itself or by its queries. Whoever times the page does not see the
-queries, and whoever times the queries does not know for whom they were.
+Problem: a page is slow because of its own code or because of its queries. The middleware that times
+the page does not see the queries, and the hook that times the queries does not know the page.
 
-Idea: whoever times something as a whole says so, and whoever times a part of it tells how long it
-took. A variable of the context brings them together: it goes along into tasks, and into threads
-that are started with a copy of the context, as Starlette, asgiref and asyncio.to_thread() do.
+Idea: the middleware collects, and the hook adds the time of each part. A context variable connects
+them: tasks inherit it, and so do threads that run in a copy of the context, as those of Starlette,
+asgiref and asyncio.to_thread() do.
 
     with collecting() as spent:         # the middleware, around a request
         ...
@@ -13,16 +13,16 @@ that are started with a copy of the context, as Starlette, asgiref and asyncio.t
         ...
     spent["db"]                         # 0.012 seconds
     spent.statements                    # 1
-    spent.names()                       # {"SELECT orders WHERE id": 1}, where a name was given
+    spent.names()                       # {"SELECT orders WHERE id": 1}, if a name was passed
 
-Where a `with` does not fit, `spent = begin()` and `spent.end()` do the same; begin_if_told() costs
-next to nothing where no hook is installed that tells of anything.
+`spent = begin()` and `spent.end()` do the same without `with`; begin_if_enabled() costs next to
+nothing unless a hook is installed.
 
-Within one another, what is spent counts for all of them. What comes after the end counts for none.
-Parts that run side by side add up, so their sum may be more than what the whole took.
+A part counts for all nested collections that are open, and for none that has ended. Concurrent
+parts are summed, so the sum may exceed the duration of the whole.
 
-Bound: two look-ups and an addition for each part; no lock, since each thread adds to sums of its
-own; memory by threads and kinds.
+Bound: two look-ups and one addition per part. No lock, since each thread has its own sums. Memory
+grows with threads, kinds and names.
 """
 
 from _thread import get_ident
@@ -30,12 +30,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-#: What is spent in a database, as a kind.
+#: The kind of time that is spent waiting for a database.
 DATABASE = "db"
 
 
 class Spent:
-    """What was spent since begin(), by kind, seconds; and in how many statements."""
+    """The time spent since begin(), in seconds by kind, and the statements sent."""
 
     __slots__ = ("_names", "_open", "_outer", "_parts")
 
@@ -48,12 +48,12 @@ class Spent:
         self._open = True
 
     def __getitem__(self, kind: str) -> float:
-        """Return the seconds that were spent; 0.0 where nothing told of any."""
-        return sum([part[0] for (found, _), part in list(self._parts.items()) if found == kind])
+        """Return the seconds that were spent on a kind; 0.0 if none were reported."""
+        return sum([part[0] for (each, _), part in list(self._parts.items()) if each == kind])
 
     @property
     def statements(self) -> int:
-        """How many statements were sent to a database; 0 where nothing told of any."""
+        """How many statements were sent to a database; 0 if none were reported."""
         return sum([part[1] for part in list(self._parts.values())])
 
     def names(self) -> dict[str, int]:
@@ -64,11 +64,11 @@ class Spent:
         return counts
 
     def __bool__(self) -> bool:
-        """Whether anything was spent: asked first, it makes the usual case cheap."""
+        """Whether anything was spent: a cheap test."""
         return bool(self._parts)
 
     def end(self) -> None:
-        """End it. Whatever comes later counts for what is around it. Once more does nothing."""
+        """Stop collecting; later parts count for the enclosing collection only. Idempotent."""
         self._open = False
         if _current.get() is self:
             _current.set(self._outer)
@@ -77,18 +77,18 @@ class Spent:
 _current: ContextVar[Spent | None] = ContextVar("redmeter_spent", default=None)
 
 
-#: Whether anything in this process tells of what is spent.
-_told = False
+#: Whether a hook in this process reports parts.
+_enabled = False
 
 
-def tell() -> None:
-    """Say that this process has something that tells: for whoever installs a hook."""
-    global _told
-    _told = True
+def enable() -> None:
+    """Enable begin_if_enabled(), when a hook that reports parts is installed."""
+    global _enabled
+    _enabled = True
 
 
 def begin() -> Spent:
-    """Begin to collect what is spent in this context."""
+    """Begin a collection in this context."""
     outer = _current.get()
     while outer is not None and not outer._open:  # ended in another task
         outer = outer._outer
@@ -97,14 +97,14 @@ def begin() -> Spent:
     return spent
 
 
-def begin_if_told() -> Spent | None:
-    """Begin to collect, where anything in this process tells of what is spent."""
-    return begin() if _told else None
+def begin_if_enabled() -> Spent | None:
+    """Begin to collect if a hook in this process reports parts, else return None."""
+    return begin() if _enabled else None
 
 
 @contextmanager
 def collecting() -> Iterator[Spent]:
-    """Collect what is spent within; it can be read there, and afterwards."""
+    """Collect the parts within; the result can be read there, and afterwards."""
     spent = begin()
     try:
         yield spent
@@ -116,7 +116,7 @@ _NOTHING = 0.0, 0
 
 
 def spend(kind: str, seconds: float, statements: int = 0, name: str = "") -> None:
-    """Add time spent on a part of the request or task in this context, if anybody collects it.
+    """Add time spent on a part of this context's request or task, if anything collects it.
 
     Args:
         kind: for example DATABASE.

@@ -36,7 +36,7 @@ from sqlalchemy import event
 from redmeter import Meter
 from redmeter.integrations.hooks import meter_for, record_error
 from redmeter.integrations.queries import COMMIT, CONNECT, ROLLBACK, Queries
-from redmeter.integrations.spent import tell
+from redmeter.integrations.spent import enable
 from redmeter.integrations.waits import leave, listen
 
 if TYPE_CHECKING:
@@ -47,47 +47,47 @@ _installing = threading.Lock()
 
 
 class _Watch:
-    """What is hung into an engine, for one meter."""
+    """The listeners of one meter on an engine."""
 
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
         self._queries = Queries(meter)
-        #: By what name waits are asked for; and where the time lies at which a statement began: on
-        #: what SQLAlchemy makes for each execution, which has one statement at a time. Whoever
-        #: takes the time away records, so that two engines that share their events record once.
+        #: Identifies these listeners in waits.py. Also the attribute of an execution context that
+        #: holds the time at which its statement began. The listener that removes the attribute
+        #: records, so that two engines that share events record once.
         self.place = f"_redmeter_{id(meter):x}"
         waits = self._queries.waits
         self._connect, self._commit, self._rollback = map(waits, (CONNECT, COMMIT, ROLLBACK))
 
     def hang(self, engine: Any) -> None:
-        """Time what an engine waits for without a statement, unless it is timed."""
+        """Time the engine's waits without a statement, unless they are timed already."""
         try:
             listen(engine.pool, "connect", self.place, self._connect, outer=True)
             listen(engine.dialect, "do_commit", self.place, self._commit)
             listen(engine.dialect, "do_rollback", self.place, self._rollback)
-        except Exception as failure:  # noqa: BLE001 - a pool or dialect of a strange class
+        except Exception as failure:  # noqa: BLE001 - a pool or dialect of an unknown class
             record_error(self.meter, "db", failure)
 
     def connected(self, conn: Any) -> None:
-        """See to the engine of a connection: to one that was not seen before."""
+        """Time the engine of a new connection, see hang()."""
         self.hang(conn.engine)
 
     def events(self, target: Any) -> list[tuple[str, Callable[..., Any], bool]]:
-        """Return what is heard of an engine, or the class: event, function, whether it returns."""
-        heard: list[tuple[str, Callable[..., Any], bool]] = [
+        """Return the listeners of an engine or the class: event, function, whether it returns."""
+        listeners: list[tuple[str, Callable[..., Any], bool]] = [
             ("before_cursor_execute", self.before, True),
             ("after_cursor_execute", self.after, False),
             ("handle_error", self.failed, False),
             ("engine_disposed", self.hang, False),
         ]
         if isinstance(target, type):
-            heard.append(("engine_connect", self.connected, False))
-        return heard
+            listeners.append(("engine_connect", self.connected, False))
+        return listeners
 
     def before(
         self, conn: Any, _cursor: Any, statement: Any, parameters: Any, context: Any, _many: Any
     ) -> tuple[Any, Any]:
-        """Note the time at which a statement begins; change nothing of it."""
+        """Note the time at which a statement begins; return it unchanged."""
         try:
             place = conn.info if context is None else context.__dict__
             place[self.place] = perf_counter()
@@ -102,7 +102,7 @@ class _Watch:
         self._ended(conn, context, statement, many=bool(many), error=None)
 
     def failed(self, context: Any) -> None:
-        """Record a statement that failed; the error passes on as it is."""
+        """Record a statement that failed; the error propagates."""
         if context.connection is not None and context.statement is not None:
             execution, error = context.execution_context, context.original_exception
             many = bool(getattr(execution, "executemany", False))
@@ -115,14 +115,14 @@ class _Watch:
         try:
             place = conn.info if execution is None else execution.__dict__
             began = place.pop(self.place, None)
-        except Exception:  # noqa: BLE001 - the connection is closed: it was lost
+        except Exception:  # noqa: BLE001 - the connection was lost, and is closed
             began = None
         if began is not None:
             text = sql if type(sql) is str else ""
             self._queries.took(text, now - began, many=many, error=error)
 
 
-#: Engines, or the class of all, and what hangs in them.
+#: Engines, or the class Engine, and their listeners.
 _watches: list[tuple["weakref.ref[Any]", _Watch]] = []
 
 
@@ -132,15 +132,15 @@ def install(engine: "Engine | AsyncEngine | type[Engine]", meter: Meter | None =
     Called again for the same engine and meter it does nothing.
 
     Args:
-        engine: what create_engine() or create_async_engine() returned; or the class
-            sqlalchemy.Engine, for all engines there are and will be.
+        engine: the result of create_engine() or create_async_engine(); or the class
+            sqlalchemy.Engine, for all present and future engines.
         meter: records the times. None: a Meter by the environment's settings.
     """
     chosen = meter_for(meter, "statements are not measured")
     if chosen is None:
         return
     target = getattr(engine, "sync_engine", engine)
-    tell()
+    enable()
     with _installing:
         _watches[:] = [(ref, watch) for ref, watch in _watches if ref() is not None]
         if any(watch.meter is chosen and _covers(ref(), target) for ref, watch in _watches):
@@ -154,7 +154,7 @@ def install(engine: "Engine | AsyncEngine | type[Engine]", meter: Meter | None =
 
 
 def uninstall(meter: Meter | None = None) -> None:
-    """Undo install(): engines are as they were before.
+    """Undo install(): restore the engines.
 
     Args:
         meter: of which meter. None: of all.

@@ -37,11 +37,11 @@ from redmeter.recording.messages.fingerprint import Fingerprint, Phrase, is_word
 from redmeter.recording.messages.instrument import format_message
 from redmeter.recording.messages.tracebacks import describe_error, describe_parsed_error, place_of
 
-#: What is written without quotes: whoever masks secrets has to see where a value ends.
+#: Values that need no quotes. Quotes show where a value ends, for masking secrets.
 _is_bare = re.compile(r"[\w./:@+-]+").fullmatch
-#: Names of methods whose level is called otherwise.
+#: Methods whose names differ from their levels.
 _LEVELS = {"exception": "error", "msg": "info", "log": "info"}
-#: What of an event is said elsewhere than in its text.
+#: Keys of an event that do not become part of its text as `key=value`.
 _APART = frozenset(
     {
         *("event", "level", "level_number", "logger", "timestamp", "exc_info", "exception"),
@@ -56,7 +56,7 @@ class RedmeterProcessor:
     Args:
         meter: records the messages. None: a Meter by the environment's settings, created for the
             first event.
-        level: events below it are left out; a level of logging.
+        level: events below it are ignored; a level of `logging`.
     """
 
     def __init__(self, meter: Meter | None = None, *, level: int = logging.NOTSET) -> None:
@@ -72,7 +72,7 @@ class RedmeterProcessor:
         """Count an event."""
         if not busy.get():
             try:
-                busy.set(True)  # within, so that an exception out of a signal handler resets it
+                busy.set(True)  # inside, so that an exception of a signal handler resets it
                 self._take(logger, method_name, event_dict)
             finally:
                 busy.set(False)
@@ -83,7 +83,7 @@ class RedmeterProcessor:
             level = event.get("level") or _LEVELS.get(method, method)
             if self._level and _number(level) < self._level:
                 return
-            said, words = _said(event)
+            fingerprint, words = _message_of(event)
             text = f"{words}{_pairs(event)}"
             error = error_of(event.get("exc_info")) or _current(event.get("exc_info"))
             place, frames = (
@@ -95,36 +95,36 @@ class RedmeterProcessor:
                 self._intake.record_exception(name, level, error, frames)
             stack = event.get("stack")
             parts = (text, frames, stack if isinstance(stack, str) else "")
-            pattern: Fingerprint = with_place(said, place) if place else said
+            pattern: Fingerprint = with_place(fingerprint, place) if place else fingerprint
             self._intake.put(name, level, pattern, "\n".join(filter(None, parts)), time.time())
-        except Exception as problem:  # noqa: BLE001 - of a value, or what is given is no event
+        except Exception as problem:  # noqa: BLE001 - a value's, or the object is not an event
             self._intake.record_error(problem)
             note = f"(not read: {type(problem).__name__})"
             self._intake.put("structlog", "unknown", note, note, None)
 
 
-def _said(event: Mapping[str, Any]) -> tuple[str, str]:
-    """Return what groups an event, and what it says."""
-    given, args = event.get("event", ""), event.get("positional_args")
-    if isinstance(given, str) and isinstance(args, tuple):
-        pattern, text, problem = format_message(given, args)
-        # Arguments that have no place may be in the text already: structlog leaves them on demand.
+def _message_of(event: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the fingerprint and the text of an event."""
+    message, args = event.get("event", ""), event.get("positional_args")
+    if isinstance(message, str) and isinstance(args, tuple):
+        pattern, text, problem = format_message(message, args)
+        # PositionalArgumentsFormatter may have inserted arguments and kept them.
         if pattern not in (None, text) and not problem:
             return Phrase(text) if is_wordless(pattern) else pattern, text
-    text = text_of(given)
+    text = text_of(message)
     return Phrase(text), text
 
 
 def _rendered(exception: object) -> tuple[str, str]:
-    """Return what an error adds that a processor before has rendered: see described()."""
+    """Return the place and the traceback of an exception that an earlier processor rendered."""
     if exception is None or isinstance(exception, str):
-        told = exception or ""
-        return place_of(told), told
+        text = exception or ""
+        return place_of(text), text
     return describe_parsed_error(exception) or ("", repr(exception))
 
 
 def _pairs(event: Mapping[str, Any]) -> str:
-    """Return ` key=value …` of what an event has beside itself, as far as it may be kept."""
+    """Return ` key=value …` of an event's other values, up to the length that is stored."""
     made, size = [], 0
     for key, value in event.items():
         if key in _APART:
@@ -135,7 +135,7 @@ def _pairs(event: Mapping[str, Any]) -> str:
         else:
             try:
                 text = repr(value)
-            except Exception as error:  # noqa: BLE001 - of code that is not ours
+            except Exception as error:  # noqa: BLE001 - foreign code
                 text = f"({type(value).__name__} without a text: {type(error).__name__})"
         made.append(f" {text_of(key)}={text}")
         size += len(made[-1])
@@ -144,12 +144,12 @@ def _pairs(event: Mapping[str, Any]) -> str:
     return "".join(made)
 
 
-def _current(given: object) -> BaseException | None:
-    """Return the error that is being handled, where exc_info=True asks for it."""
-    return sys.exc_info()[1] if given is True else None
+def _current(exc_info: object) -> BaseException | None:
+    """Return the exception that is being handled, if exc_info is True."""
+    return sys.exc_info()[1] if exc_info is True else None
 
 
 def _number(level: object) -> int:
-    """Return the number of a level; what has none is never left out."""
-    found = logging.getLevelName(level.upper()) if isinstance(level, str) else level
-    return found if isinstance(found, int) else sys.maxsize
+    """Return the number of a level; an unknown one is above all others."""
+    number = logging.getLevelName(level.upper()) if isinstance(level, str) else level
+    return number if isinstance(number, int) else sys.maxsize

@@ -1,19 +1,19 @@
-"""Waits: how long calls of a library's objects take that no hook of its own tells the end of.
+"""Waits: times methods of a library's objects for which it has no hook.
 
-Of a pool, connect(): a request that waits for a connection waits for the database. Of a connection,
-commit(): there a database writes what it was given.
+Examples are a pool's connect(), since a request that waits for a connection waits for the database,
+and a connection's commit(), in which the database writes.
 
-Idea: an attribute of one object stands before the method of its class. It calls the method, passes
-on what that returns or raises, and tells how long it took. Classes, and all other objects, stay as
-they are; taken away again, the object is as it was. Where several want to know, there is one such
-attribute, so what was waited for is spent once (see spent.py).
+Idea: an attribute of one object hides the method of its class. It calls the method, passes on the
+result or the exception, and reports the duration to listeners. Classes and all other objects stay
+unchanged, and removing the attribute restores the object. All listeners of a method share one
+attribute, so its time is spent once (see spent.py).
 
-What goes on within connect() is a part of it: a new connection rolls back, for instance. Nobody is
-told of it then, and statements within are recorded, but not spent again.
+Calls within connect(), such as a new connection's rollback(), are part of it: listeners do not
+receive them, and statements within are recorded, but not spent again.
 
-Bound: two readings of the clock and a variable of the context for a call.
+Bound: two readings of the clock and one context variable per call.
 
-Not done: objects that take no attributes are left alone.
+Not done: an object that accepts no attributes is not timed.
 """
 
 import functools
@@ -27,7 +27,7 @@ from typing import Any
 
 from redmeter.integrations.spent import DATABASE, spend
 
-#: Takes the seconds that a call took, and what it raised. May not raise itself.
+#: Takes the duration of a call, seconds, and the exception it raised. Must not raise.
 Listener = Callable[[float, BaseException | None], None]
 
 _changing = threading.Lock()
@@ -35,7 +35,7 @@ _changing = threading.Lock()
 
 def _forked() -> None:
     global _changing
-    _changing = threading.Lock()  # a thread that is not here may have held it
+    _changing = threading.Lock()  # a thread of the parent may have held it
 
 
 os.register_at_fork(after_in_child=_forked)
@@ -44,12 +44,12 @@ _within: ContextVar[bool] = ContextVar("redmeter_waiting", default=False)
 
 
 def waiting() -> bool:
-    """Return whether a call that is timed goes on in this context."""
+    """Return whether a timed call is running in this context."""
     return _within.get()
 
 
 class _Timed:
-    """Stands before a method of one object, as an attribute of that object."""
+    """Times a method of one object, as an attribute of that object."""
 
     def __init__(self, target: Any, name: str, *, outer: bool) -> None:
         method = getattr(target, name)
@@ -58,9 +58,9 @@ class _Timed:
         self._name = name
         self._outer = outer
         self._target = weakref.ref(target)
-        #: What stood there before, should it have been an attribute of the object as well.
+        #: The attribute that was there before, if any.
         self._before = vars(target).get(name)
-        #: By whom each was asked for. Replaced, never changed: calls go on meanwhile.
+        #: By owner. Replaced, never changed, since calls may be running.
         self.listeners: dict[str, Listener] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -88,11 +88,11 @@ class _Timed:
             error = None  # it holds this frame
 
     def is_of(self, target: Any, name: str) -> bool:
-        """Return whether it is of a method of an object."""
+        """Return whether it times this method of this object."""
         return self._name == name and self._target() is target
 
     def go(self) -> None:
-        """Leave the object as it was. Where somebody else stands before this, it stays."""
+        """Restore the object, unless another library replaced the attribute since."""
         target = self._target()
         if target is not None and vars(target).get(self._name) is self:
             if self._before is None:
@@ -105,22 +105,22 @@ _all: "weakref.WeakSet[_Timed]" = weakref.WeakSet()
 
 
 def listen(target: Any, name: str, by: str, listener: Listener, *, outer: bool = False) -> None:
-    """Have it told how long the calls of a method of an object take, from now on.
+    """Report the durations of a method of an object to a listener from now on.
 
     Args:
         name: of the method.
-        by: who asks. Asked again by the same, for the same method, it does nothing.
-        outer: whether statements, or other calls that are timed, may go on within.
+        by: the owner of the listener. It has one per method: a second call does nothing.
+        outer: whether statements or other timed calls may run within the method.
 
     Raises:
-        AttributeError, TypeError: the object takes no attributes, or has no such method.
+        AttributeError, TypeError: the object accepts no attributes, or has no such method.
     """
     timed = vars(target).get(name)
     if type(timed) is _Timed and by in timed.listeners:
         return
     with _changing:
         timed = vars(target).get(name)
-        if timed is not None and type(timed) is not _Timed:  # somebody else's, before ours maybe
+        if timed is not None and type(timed) is not _Timed:  # another library's, maybe around ours
             timed = next((each for each in _all if each.is_of(target, name)), None)
         if timed is None:
             timed = _Timed(target, name, outer=outer)
@@ -130,11 +130,11 @@ def listen(target: Any, name: str, by: str, listener: Listener, *, outer: bool =
 
 
 def leave(by: str) -> None:
-    """Undo all that somebody asked for. Where nobody else asks, objects are as they were before."""
+    """Remove all listeners of an owner, and restore the objects that have none left."""
     with _changing:
         for timed in list(_all):
             if by in timed.listeners:
-                timed.listeners = {who: f for who, f in timed.listeners.items() if who != by}
+                timed.listeners = {name: f for name, f in timed.listeners.items() if name != by}
                 if not timed.listeners:
                     timed.go()
                     _all.discard(timed)

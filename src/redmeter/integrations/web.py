@@ -1,42 +1,41 @@
-"""What is recorded of a web request, whatever serves it: ASGI, WSGI, a framework.
+"""The metrics of web requests, for ASGI, WSGI and all frameworks.
 
     hits                                      requests
-    hits_failed                               those that failed, status 5xx; 0 in the intervals
-                                              in which none did
+    hits_failed                               failed requests, status 5xx; 0 in intervals in which
+                                              none failed
     hits_seconds                              durations
     http_requests{method,route,status}        requests by method, route and status
     http_request_seconds{method,route}        durations by method and route
-    http_request_db_seconds{method,route}     how much of that it waited for databases
-    http_request_db_ratio{method,route}       the same, as a part of it
-    db_queries{route,statement}               its database statements, see callers.py
+    http_request_db_seconds{method,route}     wait for databases within the duration
+    http_request_db_ratio{method,route}       this wait divided by the duration
+    db_queries{route,statement}               their database statements, see callers.py
 
-    http: error                               exceptions that nobody handled, with route and place;
-                                              they are also recorded as exceptions
-    http: warning                             requests whose answer was long in coming, with theirs
+    http: error                               unhandled exceptions, with route and place; they are
+                                              also recorded as exceptions
+    http: warning                             slow requests, with route and duration
 
-Problem: labels are made of what strangers send, and a request must not become slower, nor fail, by
-being counted.
+Problem: clients choose methods and paths, so these cannot be labels as they are. And counting a
+request must neither slow it down nor make it fail.
 
-Idea: every label is one of few. A route is the template by which the application found its handler,
-`/users/{id}`, never a path; where there is none, `(unmatched)`. A method is one of those that are
-known, or `_OTHER`. A status is a class, `2xx`. So the series of a request are found in a
-dictionary, by method, route and status, and recording it is four appends, five where it failed.
+Idea: every label has few values. A route is the template by which the application found its
+handler, `/users/{id}`, never a path; without one, `(unmatched)`. A method is a known one, or
+`_OTHER`. A status is a class, `2xx`. So a dictionary holds the series of a request by method, route
+and status, and recording it costs four appends, five if it failed.
 
-The first three series are totals: exact at any number of routes, whatever label sets a limit drops.
-Their readers must know whether an interval without failures had none, or is older than the counter
-of failures. So that one gets a 0 wherever there are requests, see Counter.part.
+The first three series are totals, exact even if the label sets of routes exceed a limit. Readers
+must distinguish an interval without failures from one before failures were counted, so hits_failed
+gets a 0 in each interval with requests, see Instrumentation.counter().
 
-A client that went away before it had its answer is no error of the application: the status is
-`disconnected` then.
+A client that left before it was answered is not an error of the application: the status is
+`disconnected`.
 
-Bound: the dictionary holds HANDLES entries; what does not fit is looked up in the meter, which has
-limits of its own. Where an application adds labels with too many values, only these become
-`(other)`, see registry.py; method, route and status stay. Nothing here waits, opens a connection or
-raises: what goes wrong, e.g. in a function that makes labels, is counted as a trouble of the meter
-(`Meter.health()`), logged once a minute, and the request is recorded without it.
+Bound: the dictionary holds HANDLES entries; further label sets are looked up in the meter, which
+has its own limits. If an application adds labels with too many values, only these become `(other)`,
+see recording/registry.py; method, route and status stay. Nothing here waits, opens a connection or
+raises: an error, e.g. in a function that makes labels, is counted (`Meter.health()`) and logged
+once a minute, and the request is recorded without its result.
 
-Not done: requests that are running now are not counted, only those that have ended. The sizes of
-bodies are not measured.
+Not done: requests in progress are not counted. The sizes of bodies are not measured.
 
 Source: OpenTelemetry, "Semantic conventions for HTTP metrics" (methods, what a route is).
 """
@@ -69,7 +68,7 @@ from redmeter.names import (
 from redmeter.recording.messages.fingerprint import Fingerprint, with_place
 from redmeter.recording.messages.tracebacks import describe_error
 
-#: Also of other files: integrations find all they need of requests here.
+#: Including names of other modules, so that integrations import all about requests from here.
 __all__ = [
     "DISCONNECTED",
     "FAILED",
@@ -90,13 +89,13 @@ __all__ = [
     "requests_of",
 ]
 
-#: Of requests that sent anything to a database, where a hook tells of it: see spent.py.
+#: Histograms of requests that sent statements to a database, if a hook reports them: see spent.py.
 DB_SECONDS, DB_RATIO = "http_request_db_seconds", "http_request_db_ratio"
 #: The logger of the messages.
 LOGGER = "http"
 
-#: Methods that are told apart; all others are OTHER_METHOD. WEBSOCKET is no method of HTTP: it
-#: stands for a connection, whose duration is that of the connection.
+#: Methods that are distinguished; all others are OTHER_METHOD. WEBSOCKET is not an HTTP method: it
+#: is a connection, with the connection's duration.
 METHODS = frozenset(
     {
         *("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE", "QUERY"),
@@ -108,30 +107,30 @@ WEBSOCKET = "WEBSOCKET"
 
 #: The route of a request that none of the application's routes matched.
 UNMATCHED = "(unmatched)"
-#: The status of a request whose client went away before it was answered.
+#: The status of a request whose client left before it was answered.
 DISCONNECTED = "disconnected"
-#: The status of a request that was answered with a number that is no status.
+#: The status of a request whose status code is invalid.
 OTHER_STATUS = "other"
 
-#: Bytes of a route at most, as it is written in a name; a longer one is cut.
+#: Maximum bytes of a route, escaped as in a name; a longer one is truncated.
 ROUTE_BYTES = 120
-#: Keys of a WSGI environ or an ASGI scope: the route, where an application or another integration
-#: knows it; the request is watched, by the outermost integration, should there be several; what
-#: nobody handled, of which an integration further in tells.
+#: Keys of a WSGI environ or an ASGI scope: the route, if an application or another integration sets
+#: it; the mark of the outermost integration, which records the request; an unhandled exception, set
+#: by an inner integration.
 ROUTE, WATCHED, FAILED = "redmeter.route", "redmeter.request", "redmeter.error"
 
-#: How many combinations of labels are remembered.
+#: How many label sets are cached.
 HANDLES = 4096
 #: Seconds between two lines in the log.
 LOG_SECONDS = 60.0
 
 _LABELS = frozenset({"method", "route", "status", "sampled"})
 
-#: What counts a request, what takes its duration, and whether it failed.
+#: For a label set: the counter's inc(), the histogram's observe(), and whether it means a failure.
 _Handles = tuple[Callable[[], None], Callable[[float], None], bool]
 
-# Not the generator of the application, which may have seeded it. Forked processes draw different
-# numbers, as they come from the operating system.
+# Not the global generator, which the application may have seeded. The operating system's numbers
+# differ between forked processes.
 _chance = SystemRandom()
 
 logger = logging.getLogger("redmeter")
@@ -142,32 +141,34 @@ def requests_of(
     given: Mapping[str, Any],
     framework: Mapping[str, Any] | None = None,
 ) -> "Requests":
-    """Return what records requests, as settings say. What cannot be used is logged.
+    """Return a recorder of requests by the settings. Invalid settings are logged.
 
     Args:
-        meter: where to; None makes one.
-        given: see Arguments; those of Meter only where there is none.
+        meter: records the requests; None: a Meter by the settings.
+        given: see Arguments; without a meter, also Meter's own arguments.
         framework: see Options.of().
 
     Raises:
-        TypeError: there is no option of such a name, or the meter is none.
+        TypeError: an option's name is unknown, `meter` is not a Meter, or `given` has arguments of
+            Meter in addition to a meter.
     """
-    own = {name: given[name] for name in METER_SETTINGS if given.get(name) is not None}
+    of_meter = {name: given[name] for name in METER_SETTINGS if given.get(name) is not None}
     if meter is not None:
         if not isinstance(meter, Meter):
             raise TypeError(
-                f"a meter is a Meter, not {type(meter).__name__}; a URL is given as url="
+                f"meter must be a Meter, not {type(meter).__name__}; pass a URL as url="
             )
-        if own:
-            raise TypeError(f"a meter that is given has its own {', '.join(sorted(own))}")
+        if of_meter:
+            names = ", ".join(sorted(of_meter))
+            raise TypeError(f"pass either meter= or {names}: the meter has its own")
     options = Options.of(
         {name: value for name, value in given.items() if name not in METER_SETTINGS}, framework
     )
-    return Requests(meter_of(own, framework) if meter is None else meter, options)
+    return Requests(meter_of(of_meter, framework) if meter is None else meter, options)
 
 
 class Requests:
-    """Records requests. Safe to share between threads and tasks; nothing of it raises.
+    """Records requests. Safe to share between threads and tasks; no method raises.
 
         requests = Requests(meter, Options.of({"ignore_paths": "/health"}))
         ...
@@ -178,17 +179,17 @@ class Requests:
         requests.record(method, path, route, status, requests.now() - start, environ)
 
     Args:
-        meter: where to.
-        options: what.
+        meter: records the requests.
+        options: None: the defaults.
     """
 
     def __init__(self, meter: Meter, options: Options | None = None) -> None:
         self.meter = meter
         self.options = options = options or Options()
-        #: Whether anything is recorded at all: not by a meter whose URL is `off`.
-        self.on = not Instrumentation(meter).is_off
-        #: Seconds by the meter's clock, for durations.
         self._instrumentation = Instrumentation(meter)
+        #: Whether anything is recorded: False if the meter's URL is `off`.
+        self.on = not self._instrumentation.is_off
+        #: Seconds by the meter's monotonic clock, for durations.
         self.now: Callable[[], float] = self._instrumentation.monotonic
         self._include = _matcher(options.include_paths)
         self._ignore = _matcher(options.ignore_paths)
@@ -197,12 +198,12 @@ class Requests:
         self._share = options.sample_durations
         self._slow = options.slow_request
         self._labels_of = options.labels
-        # Label sets of durations that are samples show it.
+        # Sampled durations have the share as a label.
         self._timed = {"sampled": f"{self._share:g}"} if self._sampled else {}
         self._handles: dict[Any, _Handles] = {}
         self._waits: dict[Any, tuple[Callable[[float], None], Callable[[float], None]]] = {}
         self._callers = Callers(meter, "route")
-        self._said = -LOG_SECONDS
+        self._logged_at = -LOG_SECONDS
         self._count_hit: Callable[[], None] = lambda: None
         self._count_failed: Callable[[], None] = lambda: None
         self._observe_hit: Callable[[float], None] = lambda _: None
@@ -243,29 +244,29 @@ class Requests:
         """Record a request that has ended. Never raises.
 
         Args:
-            method: as it was sent, or WEBSOCKET.
-            path: without the query; compared with count_paths, and part of slow requests' text.
-            route: the template, in any of the frameworks' spellings; None: there is none.
-            status: the number that was sent, or DISCONNECTED; None: none was sent.
-            seconds: how long it took.
-            request: what options.labels takes.
-            error: what nobody handled; the status is 500 then, where it is no server error yet.
-            spent: what begin_if_told() returned as it began; it is ended here.
-            began: after how many seconds its answer began, by which it is slow or not, since a
-                stream may last. None: it came as a whole.
+            method: as sent, or WEBSOCKET.
+            path: without the query; matched against count_paths, and part of slow requests' text.
+            route: the template, in any framework's notation; None: no route matched.
+            status: the code that was sent, or DISCONNECTED; None: none was sent.
+            seconds: its duration.
+            request: the argument of options.labels.
+            error: the unhandled exception; the status is 500 then, unless it is 5xx already.
+            spent: the result of begin_if_enabled() when it began; it is ended here.
+            began: seconds until the response began, which decide whether it is slow, since a
+                stream may last. None: use `seconds`.
         """
         try:
             if error is not None and (not isinstance(status, int) or status < 500):
                 status = 500
             if self._labels_of is None:
-                found = self._handles.get((method, route, status))
-                if found is None:
+                handles = self._handles.get((method, route, status))
+                if handles is None:
                     method = _method(method)
-                    found = self._made(method, route, status, {})
+                    handles = self._made(method, route, status, {})
             else:
                 method = _method(method)
-                found = self._labelled(method, route, status, request)
-            count, observe, failed = found
+                handles = self._labelled(method, route, status, request)
+            count, observe, failed = handles
             self._count_hit()
             if failed:
                 self._count_failed()
@@ -298,17 +299,17 @@ class Requests:
             self.record_error("logging an exception", failure)
 
     def record_error(self, doing: str, error: Exception) -> None:
-        """Count that something went wrong, and log it once a minute. Never raises."""
+        """Count an error of this integration, and log at most one per minute. Never raises."""
         try:
             if not isinstance(error, StoreError):
                 self._instrumentation.record_error(
                     "web", f"{doing}: {type(error).__name__}: {error}"
                 )
             now = time.monotonic()
-            if now - self._said >= LOG_SECONDS:
-                self._said = now
+            if now - self._logged_at >= LOG_SECONDS:
+                self._logged_at = now
                 logger.warning("redmeter: %s: %r (logged once a minute)", doing, error)
-        except Exception:  # noqa: BLE001, S110 - an error without a text, or somebody's log handler
+        except Exception:  # noqa: BLE001, S110 - str(error) or a foreign log handler raised
             pass
 
     # The series of a request
@@ -321,25 +322,25 @@ class Requests:
         try:
             more = self._labels_of(request) or {}
             key: Any = (method, route, status, tuple(more.items())) if more else None
-            found = self._handles.get(key or (method, route, status))
-            if found is not None:
-                return found
+            handles = self._handles.get(key or (method, route, status))
+            if handles is not None:
+                return handles
             if taken := _LABELS & more.keys():
-                raise InvalidName(", ".join(sorted(taken)), "requests have it anyway", what="label")
+                reason = "requests already have this label; rename yours"
+                raise InvalidName(", ".join(sorted(taken)), reason, what="label")
             return self._made(method, route, status, more)
-        except Exception as error:  # noqa: BLE001 - of a function of the application, or its labels
+        except Exception as error:  # noqa: BLE001 - the application's function, or its labels
             self.record_error("making labels of a request", error)
-        found = self._handles.get((method, route, status))
-        return self._made(method, route, status, {}) if found is None else found
+        handles = self._handles.get((method, route, status))
+        return self._made(method, route, status, {}) if handles is None else handles
 
     def _made(
         self, method: str, route: str | None, status: int | str | None, more: Mapping[str, str]
     ) -> _Handles:
-        """Return the handles of a label set, and remember them.
+        """Return the handles of a label set, and cache them.
 
         Args:
-            method: one of METHODS, or OTHER_METHOD: whoever asks chooses what it was, so what is
-                remembered holds no other.
+            method: one of METHODS, or OTHER_METHOD: a client could fill the cache with others.
         """
         key: Any = (method, route, status, tuple(more.items())) if more else None
         key = key or (method, route, status)
@@ -348,14 +349,14 @@ class Requests:
         recorder = self._instrumentation
         labels = {"method": method, "route": _route(route)}
         outcome = self._status(status)
-        found = (
+        handles = (
             recorder.counter(REQUESTS, {**labels, "status": outcome}, more).inc,
             recorder.histogram(SECONDS, labels | self._timed, more).observe,
             is_failure(outcome),
         )
         if len(self._handles) < HANDLES:
-            self._handles[key] = found
-        return found
+            self._handles[key] = handles
+        return handles
 
     def _status(self, status: int | str | None) -> str:
         if status == DISCONNECTED:
@@ -366,7 +367,7 @@ class Requests:
         return f"{number // 100}xx" if 100 <= number <= 599 else OTHER_STATUS
 
     def _waited(self, method: str, route: str | None, seconds: float, waited: float) -> None:
-        """Record how long a request waited for databases, a part of all it took."""
+        """Record how long a request waited for databases, and the share of its duration."""
         observers = self._waits.get((method, route))
         if observers is None:
             meter = self.meter
@@ -378,7 +379,7 @@ class Requests:
             if len(self._waits) < HANDLES:
                 self._waits[method, route] = observers
         observers[0](waited)
-        # Statements side by side take more together than the request does.
+        # Concurrent statements may take longer in total than the request.
         observers[1](min(1.0, waited / seconds) if seconds > 0 else 1.0)
 
     # Messages
@@ -395,7 +396,7 @@ class Requests:
         if seconds >= self._slow:
             what = f"slow request {method} {_route(route)}"
             database = f", {_database(spent)}" if spent else ""
-            # The path is last: where a long text is cut, nothing else is lost.
+            # The path is last, so that truncation removes nothing else.
             self._log("warning", what, f"{what}: {seconds:.3f} s{database}, path {path}")
 
     def _log(self, severity: str, pattern: Fingerprint, text: str) -> None:
@@ -409,7 +410,7 @@ def _database(spent: Spent) -> str:
 
 
 def _matcher(patterns: str) -> Callable[[str], object] | None:
-    """Return what tells whether a path matches one of some patterns; None where there is none."""
+    """Return a function that matches a path against patterns; None if there are none."""
     parts = [fnmatch.translate(pattern) for pattern in patterns.split()]
     return re.compile("|".join(parts)).match if parts else None
 
@@ -419,7 +420,7 @@ def _method(method: str) -> str:
 
 
 def _route(route: str | None) -> str:
-    """Return a route as a label's value: without what no name may hold, and not too long."""
+    """Return a route as a label value: without forbidden characters, and truncated."""
     if not route:
         return UNMATCHED
     text = cleaned(route)

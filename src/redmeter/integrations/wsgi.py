@@ -40,9 +40,9 @@ from typing import Any, Unpack, cast
 
 from redmeter import Meter
 from redmeter.integrations.cleaner import CleanerOfEachProcess
-from redmeter.integrations.frameworks import tell_routes
+from redmeter.integrations.frameworks import publish_routes
 from redmeter.integrations.loading import WSGI, load_application
-from redmeter.integrations.spent import begin_if_told
+from redmeter.integrations.spent import begin_if_enabled
 from redmeter.integrations.web import (
     DISCONNECTED,
     ROUTE,
@@ -80,11 +80,11 @@ class RedmeterMiddleware:
         **options: Unpack[Arguments],
     ) -> None:
         self.app = app
-        #: Where the application says that it is mounted; it begins all paths and routes.
+        #: The mount point in the application's settings, a prefix of all paths and routes.
         self.root = ""
         self.requests = requests_of(meter, options)
         self.cleaner = CleanerOfEachProcess(self.meter) if self.requests.options.cleaner else None
-        tell_routes(app)
+        publish_routes(app)
         #: Returns the route of an environ, as soon as the response starts; None: there is none.
         self.route: Callable[[Environ], str | None] | None = self.requests.options.route
 
@@ -150,23 +150,23 @@ class Watched:
         self._route: str | None = None
         self._status: str | None = None
         self._error: BaseException | None = None
-        #: By which exception the server said that it cannot send what it was given by write().
+        #: The exception by which the server refused to send the data of write().
         self._refused: Exception | None = None
         #: The class of the last piece.
         self._given: type = bytes
-        #: Whether pieces were asked for, and more may come.
+        #: Whether the body was started and has not ended.
         self._pending = False
         self._body: Any = None
         self._next: Callable[[], bytes] | None = None
-        #: When the first piece of the body was there, or a file.
+        #: When the first piece of the body, or the file, was available.
         self._began: float | None = None
-        self._spent = begin_if_told()
+        self._spent = begin_if_enabled()
         self._start = requests.now()
 
     # What the application sees
 
     def start_response(self, status: str, headers: Any, exc_info: Any = None) -> Any:
-        """Start the response, or replace what was started; what the server raises passes on."""
+        """Start the response, or replace a started one; exceptions of the server propagate."""
         if exc_info is None:
             write = self._start_response(status, headers)
         else:
@@ -190,10 +190,10 @@ class Watched:
                 self._refused = error
             raise
 
-    # What integrations tell
+    # For the integrations of frameworks
 
     def failed(self, error: BaseException) -> None:
-        """Take note of an exception that nobody handled, which the server will not see."""
+        """Keep an unhandled exception that the framework converts to a response."""
         self._error = error
         if self._route_of is not None:
             self._find_route()
@@ -204,26 +204,26 @@ class Watched:
             self._find_route()
 
     def routed_by(self, route: Callable[[Environ], str | None], environ: Environ) -> None:
-        """Have a function find the route that knows more, unless the application gave one.
+        """Find the route with a framework's function, unless the application's option has one.
 
         Args:
-            route: of an integration further in.
-            environ: what that one sees, which may be a copy.
+            route: the function of an inner integration.
+            environ: the inner integration's environ, which may be a copy.
         """
-        own = self._requests.options.route
-        self._route_of = lambda outer: (own and own(outer)) or route(environ)
+        of_options = self._requests.options.route
+        self._route_of = lambda outer: (of_options and of_options(outer)) or route(environ)
 
     def _find_route(self) -> None:
         assert self._route_of is not None, "the caller looks"
         try:
             self._route = self._route_of(self._environ) or self._route
-        except Exception as error:  # noqa: BLE001 - of a function of the application
+        except Exception as error:  # noqa: BLE001 - the application's function
             self._requests.record_error("finding the route of a request", error)
 
     # What the server sees
 
     def around(self, body: Any) -> Iterable[bytes]:
-        """Return what the server iterates over, and closes."""
+        """Return the body that the server iterates over and closes."""
         self._body = body
         wrapper = self._environ.get("wsgi.file_wrapper")
         if type(wrapper) is type and isinstance(body, wrapper):
@@ -320,7 +320,7 @@ class Watched:
             route = None
         path, spent = self._path, self._spent
         self._requests.record(method, path, route, status, seconds, environ, error, spent, began)
-        # Whatever these hold may hold them.
+        # They may hold references to this object.
         self._environ, self._error, self._refused, self._route_of = {}, None, None, None
 
 
@@ -374,10 +374,10 @@ class _Sized:
 
 
 def _refusal(given: type) -> BaseException | None:
-    """Return why a server closes a response before its end; None where its client has left.
+    """Return why a server closes a response before its end; None if the client left.
 
     Args:
-        given: the class of the piece that it got last.
+        given: the class of the last piece.
     """
     if not issubclass(given, bytes | bytearray | memoryview):
         return TypeError(f"a body consists of bytes, not {given.__name__}")

@@ -1,4 +1,4 @@
-"""The app for INSTALLED_APPS: `manage.py check` says what is wrong with the settings."""
+"""The app for INSTALLED_APPS: `manage.py check` reports invalid settings."""
 
 from django.apps import AppConfig  # type: ignore[import-untyped]
 from django.conf import settings  # type: ignore[import-untyped]
@@ -22,9 +22,9 @@ class RedmeterConfig(AppConfig):  # type: ignore[misc]
 
 
 def check_settings(*_: object, **__: object) -> list[CheckMessage]:
-    """Return what is wrong: warnings alone, since nothing of it keeps the project from working."""
-    found: list[CheckMessage] = [Warning(text, id="redmeter.W001") for text in problems()]
+    """Return a warning for each problem; none is an error, since the project works without."""
+    warnings: list[CheckMessage] = [Warning(text, id="redmeter.W001") for text in problems()]
     if not any(str(one).startswith("redmeter.") for one in settings.MIDDLEWARE):
         hint = f"Put '{_MIDDLEWARE}' first in MIDDLEWARE."
-        found.append(Warning("Requests are not counted.", hint=hint, id="redmeter.W002"))
-    return found
+        warnings.append(Warning("Requests are not counted.", hint=hint, id="redmeter.W002"))
+    return warnings

@@ -1,26 +1,27 @@
-"""The middleware: counts the requests that come by, under WSGI and under ASGI.
+"""The middleware: counts the requests of a Django project, under WSGI and ASGI.
 
-Idea: the time is that from here to here, or for a response that is streamed, until Django closes
-it. The route is the one that the resolver found, with all include()s. Where the server has mounted
-the project is left out, as whoever asks may say so, unless the project does (FORCE_SCRIPT_NAME).
+Idea: a request lasts until the middleware returns its response or, for a streaming response, until
+Django closes it. The route is the one that the resolver found, with all include()s. A mount point
+is part of it only if the project sets it (FORCE_SCRIPT_NAME): the server's may come from a header
+that the client can set.
 
     path("api/", include([path("users/<int:pk>/", …)]))     /api/users/{pk}/
     re_path(r"^articles/(?P<year>[0-9]{4})/$", …)           /articles/{year}/
     nothing matched, or a middleware answered before        (unmatched)
 
-An exception that nobody handled has become a page by the time it would get here. Django tells of it
-by a signal, and not of a 404, a 403 or whatever else is no failure. So does the body of a response
-that is streamed and raises, as Watch sees.
+Django converts an unhandled exception to a page before it reaches this middleware, and sends the
+signal got_request_exception, which it does not do for a 404 or 403. A streaming response ends in
+one of three ways, see _Stream:
 
-    it ended, and was closed                                the status
-    it raised on the way                                    500, and the exception
-    closed before it ended, or cancelled by the server      `disconnected`: the client has gone
+    complete, then closed                                   its status
+    raised while streaming                                  500, and the exception
+    closed before its end, or cancelled by the server       `disconnected`: the client left
 
-Bound: for a request a few look-ups; for a response that is streamed, a call for each piece. Nothing
-here waits, opens a connection or raises.
+Bound: a few look-ups per request and one call per chunk of a streaming response. Nothing here
+waits, opens a connection or raises.
 
-Not done: what the server answers without Django, static files of runserver for instance. Of a
-response that is not streamed, the time that sending takes.
+Not done: responses that the server makes without Django, such as runserver's static files. The time
+to send a response that is not streaming is not part of its duration.
 
 Source: Django, "Middleware", "Signals" (got_request_exception).
 """
@@ -39,26 +40,26 @@ from redmeter.integrations.cancelling import is_cancelled
 from redmeter.integrations.django.project import cleaner
 from redmeter.integrations.django.project import requests as project_requests
 from redmeter.integrations.django.routes import readable
-from redmeter.integrations.spent import Spent, begin_if_told
+from redmeter.integrations.spent import Spent, begin_if_enabled
 from redmeter.integrations.web import DISCONNECTED, FAILED, ROUTE, WATCHED
 from redmeter.integrations.wsgi import Watched
 
-#: Routes that are remembered with what they look like.
+#: Routes whose templates are cached.
 _ROUTES = 4096
 _readable: dict[tuple[str, str], str] = {}
 
-#: Attribute of a request: what nobody handled.
+#: Attribute of a request: its unhandled exception.
 _ERROR = "_redmeter_error"
 
 
 class RedmeterMiddleware:
-    """Counts requests. Put it first, so that it sees all of them, for all of their time.
+    """Counts and times requests. Put it first, so that it sees all of them for their full duration.
 
     Args:
         get_response: the next middleware, or the view.
 
     Raises:
-        MiddlewareNotUsed: the store is switched off.
+        MiddlewareNotUsed: the URL of the store is `off`.
     """
 
     sync_capable = True
@@ -77,7 +78,7 @@ class RedmeterMiddleware:
         got_request_exception.connect(_note, dispatch_uid="redmeter")
 
     def __call__(self, request: Any) -> Any:
-        """Answer a request, as what is behind this does."""
+        """Return the response of the next middleware or the view."""
         if self._is_async:
             return self._answer(request)
         outer = _outer(request)
@@ -90,7 +91,7 @@ class RedmeterMiddleware:
             return self.get_response(request)
         if self._cleaner is not None:
             self._cleaner.see_to()
-        spent, start = begin_if_told(), self.requests.now()
+        spent, start = begin_if_enabled(), self.requests.now()
         try:
             response = self.get_response(request)
         except BaseException as error:
@@ -110,7 +111,7 @@ class RedmeterMiddleware:
             return await answer
         if self._cleaner is not None:
             self._cleaner.see_to()
-        spent, start = begin_if_told(), self.requests.now()
+        spent, start = begin_if_enabled(), self.requests.now()
         try:
             response = await answer
         except BaseException as error:
@@ -124,7 +125,7 @@ class RedmeterMiddleware:
     def _answered(self, request: Any, response: Any, start: float, spent: Spent | None) -> Any:
         try:
             streaming = response.streaming
-        except AttributeError:  # no response: Django will say so
+        except AttributeError:  # not a response, which Django reports
             return response
         if not streaming:
             self._end(request, start, spent, response.status_code, None)
@@ -155,7 +156,7 @@ class RedmeterMiddleware:
             requests.record_error("recording a request", failure)
 
     def _tell(self, request: Any, outer: dict[str, Any]) -> None:
-        """Tell whoever counts the request of its route."""
+        """Pass the route to the integration around Django that counts the request."""
         try:
             route = self._route(request)
             if route is not None:
@@ -166,16 +167,16 @@ class RedmeterMiddleware:
     def _route(self, request: Any) -> str | None:
         if self._route_of is not None:
             try:
-                found = self._route_of(request)
-                if found:
-                    return str(found)
+                route = self._route_of(request)
+                if route:
+                    return str(route)
             except Exception as failure:  # noqa: BLE001 - of a function of the application
                 self.requests.record_error("finding the route of a request", failure)
         return _route(request)
 
 
 class _Stream:
-    """A response that is streamed, until it is closed."""
+    """A streaming response, until it is closed."""
 
     __slots__ = (
         "_began",
@@ -205,12 +206,12 @@ class _Stream:
         self._spent = spent
         self._error: BaseException | None = None
         self._ended = False
-        #: Whether pieces were asked for, and more may come.
+        #: Whether the body was started and has not ended.
         self._pending = False
 
     def begin(self, response: Any) -> None:
-        """Watch a response's body, and its end."""
-        # A file goes to the server as it is.
+        """Wrap a response's body, and register for its end."""
+        # A file is passed to the server unchanged.
         if getattr(response, "file_to_stream", None) is None:
             body = response.streaming_content
             response.streaming_content = (
@@ -218,7 +219,7 @@ class _Stream:
             )
         elif self._spent is not None:
             self._spent.end()  # by this thread; another one may close it
-        # What is closed with the response; close() itself cannot be replaced without a cycle.
+        # Closed with the response; replacing close() itself would make a reference cycle.
         response._resource_closers.append(self._end)
 
     def _pass(self, body: Iterator[bytes]) -> Iterator[bytes]:
@@ -262,7 +263,7 @@ class _Stream:
 
 
 def _note(request: Any = None, **_: object) -> None:
-    """Take note of an exception that nobody handled."""
+    """Keep an unhandled exception until its request is recorded."""
     error = sys.exc_info()[1]
     try:
         if error is None:
@@ -280,13 +281,13 @@ def _note(request: Any = None, **_: object) -> None:
 
 
 def _outer(request: Any) -> dict[str, Any] | None:
-    """Return environ or scope of a request that is counted already, by what is around Django."""
+    """Return the environ or scope of a request that an outer integration counts, else None."""
     outer: dict[str, Any] = getattr(request, "scope", request.META)
     return outer if WATCHED in outer else None
 
 
 def _path(request: Any) -> str:
-    """Return the path as routes are written: with the mount of the project, not the server's."""
+    """Return the path in the form of routes: with the project's mount point, not the server's."""
     mount: str = settings.FORCE_SCRIPT_NAME or ""
     return f"{mount.rstrip('/')}{request.path_info}"
 
@@ -297,9 +298,9 @@ def _route(request: Any) -> str | None:
     if match is None:
         return None
     key = settings.FORCE_SCRIPT_NAME or "", match.route
-    found = _readable.get(key)
-    if found is None:
-        found = key[0].rstrip("/") + readable(key[1])
+    template = _readable.get(key)
+    if template is None:
+        template = key[0].rstrip("/") + readable(key[1])
         if len(_readable) < _ROUTES:
-            _readable[key] = found
-    return found
+            _readable[key] = template
+    return template

@@ -1,12 +1,11 @@
-"""The project's meter, as Django's settings say: one for each process, made when first asked for.
+"""The project's meter, by Django's settings: one for each process, created on first use.
 
-The settings are those of the one table (settings.py), as REDMETER_URL, REDMETER_IGNORE_PATHS and so
-on; what they do not say, the environment does. REDMETER_LABELS and REDMETER_ROUTE are functions, or
-where to import them from, see web.Options; they are given Django's request. REDMETER_METER is a
-meter of yours, or where to import it from, in place of one that is made; for tests a MemoryMeter.
+The settings are those of settings.py, named REDMETER_URL, REDMETER_IGNORE_PATHS and so on; missing
+ones come from the environment. REDMETER_LABELS and REDMETER_ROUTE are functions of Django's
+request, or their import paths: see web.Options. REDMETER_METER is a meter to use instead, or its
+import path; in tests, a MemoryMeter.
 
-A setting that cannot be used is logged and passed over, and found by `manage.py check`, which looks
-at the environment too.
+An invalid setting is logged and ignored. `manage.py check` reports it, also for the environment.
 """
 
 import logging
@@ -29,7 +28,7 @@ from redmeter.settings import VARIABLES
 #: Settings that are functions, by the names of the options.
 FUNCTIONS = {"labels": "REDMETER_LABELS", "route": "REDMETER_ROUTE"}
 METER = "REDMETER_METER"
-#: Settings that are no rows of the table.
+#: Settings that are not in settings.py.
 OBJECTS = (METER, *FUNCTIONS.values())
 
 _log = logging.getLogger("redmeter")
@@ -38,34 +37,31 @@ _made: list[Requests] = []
 
 
 def meter() -> Meter:
-    """Return the project's meter.
-
-    Where its settings cannot be used, one that records nothing.
-    """
+    """Return the project's meter; if its URL or prefix is invalid, a meter that records nothing."""
     return requests().meter
 
 
 def requests() -> Requests:
-    """Return what records the project's requests."""
+    """Return the recorder of the project's requests."""
     with _making:
         if not _made:
-            given = _given()
-            for text in strangers(given, OBJECTS):
+            values = _given()
+            for text in strangers(values, OBJECTS):
                 _log.error("redmeter ignores a setting: %s", text)
             functions = {option: _passed_over(name) for option, name in FUNCTIONS.items()}
-            own: Meter | None = _passed_over(METER)
-            made = own or meter_of({}, given)
-            _made.append(Requests(made, Options.of(functions, given)))
+            configured: Meter | None = _passed_over(METER)
+            made = configured or meter_of({}, values)
+            _made.append(Requests(made, Options.of(functions, values)))
         return _made[0]
 
 
 def cleaner() -> CleanerOfEachProcess | None:
-    """Return the cleaner of the project's store; None where none is wanted."""
+    """Return the cleaner of the project's store; None if the setting `cleaner` is off."""
     return CleanerOfEachProcess(meter()) if requests().options.cleaner else None
 
 
 def problems() -> Iterator[str]:
-    """Yield what is wrong with the settings."""
+    """Yield a description of each invalid setting."""
     yield from meters.problems(_given(), OBJECTS)
     for name in OBJECTS:
         try:
@@ -79,23 +75,24 @@ def _given() -> dict[str, Any]:
 
 
 def _object(name: str) -> Any:
-    """Return what a setting is, or names.
+    """Return the object that a setting is, or the one at its import path.
 
     Raises:
-        ImportError, TypeError: it cannot be used.
+        ImportError: nothing can be imported from the path.
+        TypeError: the object is neither a Meter nor a function, whichever the setting needs.
     """
     value = getattr(django_settings, name, None)
     if isinstance(value, str):
         value = import_string(value)
     fits = isinstance(value, Meter) if name == METER else callable(value)
     if value is not None and not fits:
-        wanted = "a Meter" if name == METER else "a function"
-        raise TypeError(f"{wanted}, or where to import it from, not {type(value).__name__}")
+        expected = "a Meter" if name == METER else "a function"
+        raise TypeError(f"must be {expected} or its import path, not {type(value).__name__}")
     return value
 
 
 def _passed_over(name: str) -> Any:
-    """Return what a setting is, or names; None, and an error in the log, if it cannot be used."""
+    """Return the object of a setting; if it is invalid, log an error and return None."""
     try:
         return _object(name)
     except (ImportError, TypeError) as error:
@@ -104,10 +101,10 @@ def _passed_over(name: str) -> Any:
 
 
 def _changed(setting: str = "", **_: object) -> None:
-    """Make everything anew where a test changes a setting."""
+    """Discard the meter when a test changes a setting."""
     if setting.startswith(VARIABLES):
         with _making:
-            _made.clear()  # a meter that nobody holds any more stores what it has
+            _made.clear()  # a meter stores its pending events when it is garbage-collected
 
 
 setting_changed.connect(_changed, dispatch_uid="redmeter")

@@ -1,15 +1,14 @@
-r"""Route templates: what Django says of a match, as one would write it down.
+r"""Route templates: converts ResolverMatch.route to a readable form.
 
     users/<int:pk>/                             /users/{pk}/
     ^articles/(?P<year>[0-9]{4})/$              /articles/{year}/
     api/^v1/(?P<id>[^/.]+)(?:\.(?P<f>\w+))?/?$  /api/v1/{id}.{f}/
     ^a/(\d+)/\w+$                               /a/{0}/{1}
 
-A route is the patterns of all include()s one after the other, of both kinds. One that has no
-character which only regular expressions have is taken as path() has it.
+A route is the concatenated patterns of all include()s, of path() and re_path(). Without any
+character that is special in regular expressions, it is read in the syntax of path().
 
-Not done: of a choice without a name, `(?:a|b)`, and of anything that may be repeated, nothing is
-told but that it is there.
+Not done: an unnamed choice, `(?:a|b)`, and anything repeated become a numbered placeholder.
 """
 
 import re
@@ -46,7 +45,7 @@ class _Reader:
         self._unnamed = 0
 
     def read(self) -> str:
-        """Return what is left of it, up to the end or to the bracket that closes this group."""
+        """Return the template of the rest, up to the end or the bracket that closes this group."""
         made: list[str] = []
         while self._at < len(self._text) and self._text[self._at] != ")":
             piece = self._piece()
@@ -60,7 +59,7 @@ class _Reader:
         return "".join(made)
 
     def _piece(self) -> str:
-        """Return what the next character, class or group looks like."""
+        """Return the template of the next character, class or group."""
         text, at = self._text, self._at
         letter = text[at]
         if letter == "(":
@@ -103,7 +102,7 @@ class _Reader:
         self._at = self._end(self._at)
 
     def _end(self, at: int) -> int:
-        """Return where the group that begins here has ended."""
+        """Return the position after the group that begins at `at`."""
         depth, text = 0, self._text
         while at < len(text):
             if text[at] == "\\":
