@@ -351,7 +351,7 @@ def test_names_that_are_no_settings_are_told(caplog: pytest.LogCaptureFixture) -
     app.config.update(REDMETER_URL="off", REDMETER_SLOW_REQUESTS=1, REDMETER_CLEANER="on")
     Redmeter(app)
     assert [record.message for record in caplog.records] == [
-        "redmeter ignores a setting: REDMETER_SLOW_REQUESTS is no setting of Redmeter"
+        "redmeter ignores a setting: REDMETER_SLOW_REQUESTS is not a setting of Redmeter"
     ]
     assert app.wsgi_app.cleaner is not None  # type: ignore[attr-defined]
 

@@ -206,7 +206,7 @@ def test_names_that_look_like_settings_are_told() -> None:
     """Those of others are not."""
     framework = {"REDMETER_URL": "off", "REDMETER_URLS": "off", "DEBUG": True, "REDMETER_X": 1}
     assert list(strangers(framework, ("REDMETER_X",))) == [
-        "REDMETER_URLS is no setting of Redmeter"
+        "REDMETER_URLS is not a setting of Redmeter"
     ]
 
 

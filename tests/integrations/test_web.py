@@ -360,7 +360,7 @@ def test_a_label_that_requests_have_anyway_is_named(
 ) -> None:
     """As a label, not as a series."""
     ask(requests_of(memory, labels=lambda _: {"route": "/raw", "method": "a"}))
-    assert "invalid label 'method, route': requests have it anyway" in caplog.text
+    assert "invalid label 'method, route': requests already have this label" in caplog.text
 
 
 @pytest.mark.parametrize("none", [{}, None])
