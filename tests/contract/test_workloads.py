@@ -7,11 +7,9 @@ import pytest
 from redmeter import Meter
 from redmeter.keys import slice_start
 from redmeter.names import canonical
-from redmeter.reading.statements import Caller, read_statements
-from redmeter.reading.tasks import read_tasks
 from redmeter.reading.views import read_views
 from redmeter.reading.windows import Frame
-from redmeter.reading.workloads import MAX_ROWS
+from redmeter.reading.workloads import MAX_ROWS, Caller, read_statements, read_tasks
 from redmeter.store import Store
 from support.observed import exact_quantile, near, put_observed
 from support.stores import OpenMeter, OpenStore, count_all, exchanges, server_time

@@ -1436,23 +1436,23 @@ export interface components {
         };
         /** @description A database statement, by what groups it. */
         Statement: {
-            statement: string;
-            /** @description The stored name of its durations. */
+            /** @description The stored name of its durations; "" if there are none. */
             series: string;
-            /** @description Executions in the window, and in the compared period; null if that is not kept. */
+            /** @description How often it came in the window, and in the compared period; null if that is not kept. */
             count: number;
             before: number | null;
-            errors: number;
-            /** @description All its executions, seconds; and its share of the time of all statements. */
+            /** @description The time of all its executions, seconds; and its share of the time of all rows. */
             total: number | null;
             share: number | null;
             mean: number | null;
             p95: number | null;
+            /** @description Timed executions per interval of values_precision, from values_start on. */
+            values: (number | null)[];
+            statement: string;
+            errors: number;
             /** @description The most frequent callers, and their number. */
             callers: components["schemas"]["Caller"][];
             callers_of: number;
-            /** @description Executions per interval of values_precision, from values_start on. */
-            values: (number | null)[];
         };
         /** @description /api/statements. */
         StatementsAnswer: {
@@ -1460,10 +1460,9 @@ export interface components {
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             window: components["schemas"]["Span"];
-            rows: components["schemas"]["Statement"][];
-            /** @description Statements that match. */
+            /** @description Rows that match. */
             found: number;
-            /** @description Executions and seconds of all statements. */
+            /** @description Executions and seconds of all rows. */
             count: number;
             total: number;
             /** @description Label sets of durations that were read, and that there are. */
@@ -1471,6 +1470,7 @@ export interface components {
             of: number;
             values_start: number;
             values_precision: number;
+            rows: components["schemas"]["Statement"][];
         };
         /** @description /api/status. */
         StatusAnswer: {
@@ -1538,26 +1538,27 @@ export interface components {
         };
         /** @description A background task. */
         Task: {
-            task: string;
-            /** @description The stored name of its durations. */
+            /** @description The stored name of its durations; "" if there are none. */
             series: string;
-            /** @description Runs in the window, the most frequent outcome first; runs in the compared period, null if that is not kept. */
+            /** @description How often it came in the window, and in the compared period; null if that is not kept. */
             count: number;
             before: number | null;
-            outcomes: components["schemas"]["Outcome"][];
-            /** @description Runs that failed, and their share of all runs. */
-            failed: number;
-            failing: number;
-            /** @description All its runs, seconds; and its share of the time of all tasks. */
+            /** @description The time of all its executions, seconds; and its share of the time of all rows. */
             total: number | null;
             share: number | null;
             mean: number | null;
             p95: number | null;
+            /** @description Timed executions per interval of values_precision, from values_start on. */
+            values: (number | null)[];
+            task: string;
+            /** @description Runs in the window by outcome, the most frequent first. */
+            outcomes: components["schemas"]["Outcome"][];
+            /** @description Runs that failed, and their share of all runs. */
+            failed: number;
+            failing: number;
             /** @description Means of the wait in the queue and of the time in databases, seconds; null if not recorded. */
             wait: number | null;
             database: number | null;
-            /** @description Timed runs per interval of values_precision, from values_start on. */
-            values: (number | null)[];
         };
         /** @description /api/tasks. */
         TasksAnswer: {
@@ -1565,18 +1566,19 @@ export interface components {
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             window: components["schemas"]["Span"];
-            rows: components["schemas"]["Task"][];
-            /** @description Tasks that match. */
+            /** @description Rows that match. */
             found: number;
-            /** @description Runs, failed runs and seconds of all tasks. */
+            /** @description Executions and seconds of all rows. */
             count: number;
-            failed: number;
             total: number;
             /** @description Label sets of durations that were read, and that there are. */
             examined: number;
             of: number;
             values_start: number;
             values_precision: number;
+            rows: components["schemas"]["Task"][];
+            /** @description Failed runs of all tasks. */
+            failed: number;
         };
         /** @description /api/top. */
         TopAnswer: {

@@ -34,10 +34,9 @@ from redmeter.dashboard.parameters import (
     whole,
 )
 from redmeter.errors import InvalidName, InvalidValue, shown
-from redmeter.reading import statements, tasks
 from redmeter.reading.error_groups import DEFAULT_LIMIT, MAX_LIMIT, SORTS
 from redmeter.reading.verdict_data import AGAINST
-from redmeter.reading.workloads import MAX_ROWS
+from redmeter.reading.workloads import MAX_ROWS, STATEMENT_ORDERS, TASK_ORDERS
 from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, RANKED_ROWS
 
 #: Most names of one request: of series, of summaries, and on the overview.
@@ -272,7 +271,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         (
             _precision(),
             *_FRAME,
-            Parameter("order", choice(*statements.ORDERS), "The order.", "total"),
+            Parameter("order", choice(*STATEMENT_ORDERS), "The order.", "total"),
             _limit(MAX_ROWS, MAX_ROWS, "statements"),
             Parameter("offset", whole(0, 100_000), "Number of statements to skip.", 0),
             Parameter("filter", FILTER, "Only statements that contain this text.", ""),
@@ -286,7 +285,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         (
             _precision(),
             *_FRAME,
-            Parameter("order", choice(*tasks.ORDERS), "The order.", "total"),
+            Parameter("order", choice(*TASK_ORDERS), "The order.", "total"),
             _limit(MAX_ROWS, MAX_ROWS, "tasks"),
             Parameter("offset", whole(0, 100_000), "Number of tasks to skip.", 0),
             Parameter("filter", FILTER, "Only tasks that contain this text.", ""),

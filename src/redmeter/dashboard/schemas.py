@@ -30,10 +30,9 @@ from redmeter.dashboard.rows import (
 from redmeter.health.findings import Finding
 from redmeter.reading.error_groups import ErrorGroup, ErrorGroups
 from redmeter.reading.routes import Route
-from redmeter.reading.statements import Statements
-from redmeter.reading.tasks import Tasks
 from redmeter.reading.views import Views
 from redmeter.reading.windows import Span
+from redmeter.reading.workloads import Statements, Tasks
 from redmeter.results import Forecast, LogSource, Mark, Message
 from redmeter.verdicts import Verdict
 

@@ -6,10 +6,9 @@ from typing import Any
 from redmeter.dashboard.handlers import SHIFTS
 from redmeter.dashboard.schemas import StatementsAnswer, TasksAnswer, ViewsAnswer
 from redmeter.dashboard.serialize import convert
-from redmeter.reading.statements import read_statements
-from redmeter.reading.tasks import read_tasks
 from redmeter.reading.views import read_views
 from redmeter.reading.windows import Frame
+from redmeter.reading.workloads import read_statements, read_tasks
 from redmeter.store import Store
 
 Values = Mapping[str, Any]

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.moments import Sums, merge_all
 from redmeter.format.packed_text import merge_moments
-from redmeter.keys import slice_start
 from redmeter.names import HITS, is_failure
 from redmeter.reading.join import Joined, series_in
 from redmeter.reading.label_sets import OTHER
@@ -159,9 +158,8 @@ class RouteCounts:
         now: float,
     ) -> None:
         """Set the curves of the routes."""
-        width = window.drawn()
-        slots = range(slice_start(window.start(now), width), int(window.moment(now)) + 1, width)
-        found.values_start, found.values_precision = slots.start, width
+        slots = window.slots(now, window.drawn())
+        found.values_start, found.values_precision = slots.start, slots.step
         answers = dict(zip(names, replies, strict=True))
         for route, some in self._series.items():
             if some[0] in answers:

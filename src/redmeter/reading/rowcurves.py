@@ -87,8 +87,8 @@ class _Counts:
         self._group, names = group, group.names()
         row = group.row
         row.drawn, row.precision = len(names), window.drawn()
-        row.start = slice_start(window.start(now), row.precision)
-        self._slots = range(row.start, int(window.moment(now)) + 1, row.precision)
+        self._slots = window.slots(now, row.precision)
+        row.start = self._slots.start
         self.commands: list[Read] = [("HGETALL", keys.count(row.precision, name)) for name in names]
         self._curves = len(names)
         # All series or none: a part of them would be no number to compare with.
@@ -134,8 +134,8 @@ class _Samples:
     def __init__(self, group: RowGroup, window: Window, now: float, keys: Keys) -> None:
         self._row, names = group.row, group.names()
         self._row.drawn, self._row.precision = len(names), window.fine
-        self._row.start = window.start(now)
-        self._slots = range(self._row.start, int(window.moment(now)) + 1, window.fine)
+        self._slots = window.slots(now, window.fine)
+        self._row.start = self._slots.start
         self.commands: list[Command] = [
             ("HGETALL", keys.gauge(window.fine, name)) for name in names if self._row.series == 1
         ]
@@ -161,11 +161,9 @@ class _Percentiles:
         self._row = group.row
         row, names = self._row, group.names()
         row.drawn, row.precision = len(names), point_width(window)
-        row.start = slice_start(window.start(now), row.precision)
-        end = int(window.moment(now)) + 1
-        self._slots = range(row.start, end, row.precision)
-        starts = range(window.start(now), end, window.fine)
-        self._starts = {b"%d" % start: start for start in starts}
+        self._slots = window.slots(now, row.precision)
+        row.start = self._slots.start
+        self._starts = {b"%d" % start: start for start in window.slots(now, window.fine)}
         self._before = window.slices_before(now)
         widths, args = [window.fine, *self._before], [str(most), "0"]
         for starts_before in self._before.values():

@@ -1,24 +1,35 @@
-"""Workloads: the label sets of a histogram that time database statements, or background tasks.
+"""Workloads within a window: database statements and background tasks, by time and failures.
 
-A workload joins one histogram, for example `db_query_seconds{statement}`, with counters about the
-same label, for example `db_errors{statement,error}`. statements.py and tasks.py make rows of it.
+A workload joins the label sets of one histogram, for example `db_query_seconds{statement}`, with
+counters that have the same label, for example `db_errors{statement,error}`. The integrations of
+SQLAlchemy, Django and Celery record them.
 
-Two round trips, however many label sets there are. The first reads the moments of the histogram's
-label sets and the counters. The second reads the distributions of the rows that are shown, so a
-percentile is exact for each of them, and their samples for sparklines. An order by percentile reads
-the distributions of the rows that may be the slowest: see ranking.py.
+Two round trips: the moments of the histogram's label sets and the counters; then, of the rows that
+are shown, distributions, so that each percentile is exact, and samples for sparklines. An order by
+percentile reads the distributions of the rows that may be the slowest: see ranking.py.
 
-Bound: MAX_TIMED label sets of the histogram and MAX_COUNTED of each counter, in the order of their
+Bound: MAX_TIMED label sets of each histogram and MAX_COUNTED of each counter, in the order of their
 names; `examined` and `of` state it where there are more.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
-from redmeter.format.moments import Sums
+from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.moments import Sums, merge_all
 from redmeter.format.packed_text import merge_moments, parse_moments
-from redmeter.keys import Kept, Keys, slice_start
-from redmeter.names import SeriesName
+from redmeter.keys import Kept, Keys
+from redmeter.names import (
+    DB_ERRORS,
+    DB_QUERIES,
+    DB_QUERY_SECONDS,
+    TASK_DB_SECONDS,
+    TASK_QUEUE_SECONDS,
+    TASK_RUNS,
+    TASK_SECONDS,
+    SeriesName,
+)
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.join import Joined, of_before, of_window, series_in
 from redmeter.reading.label_sets import OTHER, LabelSets
@@ -29,17 +40,20 @@ from redmeter.store import Store
 from redmeter.store.query import Query, run
 from redmeter.store.replies import Command, Reply, pairs, raised
 
-#: Label sets of the histogram and of each counter that are read at most.
+#: Label sets of each histogram and of each counter that are read at most.
 MAX_TIMED, MAX_COUNTED = 500, 1_000
-#: Most rows, and rows of which distributions are read.
-MAX_ROWS = 50
+#: Orders of statements and of tasks, the highest first.
+STATEMENT_ORDERS = ("total", "count", "p95", "errors")
+TASK_ORDERS = ("total", "count", "p95", "failing")
+#: Most rows, and rows of which distributions are read; routes and tasks listed for a statement.
+MAX_ROWS, MAX_CALLERS = 50, 5
 #: The quantile of a row.
 QUANTILE = 0.95
 
 
 @dataclass(slots=True)
 class Timing:
-    """The durations of one row of a workload."""
+    """The durations and the counts of one row."""
 
     key: str
     #: Names of its series, as stored.
@@ -50,106 +64,195 @@ class Timing:
     p95: float | None = None
     #: Durations by interval; None before the first one.
     values: list[float | None] = field(default_factory=list)
+    #: By the names of counters, the label sets with events: labels, and events within the window.
+    counts: dict[str, list[tuple[SeriesName, int]]] = field(default_factory=dict)
+    #: Means of further histograms, by their names, seconds.
+    means: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def total(self) -> float | None:
+        """The sum of its durations, seconds; None if there are none, or it is not known."""
+        return self.sums.exact_total if self.sums.count else None
 
-@dataclass(slots=True)
-class Counted:
-    """A counter's label sets: labels and events within the window."""
+    @property
+    def mean(self) -> float | None:
+        """The mean of its durations, seconds."""
+        return self.sums.exact_mean if self.sums.count else None
 
-    rows: list[tuple[SeriesName, int]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Workload:
-    """The rows of a workload, and its counters."""
-
-    window: Span
-    timings: dict[str, Timing]
-    #: By the names of the counters.
-    counters: dict[str, Counted]
-    #: Means of further histograms, by their names and by row, seconds.
-    means: dict[str, dict[str, float]]
-    #: Label sets of the histogram, and those that were read.
-    of: int
-    examined: int
-    values_start: int
-    values_precision: int
+    def counted(self, counter: str) -> int:
+        """Return the events of a counter."""
+        return sum(count for _, count in self.counts.get(counter, ()))
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A workload, and which of its rows have their distributions read."""
+class Workload:
+    """Where a workload is stored, and how its rows are ordered."""
 
     #: The histogram, the label that names its rows, and the counters.
     histogram: str
     label: str
     counters: tuple[str, ...]
-    #: Returns the keys of the rows that are shown, given all rows and the counters.
-    shown: Callable[[Mapping[str, Timing], Mapping[str, Counted]], Sequence[str]]
+    #: Return how often a row came, and how often it failed.
+    count: Callable[[Timing], int]
+    failed: Callable[[Timing], int]
     #: Further histograms with the same label, of which the means are read.
     means: tuple[str, ...] = ()
 
+    def ordered(self, rows: Sequence[Timing], order: str) -> list[Timing]:
+        """Return rows, the highest first; by p95, those that may be the highest first."""
+        values: dict[str, Callable[[Timing], float]] = {
+            "p95": lambda row: bound(row.sums, QUANTILE) if row.sums.count else 0.0,
+            "count": self.count,
+            "total": lambda row: row.total or 0.0,
+        }
+        value = values.get(order, self.failed)  # "errors" and "failing"
+        shown = [row for row in rows if value(row) or order in values]
+        return sorted(shown, key=lambda row: (-value(row), -(row.total or 0.0), row.key))
 
-def read_workload(
-    store: Store, precision: int, wanted: Wanted, frame: Frame | None
-) -> tuple[float, Workload]:
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadRow:
+    """The durations of one row of a workload."""
+
+    #: The stored name of its durations; "" if there are none.
+    series: str
+    #: How often it came in the window, and in the compared period; null if that is not kept.
+    count: int
+    before: int | None
+    #: The time of all its executions, seconds; and its share of the time of all rows.
+    total: float | None
+    share: float | None
+    mean: float | None
+    p95: float | None
+    #: Timed executions per interval of values_precision, from values_start on.
+    values: list[float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadTable:
+    """A workload within a window."""
+
+    window: Span
+    #: Rows that match.
+    found: int
+    #: Executions and seconds of all rows.
+    count: int
+    total: float
+    #: Label sets of durations that were read, and that there are.
+    examined: int
+    of: int
+    values_start: int
+    values_precision: int
+
+
+class _Found(NamedTuple):
+    """All rows of a workload, and those that are shown; and the fields of its table."""
+
+    rows: Sequence[Timing]
+    page: Sequence[Timing]
+    table: dict[str, Any]
+
+    def fields(self, workload: Workload, row: Timing) -> dict[str, Any]:
+        """Return the fields that the rows of all workloads have."""
+        everything, total = self.table["total"], row.total
+        return {
+            "series": row.series[0] if row.series else "",
+            "count": workload.count(row),
+            "before": row.before,
+            "total": total,
+            "share": total / everything if total is not None and everything > 0 else None,
+            "mean": row.mean,
+            "p95": row.p95,
+            "values": row.values,
+        }
+
+
+def _read(
+    store: Store,
+    workload: Workload,
+    precision: int,
+    matches: Callable[[Timing], bool] = lambda _: True,
+    *,
+    order: str = "total",
+    containing: str = "",
+    limit: int = MAX_ROWS,
+    offset: int = 0,
+    frame: Frame | None = None,
+) -> tuple[float, _Found]:
     """Read a workload; return also the server's clock, Unix seconds.
 
+    Args:
+        precision: interval width, seconds; its samples are the window.
+        matches: whether a row is shown.
+        order: `total`, `count`, `p95`, or another word for failures, which leaves out rows without.
+        containing: only rows whose label contains this text.
+        limit, offset: which rows are shown.
+        frame: the window; None: all samples of the precision.
+
     Raises:
-        UnknownPrecision: it is not kept.
-        StoreError: the server is unreachable or refuses.
+        UnknownPrecision, StoreError: see redmeter.reading.top.top.
     """
 
-    def make(kept: Kept) -> Query[Workload]:
+    def make(kept: Kept) -> Query[_Found]:
         window = whole_window(kept.series, precision, frame)
         observed = histogram_window(kept.histograms, window)
-        return _workload(store.keys, window, observed, wanted)
+        now, rows, table = yield from _rows(store.keys, window, observed, workload)
+        matching = [row for row in rows if containing in row.key and matches(row)]
+        chosen = workload.ordered(matching, order)
+        page = chosen[offset : offset + limit]
+        yield from _with_details(store.keys, page[:MAX_ROWS], observed, now)
+        if order == "p95":
+            page.sort(key=lambda row: -(row.p95 or 0.0))
+        return _Found(rows, page, {**table, "found": len(chosen)})
 
     view, found = run(store, make)
     return view.now, found
 
 
-def _workload(keys: Keys, window: Window, observed: Window, wanted: Wanted) -> Query[Workload]:
+def _rows(
+    keys: Keys, window: Window, observed: Window, workload: Workload
+) -> Query[tuple[float, list[Timing], dict[str, Any]]]:
+    """Read all rows; return also the server's clock and the fields of the table."""
     moments = keys.key("moments")
     asks = [of_window(moments, observed)]
     if observed.earlier:
         asks.append(of_before(moments, observed))
-    timed = LabelSets(keys, keys.hists, observed.fine, wanted.histogram)
-    counted = [LabelSets(keys, keys.known, window.fine, name) for name in wanted.counters]
-    more = [LabelSets(keys, keys.hists, observed.fine, name) for name in wanted.means]
-    counts = [of_window(keys.key("count"), window)]
-    number, (first, *rest) = len(counted), asks
-    view, replies = yield [
-        timed.size(),
-        timed.join(asks, MAX_TIMED),
-        *(each.join(counts, MAX_COUNTED) for each in counted),
-        *(each.join([first], MAX_TIMED) for each in more),
+    histograms = [
+        LabelSets(keys, keys.hists, observed.fine, name)
+        for name in (workload.histogram, *workload.means)
     ]
-    size, durations, *others = replies
-    joined = Joined(durations, 1 + len(rest), needed=False)
-    timings = _timings(joined, wanted.label)
-    counters = {
-        name: Counted(_counted(Joined(reply, 1, needed=False)))
-        for name, reply in zip(wanted.counters, others[:number], strict=True)
-    }
-    means = {
-        name: _means(_timings(Joined(reply, 1, needed=False), wanted.label))
-        for name, reply in zip(wanted.means, others[number:], strict=True)
-    }
-    rows = [timings[key] for key in wanted.shown(timings, counters) if key in timings]
-    width = observed.drawn()
-    slots = _slots(observed, width, view.now)
-    yield from _with_details(keys, rows[:MAX_ROWS], observed, slots, view.now)
-    return Workload(
-        span_of(window, observed, view.now),
-        timings,
-        counters,
-        means,
-        number_of(size),
-        len(joined.members),
-        slots.start,
-        width,
+    counters = [LabelSets(keys, keys.known, window.fine, name) for name in workload.counters]
+    view, (size, *replies) = yield [
+        histograms[0].size(),
+        histograms[0].join(asks, MAX_TIMED),
+        *(each.join(asks[:1], MAX_TIMED) for each in histograms[1:]),
+        *(each.join([of_window(keys.key("count"), window)], MAX_COUNTED) for each in counters),
+    ]
+    durations, *others = (
+        Joined(reply, len(asks) if reply is replies[0] else 1, needed=False) for reply in replies
     )
+    rows, joins = _timings(durations, workload.label), iter(others)
+    for name in workload.means:
+        for key, row in _timings(next(joins), workload.label).items():
+            if key in rows and row.mean is not None:
+                rows[key].means[name] = row.mean
+    for counter in workload.counters:
+        for _, name_of_set, (reply,) in series_in([next(joins)]):
+            if count := sum(counts_of(reply).values()):
+                key = name_of_set.label(workload.label) or OTHER
+                counts = rows.setdefault(key, Timing(key)).counts
+                counts.setdefault(counter, []).append((name_of_set, count))
+    happened = [row for row in rows.values() if workload.count(row)]
+    table = {
+        "window": span_of(window, observed, view.now),
+        "count": sum(map(workload.count, happened)),
+        "total": sum(row.total or 0.0 for row in happened),
+        "examined": len(durations.members),
+        "of": number_of(size),
+        "values_start": observed.slots(view.now, observed.drawn()).start,
+        "values_precision": observed.drawn(),
+    }
+    return view.now, happened, table
 
 
 def _timings(joined: Joined, label: str) -> dict[str, Timing]:
@@ -164,43 +267,21 @@ def _timings(joined: Joined, label: str) -> dict[str, Timing]:
     return rows
 
 
-def _means(timings: Mapping[str, Timing]) -> dict[str, float]:
-    means = {key: row.sums.exact_mean for key, row in timings.items() if row.sums.count}
-    return {key: mean for key, mean in means.items() if mean is not None}
-
-
-def _counted(joined: Joined) -> list[tuple[SeriesName, int]]:
-    return [
-        (parsed, count)
-        for _, parsed, (reply,) in series_in([joined])
-        if (count := sum(counts_of(reply).values()))
-    ]
-
-
-def _slots(observed: Window, width: int, now: float) -> range:
-    return range(slice_start(observed.start(now), width), int(observed.moment(now)) + 1, width)
-
-
-def _with_details(
-    keys: Keys, rows: Sequence[Timing], observed: Window, slots: range, now: float
-) -> Query[None]:
+def _with_details(keys: Keys, rows: Sequence[Timing], observed: Window, now: float) -> Query[None]:
     """Set the percentiles and the samples of rows."""
     names = [name for row in rows for name in row.series]
     if not names:
         return
-    fields = observed.slices(now)
+    fields, width = observed.slices(now), observed.drawn()
     distributions = slices_asked(keys, names, fields)
-    samples: list[Command] = [("HGETALL", keys.moments(slots.step, name)) for name in names]
+    samples: list[Command] = [("HGETALL", keys.moments(width, name)) for name in names]
     _, replies = yield [*distributions, *samples]
+    slots = observed.slots(now, width)
     spreads = slices_answered(names, fields, replies[: len(distributions)], needed=False)
     by_name = dict(zip(names, replies[len(distributions) :], strict=True))
     for row in rows:
-        parts = [spreads[name] for name in row.series if name in spreads]
-        if parts:
-            whole = parts[0]
-            for part in parts[1:]:
-                whole.merge(part)
-            row.p95 = whole.quantile(QUANTILE) if whole.count else None
+        whole = merge_all(Distribution(), (spreads[n] for n in row.series if n in spreads))
+        row.p95 = whole.quantile(QUANTILE) if whole.count else None
         row.values = summed([by_name[name] for name in row.series], slots, _durations)
 
 
@@ -213,17 +294,156 @@ def _durations(reply: Reply) -> dict[int, int]:
     }
 
 
-def ordered(timings: Mapping[str, Timing], order: str) -> list[Timing]:
-    """Return rows, the highest first; by percentile, those that may be the highest first."""
+# --- Database statements -------------------------------------------------------------------
 
-    def value(row: Timing) -> float:
-        if order == "p95":
-            return bound(row.sums, QUANTILE) if row.sums.count else 0.0
-        return row.sums.count if order == "count" else row.sums.exact_total or 0.0
+STATEMENTS = Workload(
+    DB_QUERY_SECONDS,
+    "statement",
+    (DB_QUERIES, DB_ERRORS),
+    count=lambda row: row.sums.count,
+    failed=lambda row: row.counted(DB_ERRORS),
+)
 
-    return sorted(timings.values(), key=lambda row: (-value(row), row.key))
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """A route or a task that sends a statement."""
+
+    kind: Literal["route", "task"]
+    name: str
+    #: Executions of the statement by it.
+    count: int
 
 
-def total_of(timings: Mapping[str, Timing]) -> float:
-    """Return the duration of all rows, seconds."""
-    return sum(row.sums.exact_total or 0.0 for row in timings.values())
+@dataclass(frozen=True, kw_only=True)
+class Statement(WorkloadRow):
+    """A database statement, by what groups it."""
+
+    statement: str
+    errors: int
+    #: The most frequent callers, and their number.
+    callers: list[Caller]
+    callers_of: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statements(WorkloadTable):
+    """The statements of a window."""
+
+    rows: list[Statement]
+
+
+def read_statements(
+    store: Store, precision: int, *, caller: str | None = None, **options: Any
+) -> tuple[float, Statements]:
+    """Read statements, the highest first; return also the server's clock, Unix seconds.
+
+    Args:
+        caller: only statements that this route or task sends.
+        precision, options: see _read(); the order is one of STATEMENT_ORDERS.
+    """
+
+    def matches(row: Timing) -> bool:
+        return caller is None or any(one.name == caller for one in _callers(row))
+
+    now, found = _read(store, STATEMENTS, precision, matches, **options)
+    rows = [
+        Statement(
+            **found.fields(STATEMENTS, row),
+            statement=row.key,
+            errors=STATEMENTS.failed(row),
+            callers=(callers := _callers(row))[:MAX_CALLERS],
+            callers_of=len(callers),
+        )
+        for row in found.page
+    ]
+    return now, Statements(**found.table, rows=rows)
+
+
+def _callers(row: Timing) -> list[Caller]:
+    """Return the callers of a statement, the most frequent first."""
+    callers = [
+        Caller(kind="route" if kind == "route" else "task", name=caller, count=count)
+        for name, count in row.counts.get(DB_QUERIES, ())
+        for kind in ("route", "task")
+        if (caller := name.label(kind)) is not None
+    ]
+    return sorted(callers, key=lambda one: (-one.count, one.name))
+
+
+# --- Background tasks ----------------------------------------------------------------------
+
+#: States of a run that failed.
+FAILURES = frozenset({"failure", "rejected", "expired", "unknown"})
+
+TASKS = Workload(
+    TASK_SECONDS,
+    "task",
+    (TASK_RUNS,),
+    # A task that was revoked or lost has outcomes, and no duration.
+    count=lambda row: row.counted(TASK_RUNS) or row.sums.count,
+    failed=lambda row: sum(one.count for one in _outcomes(row) if one.failed),
+    means=(TASK_QUEUE_SECONDS, TASK_DB_SECONDS),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """Runs of a task that ended in one state."""
+
+    state: str
+    count: int
+    failed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(WorkloadRow):
+    """A background task."""
+
+    task: str
+    #: Runs in the window by outcome, the most frequent first.
+    outcomes: list[Outcome]
+    #: Runs that failed, and their share of all runs.
+    failed: int
+    failing: float
+    #: Means of the wait in the queue and of the time in databases, seconds; null if not recorded.
+    wait: float | None
+    database: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tasks(WorkloadTable):
+    """The tasks of a window."""
+
+    rows: list[Task]
+    #: Failed runs of all tasks.
+    failed: int
+
+
+def read_tasks(store: Store, precision: int, **options: Any) -> tuple[float, Tasks]:
+    """Read tasks, the highest first; return also the server's clock, Unix seconds.
+
+    Args:
+        precision, options: see _read(); the order is one of TASK_ORDERS.
+    """
+    now, found = _read(store, TASKS, precision, **options)
+    rows = [
+        Task(
+            **found.fields(TASKS, row),
+            task=row.key,
+            outcomes=_outcomes(row),
+            failed=(failed := TASKS.failed(row)),
+            failing=failed / TASKS.count(row),
+            wait=row.means.get(TASK_QUEUE_SECONDS),
+            database=row.means.get(TASK_DB_SECONDS),
+        )
+        for row in found.page
+    ]
+    return now, Tasks(**found.table, rows=rows, failed=sum(map(TASKS.failed, found.rows)))
+
+
+def _outcomes(row: Timing) -> list[Outcome]:
+    """Return the outcomes of a task, the most frequent first."""
+    runs = ((name.label("state") or OTHER, n) for name, n in row.counts.get(TASK_RUNS, ()))
+    outcomes = (Outcome(state=s, count=n, failed=s in FAILURES) for s, n in runs)
+    return sorted(outcomes, key=lambda one: (-one.count, one.state))
