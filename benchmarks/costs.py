@@ -20,9 +20,8 @@ from redmeter import Meter
 from redmeter.format import counter, gauge, histogram, message
 from redmeter.format.message import Group, LogHour
 from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Kept
-from redmeter.store import writer_reports
-from redmeter.store.link import Link
-from redmeter.store.replies import Command, Reply
+from redmeter.store import producers
+from redmeter.store.replies import Command, Link, Reply
 from redmeter.store.shard import Shard
 from redmeter.types import Operations
 
@@ -292,12 +291,10 @@ def reports(bench: Bench, processes: int) -> dict[str, float]:
         producer = f"{process:032x}"
         report = json.dumps({**told, "producer": producer, "recorded": 10**6 + process})
         sent = _Sent()
-        writer_reports.publish(
-            cast(Link, sent), part.keys, producer, report, instance=True, ended=False
-        )
+        producers.publish(cast(Link, sent), part.keys, producer, report, instance=True, ended=False)
         return Packed(sent.command, 1, applied=False)
 
-    writer_reports.publish(part.link, part.keys, "0" * 32, "{}", instance=False, ended=False)
+    producers.publish(part.link, part.keys, "0" * 32, "{}", instance=False, ended=False)
     before = bench.used()
     numbers = {f"{process:032x}": process for process in range(processes)}
     bench.conn.hset(part.keys.instances, mapping=numbers)  # type: ignore[arg-type]

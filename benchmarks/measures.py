@@ -20,7 +20,7 @@ from redmeter.keys import DEFAULT_RETENTION
 from redmeter.reading.samples import read_series
 from redmeter.store import Store
 from redmeter.store import open as open_store
-from redmeter.store.packing import pack
+from redmeter.store.sockets import pack
 from support.realdata import REAL_LOG, any_log
 from support.stores import store_all
 from table import sized

@@ -17,8 +17,8 @@ from hypothesis import Phase, settings
 from redis import utils
 
 from redmeter.store import connection
-from redmeter.store.packing import pack
 from redmeter.store.replies import Command
+from redmeter.store.sockets import pack
 from support.clusters import Cluster, Clusters
 from support.fleet import DEFAULT, IN_CI, Fleet, servers_of_a_test, usual_server
 from support.proxy import Proxy

@@ -30,8 +30,7 @@ from redmeter.errors import (
 from redmeter.meter import Meter
 from redmeter.recorder_health import Loss, Mark, RecorderHealth
 from redmeter.recording.instruments import Counter, Gauge, Histogram
-from redmeter.recording.scopes import CountedExceptions, InProgress
-from redmeter.recording.timer import Timer
+from redmeter.recording.scopes import CountedExceptions, InProgress, Timer
 
 if TYPE_CHECKING:
     from redmeter.analysis.explanation import (

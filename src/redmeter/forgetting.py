@@ -15,7 +15,7 @@ from redmeter.keys import entry as entry_of
 from redmeter.names import check_text
 from redmeter.resolve import resolve_name
 from redmeter.store import Store, View
-from redmeter.store.migration_state import parse_state, state_read
+from redmeter.store.config import parse_state, state_read
 from redmeter.store.replies import Command, pairs, raised
 from redmeter.store.scans import scan
 

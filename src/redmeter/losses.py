@@ -6,7 +6,7 @@ by the second are lost, those by the minute are not. An event that no precision 
 also counted in `RecorderHealth.dropped`.
 
 The recorder records losses under these reasons (recording/stats.py), `redmeter doctor` explains
-them (health/writer_findings.py), and docs/faults.md lists them. An error code of the server that is
+them (health/writers.py), and docs/faults.md lists them. An error code of the server that is
 not in the table is a reason too.
 """
 

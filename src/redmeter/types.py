@@ -59,7 +59,7 @@ class Top(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """One thing that a batch does: see store/lua/operations/CODE.lua."""
+    """One thing that a batch does: see store/lua/operations/."""
 
     code: str
     keys: tuple[str, ...]

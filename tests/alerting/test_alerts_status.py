@@ -3,9 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
-from redmeter.alerting.report import Report, read_rules, rules_text
 from redmeter.alerting.rules_file import parse_rules
-from redmeter.alerting.state import FIRING, PENDING, AlertState, Reading
+from redmeter.alerting.state import (
+    FIRING,
+    PENDING,
+    AlertState,
+    Reading,
+    Report,
+    read_rules,
+    rules_text,
+)
 from redmeter.alerting.status import AlertsStatus, make_status
 from redmeter.alerting.store import Silence, Snapshot, Transition
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from redmeter import Meter
 from redmeter.alerting.conditions import Conditions, end_of, precision_of
-from redmeter.alerting.replay import replay
+from redmeter.alerting.evaluator import replay
 from redmeter.alerting.rules import Rule
 from redmeter.alerting.rules_file import parse_rules
 from redmeter.alerting.state import Reading

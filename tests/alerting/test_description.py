@@ -2,7 +2,7 @@
 
 import pytest
 
-from redmeter.alerting.description import describe_condition, describe_query
+from redmeter.alerting.rules import describe_condition, describe_query
 from redmeter.alerting.rules_file import parse_rules
 from support.rights import ALL_CONDITIONS
 

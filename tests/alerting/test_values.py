@@ -8,8 +8,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter.alerting.conditions import Conditions
-from redmeter.alerting.evaluator import Evaluator
-from redmeter.alerting.replay import replay
+from redmeter.alerting.evaluator import Evaluator, replay
 from redmeter.alerting.rules import Rule, Rules
 from redmeter.alerting.rules_file import parse_rules
 from redmeter.alerting.state import (

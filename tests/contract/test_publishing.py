@@ -11,7 +11,7 @@ from redmeter import AccessDenied, IncompatibleStore, StoreRefused, StoreUnavail
 from redmeter import store as stores
 from redmeter.health.writers import MAX_WRITERS, Writer
 from redmeter.keys import BARE_OWN, DEFAULT_PREFIX
-from redmeter.store import Store, writer_reports
+from redmeter.store import Store, producers
 from redmeter.store.connection import ServerLink
 from support.servers import Server
 from support.stores import OpenStore, exchanges, read_writers, server_time
@@ -110,7 +110,7 @@ def test_programs_that_come_and_go_do_not_fill_the_store(store: Store, client: A
     client.zadd(WRITERS, {f"gone{n:04}": now - 1000 - n for n in range(990)})
     client.zadd(WRITERS, {f"alive{n:04}": now for n in range(30)})
     publish(store, "ada")
-    assert client.zcard(WRITERS) == writer_reports.KEPT
+    assert client.zcard(WRITERS) == producers.KEPT
     assert client.zscore(WRITERS, "gone0968") is not None
     assert client.zscore(WRITERS, "gone0969") is None
     client.zadd(WRITERS, {f"more{n:04}": now for n in range(1200)})

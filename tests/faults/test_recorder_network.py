@@ -12,7 +12,7 @@ from redis.exceptions import InvalidResponse
 
 from redmeter import Meter
 from redmeter.clock import ManualClock
-from redmeter.recording import backoff
+from redmeter.store import retry
 from redmeter.store.shard import WATERMARK_SECONDS
 from support.proxy import Proxy
 from support.recorders import (
@@ -261,13 +261,13 @@ def test_tries_become_fewer_while_the_server_is_away(
     assert meter.flush(5.0)
     proxy.reset_after(0, of="requests", times=10**6)
     drawn: list[tuple[float, float]] = []
-    uniform = backoff.chance.uniform
+    uniform = retry.chance.uniform
 
     def draw(low: float, high: float) -> float:
         drawn.append((low, high))
         return uniform(low, high)
 
-    monkeypatch.setattr(backoff.chance, "uniform", draw)
+    monkeypatch.setattr(retry.chance, "uniform", draw)
     connections, waits = proxy.connections, 60
     meter.count("x")
     eventually(lambda: len(drawn) >= waits, 30.0, "the flusher has woken so often")

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from redmeter.errors import EmbeddedServerError, StoreError, StoreUnavailable
 from redmeter.health.server import _info
 from redmeter.store import open as open_store
-from redmeter.store.embedded import files, launcher, wire
+from redmeter.store.embedded import files, launcher
 from redmeter.store.replies import error_code, mapped, pairs, scored
 from redmeter.store.topology import Slots
 from support.fuzzing import (
@@ -123,8 +123,8 @@ def test_the_supervisor_reads_any_reply(mumbler: tuple[Babbler, str], said: list
     """Numbers come of it, whatever it is."""
     server, path = mumbler
     server.says = b"".join(said)
-    assert isinstance(wire.ask(path, "PING"), bytes)
-    clients, connections = wire.census(path)
+    assert isinstance(files.ask(path, "PING"), bytes)
+    clients, connections = files.census(path)
     assert isinstance(clients, int)
     assert isinstance(connections, int)
 
@@ -158,7 +158,7 @@ def test_damaged_files_of_a_server_are_told(
         with contextlib.suppress(EmbeddedServerError):
             owner = launcher._owner(data) if lock.strip() else None
             assert owner is None or owner > 0
-    wire.end_orphan(tmp_path_factory.getbasetemp())
+    files.end_orphan(tmp_path_factory.getbasetemp())
 
 
 @contextlib.contextmanager

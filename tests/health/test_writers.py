@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from redmeter import Meter
 from redmeter import store as stores
 from redmeter.analysis.patterns import VERSION
-from redmeter.health import writer_findings
 from redmeter.health.doctor import examine
 from redmeter.health.findings import Finding
-from redmeter.health.writers import Writer, parse_writers
+from redmeter.health.writers import Writer, parse_writers, writer_findings
 from redmeter.losses import LOSS_REASONS
 from redmeter.results import Loss, RecorderHealth
 from redmeter.store import Store
@@ -61,7 +60,7 @@ def writer(host: str = "web-1", pid: str = "7", seen: float = NOW - 5, **fields:
 
 def judged(*found: Writer, unreadable: int = 0) -> list[Finding]:
     """Return what is said, after the line that says how many there are."""
-    first, *others = writer_findings.writer_findings(NOW, found, unreadable)
+    first, *others = writer_findings(NOW, found, unreadable)
     assert (first.level, first.fix) == ("ok", "")
     assert all(finding.level == "warn" for finding in others)
     assert all(finding.topic == "writers" for finding in (first, *others))
@@ -70,7 +69,7 @@ def judged(*found: Writer, unreadable: int = 0) -> list[Finding]:
 
 def counted(*found: Writer, unreadable: int = 0) -> str:
     """Return the line that says how many there are."""
-    return next(writer_findings.writer_findings(NOW, found, unreadable)).text
+    return next(writer_findings(NOW, found, unreadable)).text
 
 
 # --- How many ------------------------------------------------------------------------------
@@ -143,9 +142,7 @@ def test_events_that_were_recorded_as_of_the_past_are_no_alarm(server: Server, c
     lost = {"lost": {"aged": {"1": 30}}, "host": "h", "pid": 7}
     for past, level in (({"1": 15}, {"ok"}), ({"1": 14}, {"ok", "warn"}), ({}, {"ok", "warn"})):
         report = Writer("p", NOW, None, {**lost, "past": past})
-        assert {
-            finding.level for finding in writer_findings.writer_findings(NOW, [report], 0)
-        } == level
+        assert {finding.level for finding in writer_findings(NOW, [report], 0)} == level
 
 
 def test_each_reason_of_ours_says_which_events_are_missing_and_what_to_do() -> None:
@@ -335,7 +332,7 @@ lost = st.dictionaries(
 def test_whatever_a_report_holds_it_is_judged(found: list[dict[str, Any]]) -> None:
     """Of any type, also where a number is expected: no error, and texts of one line."""
     writers = [Writer("p", NOW - 1, None, report) for report in found]
-    for finding in writer_findings.writer_findings(NOW, writers, 0):
+    for finding in writer_findings(NOW, writers, 0):
         assert finding.text.isprintable()
 
 

@@ -9,7 +9,7 @@ import pytest
 from redmeter import Meter
 from redmeter.errors import InvalidSetting, StoreMoving
 from redmeter.migrating import migrate
-from redmeter.store.migration_state import read_states
+from redmeter.store.config import read_states
 from support.proxy import Proxy
 from support.servers import Server
 from support.stores import OpenStore, opened_stores, server_time
@@ -202,7 +202,7 @@ def test_a_writer_that_comes_too_early_waits_until_the_target_opens(
     server: Server, target_url: str, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mover was killed between the two: the target has everything, and is not open."""
-    from redmeter.migrating import receive
+    from redmeter.migrating import states
 
     meter = Meter(server.url, next_url=target_url, flush_interval=60.0)
     meter.gauge("queue", per_process=True).set(1)
@@ -210,7 +210,7 @@ def test_a_writer_that_comes_too_early_waits_until_the_target_opens(
     assert meter.flush()
     stores = open_store(server.url), open_store(target_url)
     with monkeypatch.context() as patched:
-        patched.setattr(receive, "open_shards", lambda *_: None)
+        patched.setattr(states, "open_shards", lambda *_: None)
         migrate(*stores)
     meter.count("hits", 5)
     meter.gauge("queue", per_process=True).set(2)

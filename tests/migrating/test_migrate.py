@@ -12,13 +12,12 @@ from redmeter.migrating import (
     Interrupted,
     MigrationError,
     Report,
-    freeze,
     migrate,
-    receive,
+    states,
     survey,
-    verify,
 )
-from redmeter.store.migration_state import ShardState, read_states
+from redmeter.migrating import copy as copying
+from redmeter.store.config import ShardState, read_states
 from support.clusters import Cluster
 from support.migrating import Killed, Killer, fill, held
 from support.servers import Server
@@ -283,7 +282,7 @@ def test_a_mover_that_sleeps_past_its_deadline_has_lost_the_source(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether it wakes up while it copies, or right before it seals the source."""
-    monkeypatch.setattr(freeze, "RENEWAL", 0.0)
+    monkeypatch.setattr(states, "RENEWAL", 0.0)
 
     def sleep(*_: object) -> None:
         pair.expire()
@@ -292,9 +291,9 @@ def test_a_mover_that_sleeps_past_its_deadline_has_lost_the_source(
     with pytest.raises(MigrationError) as raised:
         migrate(pair.source, pair.target, progress=sleep)
     assert raised.value.reason == "expired"
-    monkeypatch.setattr(freeze, "RENEWAL", 1000.0)
+    monkeypatch.setattr(states, "RENEWAL", 1000.0)
     with monkeypatch.context() as patched:
-        patched.setattr(verify, "check_servers", sleep)
+        patched.setattr(copying, "check_servers", sleep)
         with pytest.raises(MigrationError) as raised:
             migrate(pair.source, pair.target)
     assert raised.value.reason == "expired"
@@ -316,7 +315,7 @@ def test_of_two_movers_one_completes(pair: Pair, monkeypatch: pytest.MonkeyPatch
             reports.append(migrate(pair.source, pair.target))
             assert pair.count()
 
-    monkeypatch.setattr(freeze, "RENEWAL", 1000.0)
+    monkeypatch.setattr(states, "RENEWAL", 1000.0)
     with pytest.raises(MigrationError) as raised:
         migrate(*stalled, progress=go_on_elsewhere)
     assert raised.value.reason == "fenced"
@@ -378,7 +377,7 @@ def test_a_target_restored_from_an_older_snapshot_is_copied_to_again(
 ) -> None:
     """After the source was sealed: nothing was lost, since the target was never opened."""
     snapshots: list[dict[bytes, Any]] = []
-    opening = receive.open_shards
+    opening = states.open_shards
 
     def open_restored(*args: Any) -> None:
         pair.clients[1].flushdb()
@@ -388,7 +387,7 @@ def test_a_target_restored_from_an_older_snapshot_is_copied_to_again(
         opening(args[0], [read_states(pair.target)[0]], args[2])
 
     with monkeypatch.context() as patched:
-        patched.setattr(receive, "open_shards", open_restored)
+        patched.setattr(states, "open_shards", open_restored)
         with pytest.raises(MigrationError) as raised:
             migrate(
                 pair.source,
@@ -409,12 +408,12 @@ def test_a_target_restored_from_an_older_snapshot_is_copied_to_again(
 def test_to_open_needs_what_was_verified(pair: Pair) -> None:
     """The script itself looks, since the target may be restored after its state was read."""
     fence = "token move"
-    receive.begin(pair.target, fence, pair.source.config(), [0], replace=False)
+    states.begin(pair.target, fence, pair.source.config(), [0], replace=False)
     claimed = [ShardState(verified=fence)]
     with pytest.raises(MigrationError):
-        receive.open_shards(pair.target, claimed, "move")
-    receive.verify(pair.target, fence, [0])
-    receive.open_shards(pair.target, claimed, "move")
+        states.open_shards(pair.target, claimed, "move")
+    states.verify(pair.target, fence, [0])
+    states.open_shards(pair.target, claimed, "move")
     assert read_states(pair.target) == claimed
 
 
@@ -428,7 +427,7 @@ def test_a_source_that_lost_its_freeze_by_a_failover_stays_in_use(
         assert pair.count()
 
     with monkeypatch.context() as patched:
-        patched.setattr(verify, "check_servers", fail_over)
+        patched.setattr(copying, "check_servers", fail_over)
         with pytest.raises(MigrationError) as raised:
             migrate(pair.source, pair.target)
     assert raised.value.reason == "expired"
@@ -444,7 +443,7 @@ def test_what_others_change_meanwhile_is_noticed(
         lambda: pair.clients[1].zrem("redmeter:known:", '60:hits{n="0"}'),
         lambda: pair.clients[1].hincrby("redmeter:total:", 'hits{n="0"}', 1),
     ]
-    copied = verify.check_contents
+    copied = copying.check_contents
     for change in changes:
 
         def changed(*args: Any, change: Callable[[], object] = change) -> None:
@@ -452,7 +451,7 @@ def test_what_others_change_meanwhile_is_noticed(
             copied(*args)
 
         with monkeypatch.context() as patched:
-            patched.setattr(verify, "check_contents", changed)
+            patched.setattr(copying, "check_contents", changed)
             with pytest.raises(MigrationError) as raised:
                 migrate(pair.source, pair.target)
         assert raised.value.reason == "differs"

@@ -12,7 +12,7 @@ from redmeter.keys import Kept, Keys
 from redmeter.recording.buffer import FIELDS_PER_BATCH, UNPLACED, BatchContents, Buffer
 from redmeter.recording.instance import with_instance
 from redmeter.recording.marks import PendingMarks
-from redmeter.recording.messages.pending import PendingLog
+from redmeter.recording.messages.instrument import PendingLog
 from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge, PendingSeries
 from redmeter.recording.stats import RecorderStats
 from redmeter.results import Mark

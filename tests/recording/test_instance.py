@@ -2,7 +2,7 @@
 
 from redmeter.clock import ManualClock
 from redmeter.recording.instance import LEASE_SECONDS, RENEW_SECONDS, InstanceLease
-from redmeter.store.writer_reports import INSTANCE_SECONDS
+from redmeter.store.producers import INSTANCE_SECONDS
 
 
 def test_a_number_is_used_until_it_might_be_given_away() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from redmeter import StoreUnavailable
 from redmeter.clock import ManualClock
-from redmeter.recording.timer import Timer, _begun
+from redmeter.recording.scopes import Timer, _begun
 from redmeter.testing import MemoryMeter
 
 

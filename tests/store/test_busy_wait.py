@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from redmeter.errors import StoreRefused, StoreUnavailable
-from redmeter.store import busy_wait
-from redmeter.store.busy_wait import SPIN_SECONDS, TRY, BusyWait
+from redmeter.store import sockets
 from redmeter.store.connection import ServerLink
+from redmeter.store.sockets import SPIN_SECONDS, TRY, BusyWait
 from support.canned import Canned, Last, client_of
 from support.certificates import POSSIBLE, Authority
 from support.servers import Server
@@ -65,7 +65,7 @@ def test_a_mind_is_changed_soon_and_not_by_a_single_wait() -> None:
 def spins(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Every wait is of one kind, whatever else runs in this process."""
     found: bool = request.param
-    monkeypatch.setattr(busy_wait, "_is_alone", lambda: found)
+    monkeypatch.setattr(sockets, "_is_alone", lambda: found)
     monkeypatch.setattr(BusyWait, "spins", lambda _: True)
     return found
 

@@ -25,7 +25,7 @@ from redmeter.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from redmeter.store import deadlines, open
+from redmeter.store import open, sockets
 from redmeter.store.connection import ServerLink
 from redmeter.store.replies import error_code, pairs, raised, scored, translate
 from support.canned import Canned, client_of
@@ -411,7 +411,7 @@ def test_a_time_that_was_given_once_is_not_that_of_later_exchanges(
         assert link.exchange([("PING",)]) == [b"1"]
     with monkeypatch.context() as patch:
         later = SimpleNamespace(monotonic=lambda: time.monotonic() + 100.0)
-        patch.setattr(deadlines, "time", later)
+        patch.setattr(sockets, "time", later)
         assert link.exchange([("PING",)]) == [b"2"]
     with link.within(60.0):
         assert link.exchange([("PING",)]) == [b"3"]
@@ -449,7 +449,7 @@ def test_a_bound_socket_still_says_at_once_that_nothing_is_there() -> None:
     """As older versions of the client ask before they send."""
     one, other = socket.socketpair()
     with one, other:
-        found = deadlines.Bounded(one, time.monotonic() + 60.0)
+        found = sockets.Bounded(one, time.monotonic() + 60.0)
         one.settimeout(0)
         with pytest.raises(BlockingIOError):
             found.recv_into(bytearray(1))

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.connection import HiredisRespSerializer
 
-from redmeter.store import open, packing
-from redmeter.store.packing import Packer, pack
+from redmeter.store import open, sockets
 from redmeter.store.replies import Command
+from redmeter.store.sockets import Packer, pack
 from support.servers import Server
 
 WORDS = st.text(st.characters(codec="utf-8")) | st.binary()
@@ -38,7 +38,7 @@ def test_a_connection_of_ours_begins_without_numbers(
         sent.append(command)
         return pack(command)
 
-    monkeypatch.setattr(packing, "pack", noting)
+    monkeypatch.setattr(sockets, "pack", noting)
     url = (server.unix_url if unix else f"{server.url}?db=0").replace("db=0", "db=3")
     store = open(url)
     assert store is not None

@@ -16,7 +16,7 @@ from redis.connection import URL_QUERY_ARGUMENT_PARSERS
 from redmeter import InvalidSetting, Meter, RedmeterError, StoreUnavailable, cleaning
 from redmeter.dashboard import Dashboard
 from redmeter.health import doctor
-from redmeter.store import tls, urls
+from redmeter.store import urls
 from support.asking import asking
 from support.certificates import POSSIBLE
 from support.commands import Home
@@ -164,9 +164,11 @@ def test_verifying_is_switched_off_by_one_option_alone(
 
 def test_all_is_verified_where_the_url_does_not_say_otherwise() -> None:
     """Set by us, whatever the client's own defaults are; and only over TLS."""
-    options = tls.verified(urls.parse("rediss://h").options)
+    options = urls.verified(urls.parse("rediss://h").options)
     assert (options["ssl_cert_reqs"], options["ssl_check_hostname"]) == ("required", True)
-    assert not any(name.startswith("ssl") for name in tls.verified(urls.parse("redis://h").options))
+    assert not any(
+        name.startswith("ssl") for name in urls.verified(urls.parse("redis://h").options)
+    )
     connection: Any = redis.ConnectionPool(**options).make_connection()
     assert (connection.cert_reqs, connection.check_hostname) == (2, True)
 
@@ -233,35 +235,36 @@ def test_who_speaks_plainly_to_a_port_for_tls_is_told(any_speaker: Speaker) -> N
 )
 def test_other_versions_of_python_and_openssl_say_it_in_other_words(text: str, fix: str) -> None:
     """Which are known too."""
-    assert fix in tls.advice("rediss://h:6379/0", text)
+    assert fix in urls.advice("rediss://h:6379/0", text)
 
 
 @pytest.mark.parametrize("text", ["Connection reset by peer", "Connection closed by server."])
 def test_a_connection_that_breaks_off_may_have_lacked_a_certificate(text: str) -> None:
     """Or anything else: it is asked, not said."""
-    assert "It may want a certificate of yours" in tls.advice("rediss://h:6379/0", text)
-    assert "If it wants TLS: rediss://" in tls.advice("redis://h:6379/0", text)
+    assert "It may want a certificate of yours" in urls.advice("rediss://h:6379/0", text)
+    assert "If it wants TLS: rediss://" in urls.advice("redis://h:6379/0", text)
 
 
 @pytest.mark.parametrize("kind", ["cluster", "sentinel"])
 def test_the_url_that_may_be_right_is_of_the_same_kind(kind: str) -> None:
     """Of a cluster, or of sentinels: the location of a node says which."""
     secure = f"127.0.0.1:7000 (a node of rediss+{kind}://h:1)"
-    silent = tls.advice(secure, "Timeout connecting to server")
+    silent = urls.advice(secure, "Timeout connecting to server")
     assert silent.endswith(f"If not: redis+{kind}://")
-    assert f": redis+{kind}:// in place of rediss+{kind}://, or" in tls.advice(
+    assert f": redis+{kind}:// in place of rediss+{kind}://, or" in urls.advice(
         secure, "[SSL: WRONG_VERSION_NUMBER] wrong version number"
     )
-    broken = tls.advice(f"redis+{kind}://h:1", "Connection reset by peer")
+    broken = urls.advice(f"redis+{kind}://h:1", "Connection reset by peer")
     assert broken.endswith(f"If it wants TLS: rediss+{kind}://")
 
 
 def test_other_trouble_is_none_of_tls() -> None:
     """A refused connection is no more than that, and a socket has no TLS."""
     assert (
-        tls.advice("rediss://h:6379/0", "Error 111 connecting to h:6379. Connection refused.") == ""
+        urls.advice("rediss://h:6379/0", "Error 111 connecting to h:6379. Connection refused.")
+        == ""
     )
-    assert tls.advice("unix:///s", "Connection reset by peer") == ""
+    assert urls.advice("unix:///s", "Connection reset by peer") == ""
 
 
 #: Options -> what is said.

@@ -7,15 +7,16 @@ the next one waits until the one before it is delivered or given up.
 """
 
 import contextlib
+import dataclasses
 import logging
+import math
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from redmeter.alerting.conditions import Conditions
 from redmeter.alerting.notifiers import SEND_TIMEOUT, NotDelivered, send
-from redmeter.alerting.report import Report, rules_text
 from redmeter.alerting.rules import Notifier, Rule, Rules
 from redmeter.alerting.state import (
     FIRED,
@@ -25,9 +26,11 @@ from redmeter.alerting.state import (
     AlertState,
     Reading,
     Readings,
+    Report,
     Step,
     advance,
     alert_name,
+    rules_text,
     split_name,
 )
 from redmeter.alerting.store import AlertStore, Notice, Silence, Snapshot, Transition
@@ -305,3 +308,86 @@ def message_of(
         window=rule.window,
         labels=", ".join(f"{label}={text}" for label, text in labels.items()),
     )
+
+
+# --- Replay --------------------------------------------------------------------------------------
+
+# Replay: when the rules of a file would have fired, over the data that are kept.
+
+
+#: Most evaluations of a rule.
+MAX_STEPS = 1440
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """A time in which an alert would have fired."""
+
+    #: The alert: the rule's name, with `by` also the label's value.
+    name: str
+    #: Unix seconds.
+    since: float
+    #: None if it would still fire.
+    until: float | None
+    value: float | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The result for one rule."""
+
+    name: str
+    firings: tuple[Firing, ...]
+    #: Evaluations, and those of which the data are not kept or the condition is only known for now.
+    evaluated: int
+    unknown: int
+    #: Why, of the last of these.
+    reason: str
+    #: The first time that could be evaluated; None if none could.
+    since: float | None
+
+
+def replay(rule: Rule, conditions: Conditions, since: float, now: float) -> Replay:
+    """Evaluate a rule at regular times from `since` until now.
+
+    Args:
+        since: Unix seconds.
+        now: the server's clock.
+
+    Raises:
+        StoreError: the store is unreachable or refuses.
+    """
+    states: dict[str | None, AlertState] = {} if rule.by else {None: AlertState()}
+    opened: dict[str | None, Firing] = {}
+    firings: list[Firing] = []
+    evaluated = unknown = 0
+    reason, first = "", None
+    for at in _times(since, now):
+        readings = conditions.read(rule, at, now)
+        evaluated += 1
+        chosen, _ = readings.chosen(states)
+        missing = [each for each in (*chosen.values(), readings.others) if each.holds is None]
+        if missing:
+            unknown, reason = unknown + 1, missing[-1].detail
+            continue
+        first = at if first is None else first
+        for value, reading in chosen.items():
+            step = advance(rule, states.get(value, AlertState()), reading, at)
+            states[value] = step.state
+            if step.transition == FIRED:
+                name = alert_name(rule, value)
+                opened[value] = Firing(name, at, None, reading.value, reading.detail)
+            elif step.transition == RESOLVED and value in opened:
+                firings.append(dataclasses.replace(opened.pop(value), until=at))
+            if rule.by and step.state.status == OK:
+                del states[value]
+    firings += opened.values()
+    firings.sort(key=lambda firing: firing.since)
+    return Replay(rule.name, tuple(firings), evaluated, unknown, reason, first)
+
+
+def _times(since: float, now: float) -> Iterator[float]:
+    step = max(60, math.ceil((now - since) / MAX_STEPS / 60) * 60)
+    count = int((now - since) // step)
+    return (now - number * step for number in range(count, -1, -1))

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, cast
 
-from redmeter.alerting.description import describe_condition, describe_query
-from redmeter.alerting.rules import Rule, Rules
+from redmeter.alerting.rules import Rule, Rules, describe_condition, describe_query
 from redmeter.alerting.state import (
     FIRING,
     OK,

@@ -13,9 +13,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from redmeter.alerting.report import Report, read_rules
 from redmeter.alerting.rules import Rules, matches
-from redmeter.alerting.state import AlertState
+from redmeter.alerting.state import AlertState, Report, read_rules
 from redmeter.store import Store
 from redmeter.store.replies import mapped, raised
 from redmeter.store.scripts import ALERTS

@@ -13,9 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from redmeter.alerting.conditions import Conditions
-from redmeter.alerting.evaluator import INTERVAL, Evaluator
+from redmeter.alerting.evaluator import INTERVAL, Evaluator, Replay, replay
 from redmeter.alerting.notifiers import NotDelivered, send
-from redmeter.alerting.replay import Replay, replay
 from redmeter.alerting.rules import Rules
 from redmeter.alerting.rules_file import parse_rules
 from redmeter.alerting.state import FIRED, MAX_VALUES

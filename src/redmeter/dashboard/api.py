@@ -9,7 +9,7 @@ from redmeter.dashboard import diagnoses, handlers, workloads
 from redmeter.dashboard.cache import Body
 from redmeter.dashboard.endpoints import Endpoint
 from redmeter.dashboard.schemas import Answer
-from redmeter.health.writer_findings import health_panel
+from redmeter.health.writers import health_panel
 from redmeter.reading.overview import Watch
 from redmeter.reading.rowrankings import RowRankings, Start
 from redmeter.store import Store

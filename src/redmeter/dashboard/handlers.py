@@ -14,7 +14,7 @@ from redmeter.dashboard.serialize import convert
 from redmeter.errors import InvalidName
 from redmeter.health import doctor
 from redmeter.health.findings import Finding
-from redmeter.health.writer_findings import PANEL
+from redmeter.health.writers import PANEL
 from redmeter.keys import HOUR
 from redmeter.queries import select
 from redmeter.reading import curves, error_groups, http, listing

@@ -29,8 +29,7 @@ from redmeter.demo.folder import claimed
 from redmeter.errors import InvalidSetting, MissingExtra, RedmeterError
 from redmeter.extras import MODULES, install
 from redmeter.store import Store, embedded, urls
-from redmeter.store.link import Link
-from redmeter.store.replies import raised
+from redmeter.store.replies import Link, raised
 from redmeter.store.scans import scan
 
 #: Prefix of everything that the demo stores.

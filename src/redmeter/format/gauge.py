@@ -44,7 +44,7 @@ def check_value(value: object) -> float:
 def parse(text: bytes, start: int, precision: int) -> Measured | None:
     """Read "VALUE TIME"; None if the text has another form, or its time is outside the interval.
 
-    The script that writes ignores the same texts: see newer() in lua/operations/last.lua.
+    The script that writes ignores the same texts: see newer() in lua/operations/intervals.lua.
     """
     try:
         value, time = map(float, text.split(b" "))

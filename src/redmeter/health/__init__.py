@@ -2,7 +2,6 @@
 
 doctor.py           examines a store, in two round trips
 server.py           each server: version, settings, memory, replicas
-writers.py          the processes that write, and their reports
-writer_findings.py  findings about them
+writers.py          the processes that write, their reports, and findings about them
 findings.py         findings about everything else
 """

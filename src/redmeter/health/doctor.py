@@ -14,17 +14,16 @@ from redmeter.errors import AccessDenied, StoreError, StoreUnavailable
 from redmeter.families import FAMILIES, INDEX_OF, Family, listed_by, owner
 from redmeter.format.exception import is_group
 from redmeter.format.message import parse_name
-from redmeter.health import findings, writer_findings
+from redmeter.health import findings
 from redmeter.health import writers as writing
 from redmeter.health.findings import Finding, Level, Sample
 from redmeter.health.server import COMMANDS, Servers, ask_primaries
-from redmeter.health.writers import Writer
+from redmeter.health.writers import Writer, unreadable_reports, writer_findings
 from redmeter.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
 from redmeter.shards import ShardedKeys
 from redmeter.store import Store, indexes
-from redmeter.store.config import read_meta
+from redmeter.store.config import parse_state, read_meta, state_read
 from redmeter.store.fan_out import STOPPED
-from redmeter.store.migration_state import parse_state, state_read
 from redmeter.store.query import Read
 from redmeter.store.replies import Command, Reply, pairs, raised
 
@@ -167,9 +166,9 @@ def examine(store: Store) -> Health:
     try:
         health.writers, unreadable = writing.parse_writers(view.now, published)
     except StoreError as error:  # another program's key, or an ACL that forbids the read
-        results += writer_findings.unreadable_reports(keys.writers, error)
+        results += unreadable_reports(keys.writers, error)
     else:
-        results += writer_findings.writer_findings(view.now, health.writers, unreadable)
+        results += writer_findings(view.now, health.writers, unreadable)
     results += findings.other_stores(keys.prefix, _number(bare), _number(prefixed))
     health.missing = store.skipped()  # the second round trip may have skipped more
     return health

@@ -11,7 +11,7 @@ from typing import Literal
 from redmeter.errors import StoreError
 from redmeter.expressions import late
 from redmeter.keys import DEFAULT_PREFIX, MAX_SAMPLES
-from redmeter.store.migration_state import ShardState
+from redmeter.store.config import ShardState
 
 #: Oldest supported servers: (major, minor).
 MIN_REDIS, MIN_VALKEY = (6, 2), (7, 2)

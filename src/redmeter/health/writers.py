@@ -1,21 +1,24 @@
 """The writers of the store, and the report that each of them publishes.
 
-A writer is a producer that publishes a report from time to time; see store/writer_reports.py.
+A writer is a producer that publishes a report from time to time; see store/producers.py.
 Reports come from other processes, perhaps of other versions, so nothing in them is assumed: a value
 that is not a number or a text counts as 0 or "".
 """
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from redmeter.expressions import late
-from redmeter.keys import MAX_TIME, Keys
+from redmeter.health.findings import Finding
+from redmeter.keys import MAX_TIME, Keys, span
+from redmeter.losses import AGED, LOSS_REASONS, TOTAL, LossReason
 from redmeter.reading.foreign_keys import there
+from redmeter.store.producers import INSTANCE_SECONDS, WRITER_SECONDS
+from redmeter.store.query import Query
 from redmeter.store.replies import Command, Reply, pairs, raised, scored
-from redmeter.store.writer_reports import INSTANCE_SECONDS, WRITER_SECONDS
 
 #: Most writers that are read, the newest ones.
 MAX_WRITERS = 1000
@@ -150,3 +153,240 @@ def _number(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         return 0
     return value if 0 < value < 2**63 else 0
+
+
+# --- Findings ------------------------------------------------------------------------------------
+
+# Findings about the writers: their number, the events they lost, and their current problems.
+#
+# Pure functions from writers to findings. A report counts since its writer started, which may be
+# long ago. Texts come from other processes and are shown as ASCII.
+
+
+#: Events that have been buffered for longer are reported, seconds.
+STUCK = 60.0
+#: Findings that the overview shows.
+PANEL = 3
+#: Most reasons, precisions and writers that are listed one by one.
+SHOWN = 5
+
+_LABELS = "keep ids, addresses and raw paths out of labels: give each few values"
+#: For a reason that is not in the table: an error code of the server.
+_OTHER_REASON = LossReason("events", "", "the warnings in the writers' own logs have the details")
+
+
+def writer_findings(now: float, writers: Sequence[Writer], unreadable: int) -> Iterator[Finding]:
+    """Judge the writers of the last day.
+
+    Args:
+        now: the server's clock, Unix seconds.
+        unreadable: the number of reports that cannot be parsed.
+    """
+    size = len(writers) + unreadable
+    alive = sum(writer.alive(now) for writer in writers)
+    if size:
+        within = (
+            f"{size:,} within a day" if size < MAX_WRITERS else f"{size:,} or more within a day"
+        )
+        text = f"{alive:,} active within {span(INSTANCE_SECONDS)}, {within}"
+    else:
+        text = "none within a day (only buffered writers publish a report)"
+    yield Finding("ok", "writers", text)
+    yield from _lost_events(writers)
+    yield from _totals(writers)
+    yield from _stuck_writers(now, writers)
+    yield from _pattern_versions(now, writers)
+    if unreadable:
+        yield Finding(
+            "warn",
+            "writers",
+            f"reports that cannot be parsed: {unreadable:,}",
+            "update this redmeter if a newer version writes here; otherwise find out which program "
+            "writes them",
+        )
+
+
+@dataclass(slots=True)
+class HealthPanel:
+    """The state of the writers, as the overview shows it."""
+
+    level: str
+    #: The first findings of a level other than "ok".
+    findings: list[Finding]
+    #: Active writers.
+    writers: int
+
+
+def health_panel(keys: Keys) -> Query[HealthPanel]:
+    """Read the reports of the writers; one round trip."""
+    view, replies = yield writer_commands(keys)
+    writers, unreadable = parse_writers(view.now, replies, needed=False)
+    bad = [f for f in writer_findings(view.now, writers, unreadable) if f.level != "ok"]
+    levels = {finding.level for finding in bad}
+    level = "fail" if "fail" in levels else "warn" if levels else "ok"
+    return HealthPanel(level, bad[:PANEL], sum(writer.alive(view.now) for writer in writers))
+
+
+def unreadable_reports(key: str, error: Exception) -> Iterator[Finding]:
+    """Report that the keys of the writers' reports cannot be read."""
+    text = f"{key} and the keys of the reports cannot be read: {_plain(str(error), 300)}"
+    fix = "if another program uses these keys, choose another prefix"
+    yield Finding("warn", "writers", text, fix)
+
+
+def _lost_events(writers: Sequence[Writer]) -> Iterator[Finding]:
+    """Report lost events by reason, the largest losses first."""
+    lost: dict[str, dict[int, int]] = {}
+    for writer in writers:
+        for reason, by_precision in _unexpected(writer).items():
+            sums = lost.setdefault(reason, {})
+            for precision, events in by_precision.items():
+                sums[precision] = sums.get(precision, 0) + events
+    ordered = sorted(lost, key=lambda reason: (-max(lost[reason].values()), reason))
+    for reason in ordered[:SHOWN]:
+
+        def amount(writer: Writer, reason: str = reason) -> int:
+            return max(_unexpected(writer).get(reason, {}).values(), default=0)
+
+        known = LOSS_REASONS.get(reason, _OTHER_REASON)
+        text = f"{known.events} ({_plain(reason)}) are missing: {_missing(lost[reason])}"
+        yield Finding("warn", "writers", f"{text}; by {_by(writers, amount)}", known.fix)
+    if len(ordered) > SHOWN:
+        rest = ", ".join(map(_plain, ordered[SHOWN : 2 * SHOWN]))
+        more = f" … ({len(ordered) - 2 * SHOWN:,} more)" if len(ordered) > 2 * SHOWN else ""
+        text = f"events are missing for other reasons: {rest}{more}"
+        yield Finding("warn", "writers", text, _OTHER_REASON.fix)
+
+
+def _unexpected(writer: Writer) -> dict[str, dict[int, int]]:
+    """Return the losses of a writer that deserve a warning: reason -> {precision: events}.
+
+    Events recorded with an old `at=` cannot be in charts that do not go back that far, as their
+    program must expect. Events that were nearly too old may become so before they are stored, so up
+    to as many again are expected of such a program.
+    """
+    lost, past = writer.lost(), writer.past()
+    aged = {p: n for p, n in lost.pop(AGED, {}).items() if n > 2 * past.get(p, 0)}
+    return {AGED: aged, **lost} if aged else lost
+
+
+def _totals(writers: Sequence[Writer]) -> Iterator[Finding]:
+    """Report the problems that writers count as a single number."""
+    for field, text, fix in (
+        (
+            "uncertain",
+            "events have an unknown outcome: they were sent, and the watermark is gone",
+            "let the server keep its keys: maxmemory-policy noeviction, appendonly yes",
+        ),
+        (
+            "dropped",
+            "events were dropped: no precision and no grand total has them",
+            "the findings about missing events have the reasons",
+        ),
+        (
+            "overflowed",
+            'events are in series labeled overflow="true": a name has too many label values',
+            _LABELS,
+        ),
+    ):
+
+        def amount(writer: Writer, field: str = field) -> int:
+            return writer.number(field)
+
+        if total := sum(map(amount, writers)):
+            by = _by(writers, amount)
+            yield Finding("warn", "writers", f"{total:,} {text}; by {by}", fix)
+
+    def changed(writer: Writer) -> int:
+        return writer.counts("troubles").get("label-value", 0)
+
+    if total := sum(map(changed, writers)):
+        yield Finding(
+            "warn",
+            "writers",
+            f"{total:,} label values were truncated, or had characters that are not allowed; "
+            f"by {_by(writers, changed)}",
+            "take label values from a small set of short texts: a plan, a route, a status",
+        )
+
+
+def _stuck_writers(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:
+    """Report writers that cannot store their events."""
+    stuck = [writer for writer in writers if writer.alive(now) and _waits(writer) > STUCK]
+    stuck.sort(key=lambda writer: -writer.number("buffered"))
+    for writer in stuck[:SHOWN]:
+        waiting, seconds = writer.number("buffered"), _waits(writer)
+        yield Finding(
+            "warn",
+            "writers",
+            f"{_name(writer)} has not stored anything for {seconds:,.0f} s and buffers "
+            f"{waiting:,} events: {_plain(writer.text('last_trouble'), 200)}",
+            "fix this error: buffered events are lost when the process ends",
+        )
+    if len(stuck) > SHOWN:
+        yield Finding("warn", "writers", f"… ({len(stuck) - SHOWN:,} more that cannot store)")
+
+
+def _pattern_versions(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:
+    """Report writers that group messages differently, by their version of redmeter."""
+    versions = {writer.number("patterns") for writer in writers if writer.alive(now)} - {0}
+    if len(versions) > 1:
+        shown = ", ".join(map(str, sorted(versions)))
+        yield Finding(
+            "warn",
+            "writers",
+            f"writers group messages by different versions of patterns: {shown}",
+            "run the same version of redmeter everywhere: until two hours after that, messages "
+            "without a format may seem new or gone",
+        )
+
+
+def _waits(writer: Writer) -> float:
+    """Return for how long a writer had been unable to store when it published, seconds."""
+    if not writer.number("buffered") or not writer.text("last_trouble"):
+        return 0.0
+    since = writer.moment("last_flush") or writer.moment("started")
+    return 0.0 if since is None else writer.seen - since
+
+
+def _missing(events: dict[int, int]) -> str:
+    """Return which precisions lack how many events.
+
+    Of {1: 12, 5: 12, 60: 3}: "12 in charts by 1s, 5s; 3 in charts by 1min; all others and the grand
+    totals have them". Of {0: 3}: "3 in grand totals".
+    """
+    groups: dict[int, list[str]] = {}
+    for precision in sorted(set(events) - {TOTAL}):
+        groups.setdefault(events[precision], []).append(span(precision))
+    parts = []
+    for number in sorted(groups, reverse=True):
+        spans = groups[number]
+        more = f" … ({len(spans) - SHOWN} more)" if len(spans) > SHOWN else ""
+        parts.append(f"{number:,} in charts by {', '.join(spans[:SHOWN])}{more}")
+    if TOTAL in events:
+        parts.append(f"{events[TOTAL]:,} in grand totals")
+    else:
+        parts.append("all others and the grand totals have them")
+    return "; ".join(parts)
+
+
+def _by(writers: Sequence[Writer], amount: Callable[[Writer], int]) -> str:
+    """Return how many writers a finding concerns, and the one with the largest amount."""
+    concerned = [writer for writer in writers if amount(writer)]
+    most = _name(max(concerned, key=amount))
+    return most if len(concerned) == 1 else f"{len(concerned):,} writers, most by {most}"
+
+
+def _name(writer: Writer) -> str:
+    """Return a name of a writer for people, such as "web-1 pid 4711"."""
+    host, pid = (_plain(writer.text(field)) for field in ("host", "pid"))
+    if not host and not pid:
+        return f"producer {_plain(writer.producer, 8)}"
+    return f"{host or '?'} pid {pid or '?'}"
+
+
+def _plain(text: str, width: int = 60) -> str:
+    cut = text[:width]
+    if not cut.isascii() or not cut.isprintable():
+        cut = ascii(cut)[1:-1]
+    return cut if len(text) <= width else f"{cut}…"

@@ -24,7 +24,7 @@ from redmeter.integrations.hooks import meter_for
 from redmeter.integrations.interface import Instrumentation, MessageSink
 from redmeter.keys import MAX_TIME
 from redmeter.recording.exceptions import SEVERITIES
-from redmeter.recording.messages.fingerprint import Fingerprint
+from redmeter.recording.messages.coalesce import Fingerprint
 from redmeter.recording.recorder import is_storing
 
 #: Set while a message is recorded.

@@ -32,8 +32,13 @@ from typing import Any
 
 from redmeter import Meter
 from redmeter.integrations.intake import Intake, busy, error_of, text_of
-from redmeter.recording.messages.coalesce import LONGEST
-from redmeter.recording.messages.fingerprint import Fingerprint, Phrase, is_wordless, with_place
+from redmeter.recording.messages.coalesce import (
+    LONGEST,
+    Fingerprint,
+    Phrase,
+    is_wordless,
+    with_place,
+)
 from redmeter.recording.messages.instrument import format_message
 from redmeter.recording.messages.tracebacks import describe_error, describe_parsed_error, place_of
 

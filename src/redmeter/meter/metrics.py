@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 
 from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.recorder import Recorder
-from redmeter.recording.scopes import CountedExceptions
+from redmeter.recording.scopes import CountedExceptions, Timer
 from redmeter.recording.sync import SyncRecorder
-from redmeter.recording.timer import Timer
 
 # See recording/instruments.py: another 1, or True, takes the slower path.
 _ONE = 1

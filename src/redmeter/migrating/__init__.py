@@ -1,10 +1,8 @@
 """Migrate a store to another server, database, prefix or cluster, as a short planned outage.
 
-    freeze.py    the source: a lease, and the commit that seals it
-    receive.py   the target: who may write to it, and when it is opened
+    states.py    the source: a lease, and the commit that seals it; the target: who may write to it
     contents.py  the keys, and the shards they belong to
-    copy.py      reads and writes them
-    verify.py    compares
+    copy.py      reads, writes and compares them
     report.py    results and errors
 
 The steps: the target starts to receive, the source is frozen, everything is copied and verified,
@@ -23,12 +21,11 @@ every moment at most one of the two stores accepts writes.
 from collections.abc import Callable
 
 from redmeter.migrating import copy as copying
-from redmeter.migrating import receive, verify
-from redmeter.migrating.freeze import Freeze, wait_for_others
+from redmeter.migrating import states
 from redmeter.migrating.report import Interrupted, MigrationError, Report, Survey
+from redmeter.migrating.states import Freeze, wait_for_others
 from redmeter.store import Store
-from redmeter.store.config import StoreConfig
-from redmeter.store.migration_state import ShardState, move_of, read_states
+from redmeter.store.config import ShardState, StoreConfig, move_of, read_states
 
 __all__ = ["Interrupted", "MigrationError", "Report", "Survey", "migrate", "survey"]
 
@@ -85,7 +82,7 @@ class _Move:
         self._replace = replace
         self._progress = progress
         self._quit = quit
-        self._token = receive.new_token()
+        self._token = states.new_token()
         self._report = Report()
 
     def run(self, *, erase: bool) -> Report:
@@ -102,7 +99,7 @@ class _Move:
             report.already = all(move_of(s.verified) == report.move for s in there)
         if not report.already:
             self._copy_and_commit(config)
-        receive.open_shards(target, read_states(target), report.move)
+        states.open_shards(target, read_states(target), report.move)
         if erase:
             writer = copying.Writer(source, "moved", report.move)
             shards = range(len(source.shards))
@@ -114,12 +111,12 @@ class _Move:
         """Return the ID of the move: that of an earlier run, if this one goes on with it."""
         moves = {state.moved for state in found if state.moved}
         if not moves:
-            return receive.new_token()
+            return states.new_token()
         fences = [fence for state in there for fence in (state.receiving, state.verified)]
         if both := moves & {move_of(fence) for fence in fences}:
             return min(both)
         if self._replace:
-            return receive.new_token()
+            return states.new_token()
         part = "" if all(state.moved for state in found) else "partly "
         raise MigrationError(
             "moved-elsewhere",
@@ -144,16 +141,16 @@ class _Move:
             before = next((state.moved for state in found if state.moved), "")
             fence = f"{self._token} {report.move}"
             shards = _to_be_filled(found, there, report.move)
-            receive.begin(target, fence, config, shards, replace=self._replace)
-            servers = verify.servers_of(source), verify.servers_of(target)
+            states.begin(target, fence, config, shards, replace=self._replace)
+            servers = copying.servers_of(source), copying.servers_of(target)
             writer = copying.Writer(target, "receiving", fence)
             copying.remove_all(target, shards, writer, between)
             copy = copying.Copy(source, target, shards, writer, report, between)
             copy.run(self._progress)
-            verify.check_contents(target, copy, shards)
-            receive.verify(target, fence, shards)
-            verify.check_servers(source, servers[0], "source")
-            verify.check_servers(target, servers[1], "target")
+            copying.check_contents(target, copy, shards)
+            states.verify(target, fence, shards)
+            copying.check_servers(source, servers[0], "source")
+            copying.check_servers(target, servers[1], "target")
             between()
         except BaseException:
             freeze.end()
@@ -174,7 +171,7 @@ def _to_be_filled(found: list[ShardState], there: list[ShardState], move: str) -
     There are some if the source is sealed and another shard of the target lost its data since.
     """
     sealed = all(state.moved == move for state in found)
-    return [n for n, state in enumerate(there) if not (sealed and receive.is_open(state, move))]
+    return [n for n, state in enumerate(there) if not (sealed and states.is_open(state, move))]
 
 
 def _config_of(store: Store) -> StoreConfig:

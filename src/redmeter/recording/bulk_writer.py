@@ -9,14 +9,12 @@ from threading import Lock
 
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.recorder_health import RecorderHealth
-from redmeter.recording.backoff import chance
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.delivery import Delivery, DeliveryIncomplete
-from redmeter.recording.flusher import FIRST_RETRY, LONGEST_RETRY
 from redmeter.recording.pending import PendingCounter, PendingHistogram
 from redmeter.recording.stats import RecorderStats
 from redmeter.store import Store
-from redmeter.store.retry import is_recoverable
+from redmeter.store.retry import WriteRetry, is_recoverable
 
 
 class BulkWriter:
@@ -68,9 +66,7 @@ class BulkWriter:
         """
         self._buffer.roll_up(now)
         self._buffer.shrink(now)
-        clock = self._store.clock
-        started, tries = clock.monotonic(), 0
-
+        retry = WriteRetry(self._store.clock, timeout, None)
         while True:
             try:
                 self._delivery.reset()
@@ -78,14 +74,10 @@ class BulkWriter:
                 return
             except DeliveryIncomplete as left:
                 errors, passing = self._delivery.take_errors(), left.passing
-            tries += 1
             worst = next((error for error in errors if not is_recoverable(error)), errors[0])
-            again = tries == 1 and self._delivery.unacknowledged > 0
-            over = clock.monotonic() - started >= timeout and not again
-            if over or worst is not errors[0] or not passing:
+            if worst is not errors[0] or not passing:
                 raise worst
-            backoff = min(LONGEST_RETRY, FIRST_RETRY * 2 ** min(tries, 8))
-            clock.sleep(backoff * chance.uniform(0.5, 1.0))
+            retry.wait(worst, sent=self._delivery.unacknowledged > 0)
 
     @property
     def unacknowledged(self) -> int:

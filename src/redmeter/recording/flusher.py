@@ -1,7 +1,7 @@
 """Flusher: decides when a recorder flushes, and the background thread that does it.
 
 A flusher wakes up once an interval, or when it is rung; it collects events and sends them. While
-the store is unreachable it backs off (backoff.py), but keeps collecting, so that memory stays
+the store is unreachable it backs off (store/retry.py), but keeps collecting, so that memory stays
 small.
 
 All flushers of a process share one thread, which serves them in turns. A store that hangs delays no
@@ -27,15 +27,13 @@ from collections import deque
 from collections.abc import Callable, Generator
 from typing import Protocol, TypeVar
 
-from redmeter.recording.backoff import Backoff, chance
+from redmeter.store.retry import Backoff, chance, short_pause
 
 #: Whether our thread is a greenlet.
 GREENLETS = start_new_thread.__module__ != "_thread"
 
 #: Longest time to wait for a flush, seconds: locks cannot count much further.
 LONGEST_WAIT = 1e6
-#: First pause between two attempts of a requested flush, seconds; doubled each time.
-FIRST_RETRY, LONGEST_RETRY = 0.02, 0.5
 #: Seconds after which another thread takes over the other flushers.
 STUCK = 0.5
 
@@ -395,13 +393,13 @@ class Flusher:
             if time.monotonic() + pause > until:
                 return False
             yield pause, False
-        wait = FIRST_RETRY
+        attempt = 0
         while not self._try(last=last, asked=True):
             left = until - time.monotonic()
             if left <= 0 or not self._backoff.passing:
                 return False
-            yield min(left, wait * chance.uniform(0.5, 1.0)), False
-            wait = min(LONGEST_RETRY, 2 * wait)
+            yield min(left, short_pause(attempt)), False
+            attempt += 1
         return True
 
     def _try(self, *, last: bool, asked: bool) -> bool:

@@ -13,14 +13,14 @@ import math
 
 from redmeter.clock import Clock
 from redmeter.names import canonical, format_name, parse_name
-from redmeter.store.writer_reports import INSTANCE_SECONDS
+from redmeter.store.producers import INSTANCE_SECONDS
 
 LABEL = "instance"
 _PLACEHOLDER = f'{LABEL}=""'
 #: Bytes that the label takes in a name, with a number of five digits.
 INSTANCE_BYTES = len(f",{_PLACEHOLDER}") + 5
 
-#: Age at which a lease is renewed, seconds; see store/writer_reports.py.
+#: Age at which a lease is renewed, seconds; see store/producers.py.
 RENEW_SECONDS = 60.0
 #: How long a number is used when the lease cannot be renewed, seconds. The rest is a margin for
 #: batches in flight and for a server clock that is set forward a little.

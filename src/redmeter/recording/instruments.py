@@ -36,8 +36,7 @@ from redmeter.recording.events import (
 )
 from redmeter.recording.instance import without_instance
 from redmeter.recording.pending import GaugeSample
-from redmeter.recording.scopes import InProgress
-from redmeter.recording.timer import Timer
+from redmeter.recording.scopes import InProgress, Timer
 
 #: `_due` if no flusher runs.
 NOW = -math.inf

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from redmeter.errors import InvalidSetting, RedmeterError
 from redmeter.recording.delivery import Delivery
 from redmeter.store import Store
-from redmeter.store.migration_state import is_target_of
+from redmeter.store.config import is_target_of
 
 logger = logging.getLogger("redmeter")
 

@@ -8,7 +8,7 @@ child.
 There are two locks. `_lock` guards buffer and statistics; it is held for moments, never during I/O,
 and a signal handler that interrupts its holder leaves its event in the list. `_sending` is held by
 the thread that delivers, which uses a worker per node of a cluster (node_workers.py). An exception
-raised by a signal handler leaves neither of them held: see ticket_lock.py.
+raised by a signal handler leaves neither of them held: see process.py.
 """
 
 import contextlib
@@ -29,19 +29,18 @@ from redmeter.names import parse_name
 from redmeter.recorder_health import RecorderHealth
 from redmeter.recording import process
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
-from redmeter.recording.collector import ATTENTION, Collector
+from redmeter.recording.collector import ATTENTION, Collector, FlushHooks
 from redmeter.recording.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.flusher import Flusher, FlushFailed, FlushRequest
-from redmeter.recording.hooks import FlushHooks
 from redmeter.recording.instruments import NOW, Counter, Gauge, Histogram, Instrument
-from redmeter.recording.messages.fingerprint import Fingerprint
+from redmeter.recording.messages.coalesce import Fingerprint
 from redmeter.recording.messages.instrument import Messages
 from redmeter.recording.messages.redact import MessageRules
 from redmeter.recording.next_store import NextStore
+from redmeter.recording.process import TicketLock
 from redmeter.recording.registry import Labels, Registry
 from redmeter.recording.stats import RecorderStats
 from redmeter.recording.status import StatusReporter
-from redmeter.recording.ticket_lock import TicketLock
 from redmeter.store import Store
 from redmeter.store.retry import is_recoverable
 
@@ -173,7 +172,7 @@ class Recorder:
 
         Args:
             logger, severity: as they are stored: see format/message.py.
-            pattern: the fingerprint, or None: see fingerprint.py.
+            pattern: the fingerprint, or None: see coalesce.py.
             text: of any length, with any characters.
             time: when it was logged, Unix seconds.
         """

@@ -13,10 +13,10 @@ from redmeter.clock import Clock
 from redmeter.errors import AccessDenied, StoreError, StoreMoving
 from redmeter.keys import Kept
 from redmeter.losses import RETENTION
-from redmeter.recording.backoff import Backoff
 from redmeter.recording.buffer import NO_RETENTION, BatchContents, Buffer
 from redmeter.recording.stats import RecorderStats
 from redmeter.store.producers import InFlightBatch, Producer
+from redmeter.store.retry import Backoff
 from redmeter.store.scripts import Steps
 from redmeter.store.shard import Shard
 from redmeter.types import Operations, Outcome

@@ -44,14 +44,13 @@ from redmeter.recording.instance import (
     without_instance,
 )
 from redmeter.recording.instruments import Counter, Gauge, Histogram
-from redmeter.recording.messages.coalesce import message_event
-from redmeter.recording.messages.fingerprint import Fingerprint
+from redmeter.recording.messages.coalesce import Fingerprint, message_event
 from redmeter.recording.messages.redact import MessageRules, redact_messages
 from redmeter.recording.pending import PendingHistogram
 from redmeter.recording.registry import LABEL_VALUE, Labels
 from redmeter.recording.resolution import Resolution
+from redmeter.recording.scopes import Timer
 from redmeter.recording.stats import RecorderStats
-from redmeter.recording.timer import Timer
 from redmeter.store import Store
 from redmeter.store.shard import Shard
 from redmeter.types import Operations, Outcome

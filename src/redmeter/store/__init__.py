@@ -3,22 +3,20 @@
 opening.py         open()
 store.py           Store: reads in one round trip, and its shards
 shard.py           Shard: applies a batch exactly once
-producers.py       producers, their numbers, and the batch that each has in flight
-config.py          the store's configuration in `meta:`, and its epoch
+producers.py       producers, their numbers, batches in flight and reports
+config.py          the store's configuration in `meta:`, its epoch and its migration
 query.py           queries: reads in steps
 indexes.py         reads of indexes, merged from all shards
 fan_out.py         runs reads on all shards of a cluster
-link.py            the protocol of what follows
+replies.py         commands, replies, errors, and the protocol of links
 connection.py      one server: commands out, replies back
-deadlines.py       sockets that stop receiving at a deadline
-busy_wait.py       waits that spin for a moment before they sleep
+sockets.py         how connections wait, stop receiving at a deadline, and pack commands
 cluster.py         the same for a cluster's nodes
 topology.py        which node has a key; redirects; a single cluster node
 sentinel.py        the server that sentinels name
-replies.py         reading replies and errors
-scripts.py         lua/, one file per operation, and how to run a script
-writer_reports.py  what each writer publishes about itself
-urls.py, tls.py    where the store is
+scripts.py         lua/, and how to run a script
+retry.py           what errors mean, and the loops that try again
+urls.py            where the store is; TLS
 embedded/          a server of our own
 """
 

@@ -22,9 +22,8 @@ import redis
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.store.connection import ServerLink
-from redmeter.store.link import Link
 from redmeter.store.parallel import in_parallel
-from redmeter.store.replies import Command, Reply, raised
+from redmeter.store.replies import Command, Link, Reply, raised
 from redmeter.store.retry import is_redirect, unready_reason
 from redmeter.store.topology import (
     ASKING,

@@ -1,4 +1,5 @@
-"""The store's configuration, in `meta:`: format, shards, retention and its version.
+"""The store's configuration, in `meta:`: format, shards, retention and its version; and its
+migration.
 
 The retention is the store's, not a process's: otherwise one process would trim samples that another
 one keeps. Each batch therefore names the version that it was made for, and the script applies no
@@ -9,12 +10,16 @@ each shard has its own `meta:`, and they may differ while a node is unreachable.
 """
 
 import logging
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
-from redmeter.errors import IncompatibleStore
+from redmeter.errors import IncompatibleStore, StoreMoving
 from redmeter.keys import FORMAT, HISTOGRAMS, UNNAMED_HISTOGRAMS, Kept, Keys, Retention
-from redmeter.store.replies import Reply, raised
+from redmeter.store.replies import Command, Reply, mapped, raised
 from redmeter.store.scripts import BIND, RETAIN, Steps
+
+if TYPE_CHECKING:
+    from redmeter.store.store import Store
 
 _FIELDS = b"format", b"partitions", b"retention", b"histograms", b"version"
 
@@ -182,3 +187,82 @@ def _named(keys: Keys) -> list[str]:
     the script, as it refuses all batches, and nothing is stored on it.
     """
     return [keys.meta, keys.known]
+
+
+# --- Migration -----------------------------------------------------------------------------------
+# The states of a store that is moved to another server, as `meta:` of each shard has them.
+#
+# `frozen` and `moved` are states of the store that is left, `receiving` and `verified` of the new
+# one. The scripts check them wherever something is written: see lua/apply.lua.
+
+_STATE_FIELDS = ("frozen", "moved", "receiving", "verified")
+
+
+class ShardState(NamedTuple):
+    """The fields of a shard's `meta:` that are about a move."""
+
+    #: Token of the process that has frozen it, and until when: Unix seconds by the server's clock.
+    holder: str = ""
+    deadline: float = 0.0
+    #: ID of the move that took it away.
+    moved: str = ""
+    #: "TOKEN ID" of the process that copies to it, and of the one that has copied everything.
+    receiving: str = ""
+    verified: str = ""
+
+    def name(self, now: float) -> str:
+        """Return "frozen", "receiving" or "moved", or "" if it can be written to.
+
+        Args:
+            now: Unix seconds, by the server's clock.
+        """
+        if self.moved:
+            return "moved"
+        if self.receiving:
+            return "receiving"
+        return "frozen" if now < self.deadline else ""
+
+    def check(self, now: float) -> None:
+        """Raise StoreMoving if nothing may be written now."""
+        if name := self.name(now):
+            raise StoreMoving(name)
+
+
+def state_read(keys: Keys) -> Command:
+    """Return the command that reads the state of a shard."""
+    return ("HGETALL", keys.meta)
+
+
+def parse_state(reply: Reply) -> ShardState:
+    """Read the reply to state_read(). Raises: the error that it is."""
+    return state_of(mapped(raised(reply)))
+
+
+def state_of(meta: Mapping[bytes, bytes]) -> ShardState:
+    """Return the state in the fields of `meta:`."""
+    text = {name: meta.get(name.encode(), b"").decode(errors="replace") for name in _STATE_FIELDS}
+    holder, _, deadline = text["frozen"].partition(" ")
+    try:
+        until = float(deadline)
+    except ValueError:
+        holder, until = "", 0.0
+    return ShardState(holder, until, text["moved"], text["receiving"], text["verified"])
+
+
+def read_states(store: "Store") -> list[ShardState]:
+    """Return the state of each shard of a store."""
+    commands = [state_read(shard.keys) for shard in store.shards]
+    return [parse_state(reply) for reply in store.ask(commands)]
+
+
+def move_of(fence: str) -> str:
+    """Return the ID of the move in `receiving` or `verified`."""
+    return fence.partition(" ")[2]
+
+
+def is_target_of(target: "Store", source: "Store") -> bool:
+    """Return whether a store was moved to another one."""
+    moves = {state.moved for state in read_states(source)} - {""}
+    shards = read_states(target)
+    fences = [fence for state in shards for fence in (state.receiving, state.verified)]
+    return not moves.isdisjoint(map(move_of, fences))

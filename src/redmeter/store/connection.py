@@ -36,18 +36,16 @@ from redmeter.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from redmeter.store.busy_wait import BusyWait
-from redmeter.store.deadlines import bound
-from redmeter.store.link import Link
-from redmeter.store.packing import pack
 from redmeter.store.replies import (
     ARGUMENTS,
     Command,
+    Link,
     Reply,
     is_misplaced,
     translate,
 )
 from redmeter.store.retry import is_not_primary
+from redmeter.store.sockets import BusyWait, bound, pack
 
 #: Commands whose errors do not show which key they concern.
 _SCRIPTS = {"EVAL", "EVALSHA"}
@@ -110,7 +108,7 @@ class ServerLink(Link):
 
         Args:
             take: called with each reply as it arrives; its result replaces the reply.
-            spin: the caller has nothing else to do before there is a reply: see busy_wait.py.
+            spin: the caller has nothing else to do before there is a reply: see sockets.py.
 
         Raises:
             StoreUnavailable: no connection, or it broke; `sent` is whether anything was sent.

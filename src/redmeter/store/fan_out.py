@@ -14,9 +14,8 @@ from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.shards import ShardedKeys
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.connection import ServerLink
-from redmeter.store.link import Link
 from redmeter.store.query import ConfigRead, PlainRead, ShardedRead, ShardSteps
-from redmeter.store.replies import Command, Reply
+from redmeter.store.replies import Command, Link, Reply
 from redmeter.store.retry import is_moving, is_unanswered, retry_missing, unready_reason
 from redmeter.store.scripts import collect_scripts
 from redmeter.store.topology import key_of, name_of, slot_of

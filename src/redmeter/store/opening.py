@@ -18,11 +18,11 @@ from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.extras import install
 from redmeter.keys import Retention
-from redmeter.store import tls, urls
+from redmeter.store import urls
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.connection import ServerLink
-from redmeter.store.link import Link
-from redmeter.store.packing import Packer
+from redmeter.store.replies import Link
+from redmeter.store.sockets import Packer
 from redmeter.store.store import Store
 from redmeter.store.topology import as_told
 
@@ -216,7 +216,7 @@ def _no_replicas(what: str) -> Store:
 
 
 def _connect(options: dict[str, Any]) -> "redis.Redis":
-    pool = redis.ConnectionPool(**tls.verified(options))
+    pool = redis.ConnectionPool(**urls.verified(options))
     pool.make_connection()  # no I/O: finds options that no connection knows
     return redis.Redis(connection_pool=pool)
 

@@ -1,4 +1,4 @@
-"""Producers, their sequence numbers, and the batch that each has in flight.
+"""Producers, their sequence numbers, the batch that each has in flight, and their reports.
 
 A producer is 128 random bits, never a process ID or a host name: those repeat (all containers start
 at pid 1), and a repeated producer would make new batches look applied. A fork gets new producers,
@@ -21,7 +21,9 @@ import time
 from collections.abc import Callable
 
 from redmeter.clock import Clock
-from redmeter.keys import Kept
+from redmeter.keys import Kept, Keys
+from redmeter.store.replies import Link, raised
+from redmeter.store.scripts import PUBLISH
 from redmeter.types import Batch, Operations
 
 #: Producers of one store in one process, as long as no call waits longer than PATIENCE for one.
@@ -137,3 +139,44 @@ class Producers:
                 self._all.append(Producer())
             else:
                 time.sleep(POLL)
+
+
+# --- Reports -------------------------------------------------------------------------------------
+# Reports of writers, and their instance numbers.
+#
+# `writers:` has the time of each producer's last report, by the server's clock; `reports:` the
+# reports; `instances:` a small number for each process, 0, 1, 2 …, which labels its own series. No
+# two live processes have the same number. It is assigned again once its process has ended, or
+# published nothing for INSTANCE_SECONDS.
+#
+# A report is kept for a day, but only among the newest KEPT ones unless its producer is alive, so
+# programs that start every second do not fill the store.
+
+#: A producer is alive if it has published within so many seconds.
+INSTANCE_SECONDS = 180
+#: Seconds for which a report is kept.
+WRITER_SECONDS = 86400
+#: Reports kept, in addition to those of live producers.
+KEPT = 1000
+
+
+def publish(
+    link: Link, keys: Keys, producer: str, report: str, *, instance: bool, ended: bool
+) -> int | None:
+    """Store a report, and return the producer's instance number; None if it has none.
+
+    Args:
+        instance: the producer needs a number; one that has a number keeps it.
+        ended: this is its last report, and its number may be assigned again.
+
+    Raises:
+        StoreError: the server is unreachable or refuses.
+    """
+    numbers = int(instance), int(ended), INSTANCE_SECONDS, WRITER_SECONDS, KEPT
+    reply = PUBLISH.run(
+        link,
+        [keys.writers, keys.reports, keys.instances, keys.meta],
+        [producer, report, *map(str, numbers)],
+    )
+    number = raised(reply)
+    return None if number is None else int(number)

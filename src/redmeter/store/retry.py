@@ -3,7 +3,7 @@
 One table classifies the error codes of servers, for every part of the library. Reads may be sent
 again: all of them (`retry_read`), or those without a reply (`retry_missing`). A batch keeps its
 number and is sent until the store has answered: at once by `WriteRetry`, over several flushes by
-recording/backoff.py.
+`Backoff`.
 """
 
 import time
@@ -16,6 +16,9 @@ from redmeter.errors import AccessDenied, IncompatibleStore, StoreRefused, Store
 from redmeter.store.replies import Command, Reply
 
 T = TypeVar("T")
+
+# Not the application's generator, which may be seeded for reproducible results.
+chance = SystemRandom()
 
 # --- Classification --------------------------------------------------------------------------
 
@@ -195,8 +198,11 @@ SHORT_SECONDS = 2.0
 #: First wait between two tries, seconds; doubled each time, with jitter.
 BACKOFF_SECONDS = 0.02
 
-# Not the application's generator, which may be seeded for reproducible results.
-_chance = SystemRandom()
+
+def short_pause(attempt: int) -> float:
+    """Return how long a caller waits after a failed attempt, the first of which is 0, seconds."""
+    longest: float = min(0.5, BACKOFF_SECONDS * 2 ** min(attempt, 10))
+    return longest * chance.uniform(0.5, 1.0)
 
 
 class WriteRetry:
@@ -226,8 +232,7 @@ class WriteRetry:
         """
         attempt = self._attempt if sent else ATTEMPTS
         passed = self._clock.monotonic() - self._started
-        pause = min(0.5, BACKOFF_SECONDS * 2 ** min(attempt, 10)) * _chance.uniform(0.5, 1.0)
-        pause = max(pause, at_least)
+        pause = max(short_pause(attempt), at_least)
         if self._within is not None:
             left = self._within - passed
             over, pause = left < BACKOFF_SECONDS, min(pause, left / 2)  # leaves some for the try
@@ -238,3 +243,80 @@ class WriteRetry:
             raise error
         self._clock.sleep(pause)
         self._attempt += 1
+
+
+# --- Flushes -------------------------------------------------------------------------------------
+
+
+#: Longest pause while the store is unreachable, seconds.
+LONGEST_BACKOFF = 15.0
+#: Pause if the store denies access or has an unknown format, seconds.
+REFUSED_BACKOFF = 30.0
+#: The same if a flush is requested.
+REFUSED_PAUSE = 1.0
+
+
+class Backoff:
+    """Decides when to retry. Times are monotonic seconds.
+
+    Args:
+        interval: seconds between two attempts while nothing fails.
+    """
+
+    __slots__ = ("_interval", "_not_asked_before", "_not_before", "failures", "passing")
+
+    def __init__(self, interval: float) -> None:
+        self._interval = interval
+        #: Failures in a row.
+        self.failures = 0
+        #: Whether a retry may succeed within moments.
+        self.passing = True
+        self._not_before = self._not_asked_before = 0.0
+
+    def failed(self, *, passing: bool, soon: bool = False) -> None:
+        """Back off, longer each time.
+
+        Args:
+            passing: it may succeed without a change of credentials or of the store.
+            soon: it takes only moments: pause for one interval, and forget former failures.
+        """
+        now = time.monotonic()
+        self.failures, self.passing = 1 if soon else self.failures + 1, passing
+        if soon:
+            wait = self._interval * chance.uniform(0.75, 1.0)
+        elif passing:
+            wait = min(LONGEST_BACKOFF, self._interval * 2 ** min(self.failures, 10))
+            wait *= chance.uniform(0.75, 1.0)
+        else:
+            self._not_asked_before = now + REFUSED_PAUSE
+            wait = REFUSED_BACKOFF * chance.uniform(1.0, 1.25)
+        self._not_before = now + wait
+
+    def failed_partly(self, *, passing: bool) -> None:
+        """Continue as usual: the part that failed has its own backoff."""
+        self.failures, self.passing = 1, passing
+        self.reset()
+
+    def reset(self) -> None:
+        """Allow an attempt at once."""
+        self._not_before = self._not_asked_before = 0.0
+
+    def succeeded(self) -> None:
+        """Forget all failures."""
+        self.failures, self.passing = 0, True
+        self.reset()
+
+    def like(self, other: "Backoff") -> None:
+        """Retry at the same moment as another one."""
+        self.failures, self.passing = other.failures, other.passing
+        self._not_before, self._not_asked_before = other._not_before, other._not_asked_before
+
+    @property
+    def over(self) -> bool:
+        """Whether a retry is allowed now."""
+        return time.monotonic() >= self._not_before
+
+    @property
+    def pause(self) -> float:
+        """How long a requested flush must wait, seconds."""
+        return max(0.0, self._not_asked_before - time.monotonic())

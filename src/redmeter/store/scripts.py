@@ -13,8 +13,7 @@ from importlib.resources import files
 from typing import TypeVar
 
 from redmeter.errors import StoreError
-from redmeter.store.link import Link
-from redmeter.store.replies import Command, Reply
+from redmeter.store.replies import Command, Link, Reply
 from redmeter.store.retry import collect_again, is_unknown_script
 
 #: Exchanges commands; an error is a reply.
@@ -33,20 +32,11 @@ _PLACE = b"-- operations --\n"
 
 #: Code of an operation -> the files that it is made of, in this order.
 _OPERATIONS = {
-    "slice": ("slices", "slice"),
-    "last": ("slices", "last"),
-    "add": ("add",),
-    "hist": ("slices", "hist"),
-    "moments": ("slices", "moments"),
-    "sums": ("hist", "moments", "sums"),  # for the functions that merge texts
-    "stat": ("hourly", "stat"),
-    "tally": ("hourly", "tally"),
-    "push": ("push",),
-    "seen": ("seen",),
-    "steps": ("packed_counts", "steps"),
-    "touch": ("touch",),
+    **dict.fromkeys(("slice", "last", "add"), ("intervals",)),
+    **dict.fromkeys(("hist", "moments", "sums"), ("intervals", "histograms")),
+    **dict.fromkeys(("stat", "tally"), ("hourly",)),
+    **dict.fromkeys(("push", "seen", "steps", "touch", "exception"), ("messages",)),
     "mark": ("mark",),
-    "exception": ("packed_counts", "exception"),
 }
 
 

@@ -17,9 +17,8 @@ from redmeter.keys import Kept, Keys
 from redmeter.store import config as configs
 from redmeter.store.config import StoreConfig, WantedConfig
 from redmeter.store.connection import ServerLink
-from redmeter.store.link import Link
 from redmeter.store.producers import InFlightBatch, Producers
-from redmeter.store.replies import SCRIPT, Command, Reply, error_code, raised
+from redmeter.store.replies import SCRIPT, Command, Link, Reply, error_code, raised
 from redmeter.store.retry import WriteRetry, is_transient
 from redmeter.store.scripts import Script, Steps, apply_script, run_steps
 from redmeter.types import Batch, Operations, Outcome, Rejection

@@ -16,14 +16,13 @@ from redmeter.errors import RedmeterError, StoreError
 from redmeter.keys import DEFAULT_HISTOGRAMS, HISTOGRAMS, Kept, Keys, Retention
 from redmeter.shards import ShardedKeys, shard_of
 from redmeter.store import config as configs
-from redmeter.store import fork_guard, indexes, writer_reports
+from redmeter.store import fork_guard, indexes, producers
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.config import StoreConfig, WantedConfig
 from redmeter.store.connection import ServerLink
 from redmeter.store.fan_out import FanOut
-from redmeter.store.link import Link
 from redmeter.store.query import ConfigRead, ParsedRead, Read, View
-from redmeter.store.replies import Command, Reply, pairs, raised
+from redmeter.store.replies import Command, Link, Reply, pairs, raised
 from redmeter.store.retry import retry_read
 from redmeter.store.scripts import run_pipelined, run_steps
 from redmeter.store.shard import Shard
@@ -425,5 +424,5 @@ class Store:
         options = {"instance": instance, "ended": ended}
         return retry_read(
             first.link.recover,
-            lambda: writer_reports.publish(first.link, first.keys, producer, report, **options),
+            lambda: producers.publish(first.link, first.keys, producer, report, **options),
         )

@@ -15,8 +15,7 @@ from redmeter.names import recorded_name
 from redmeter.recording.exceptions import Found
 from redmeter.recording.instance import with_instance
 from redmeter.recording.instruments import Gauge
-from redmeter.recording.messages.coalesce import message_event
-from redmeter.recording.messages.fingerprint import Fingerprint
+from redmeter.recording.messages.coalesce import Fingerprint, message_event
 from redmeter.recording.messages.redact import MessageRules, redact_messages
 from redmeter.recording.registry import Labels
 from redmeter.recording.sync import SyncMessages, SyncRecorder

@@ -103,7 +103,7 @@ def flush():
     meter.count("x")
     assert meter.flush(10)
 
-points = interrupted(flush, "recorder.py", "flusher.py", "ticket_lock.py", "contextlib.py")
+points = interrupted(flush, "recorder.py", "flusher.py", "process.py", "contextlib.py")
 assert meter.flush(10)
 assert not meter._recorder._flushing
 health = meter.health()

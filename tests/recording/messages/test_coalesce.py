@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from redmeter.format.message import MAX_PATTERNS, OTHER, LogHour
 from redmeter.keys import HOUR
-from redmeter.recording.messages.coalesce import coalesce
-from redmeter.recording.messages.fingerprint import Place
+from redmeter.recording.messages.coalesce import Place, coalesce
 from redmeter.recording.messages.instrument import MessageEvents
 from redmeter.recording.messages.redact import MessageRules
 from support.messages import NOON, a_cell, digest, sizes

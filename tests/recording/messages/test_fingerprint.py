@@ -2,11 +2,11 @@
 
 import pytest
 
-from redmeter.recording.messages.coalesce import message_event
-from redmeter.recording.messages.fingerprint import (
+from redmeter.recording.messages.coalesce import (
     Phrase,
     Place,
     Placed,
+    message_event,
     shorten_fingerprint,
     size_of,
     with_place,

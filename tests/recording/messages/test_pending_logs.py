@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from redmeter.format.message import MAX_PATTERNS, OTHER, Group, LogHour
 from redmeter.keys import HOUR, Kept, Keys
 from redmeter.recording.buffer import Buffer
-from redmeter.recording.messages.pending import PendingLog
+from redmeter.recording.messages.instrument import PendingLog
 from redmeter.recording.pending import PendingCounter
 from redmeter.recording.stats import RecorderStats
 from redmeter.results import Loss

@@ -9,8 +9,7 @@ from redmeter.analysis.patterns import pattern_of
 from redmeter.analysis.secrets import mask
 from redmeter.analysis.texts import EMPTY
 from redmeter.keys import HOUR
-from redmeter.recording.messages.coalesce import LONGEST, TEXT_LIMIT
-from redmeter.recording.messages.fingerprint import Place
+from redmeter.recording.messages.coalesce import LONGEST, TEXT_LIMIT, Place
 from redmeter.recording.messages.redact import MASKING_FAILED, MessageRules
 from support.messages import NOON, Trouble, a_cell, digest, sizes
 

@@ -24,13 +24,13 @@ from django.db.backends.base.base import (  # type: ignore[import-untyped]
 )
 
 from redmeter.recording.messages.coalesce import LONGEST
-from redmeter.recording.messages.library_code import in_library
 from redmeter.recording.messages.tracebacks import (
     ERRORS,
     FRAMES,
     MEMBERS,
     describe_error,
     describe_parsed_error,
+    in_library,
     place_of,
 )
 from redmeter.testing import MemoryMeter

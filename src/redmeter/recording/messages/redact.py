@@ -20,15 +20,18 @@ from redmeter.format.message import SAMPLE_LIMIT, Group, LogHour
 from redmeter.keys import HOUR, STEP
 from redmeter.recording.events import Event
 from redmeter.recording.flusher import in_background
-from redmeter.recording.messages.coalesce import TEXT_LIMIT, Groups, grouped, time_of
-from redmeter.recording.messages.fingerprint import (
+from redmeter.recording.messages.coalesce import (
     FORMAT_LIMIT,
     PATTERN_LIMIT,
     SAID_LIMIT,
+    TEXT_LIMIT,
     Fingerprint,
+    Groups,
     Phrase,
     Place,
     Placed,
+    grouped,
+    time_of,
 )
 
 MASKING_FAILED = "(masking failed)"

@@ -8,11 +8,10 @@ all, and a small supervisor process ends it once no client was connected for a w
     your process ──ensure()──> supervisor ──> valkey-server
          └──────── unix socket ───────────────────┘
 
-    paths.py  binary.py              where things lie; which server program
+    paths.py                         where files and socket are; which server program
     launcher.py                      start, join, look, stop: in your process
-    files.py  wire.py                the files and the socket: on both sides
-    __main__.py  supervisor.py       the process that owns the server and decides when it ends
-    server.py                        its child
+    files.py                         the files and the socket: on both sides
+    __main__.py  supervisor.py       the process that owns the server, its child
 
 In the data directory: ``supervisor.lock`` (locked: somebody cares), ``server.lock`` (locked:
 the data are in use), ``server.json`` (what runs), ``server.version`` (what wrote the data),
@@ -22,9 +21,8 @@ the data are in use), ``server.json`` (what runs), ``server.version`` (what wrot
 Not done: Windows; TCP; a server shared by several machines or by several users.
 """
 
-from redmeter.store.embedded.binary import candidate, find_binary
 from redmeter.store.embedded.launcher import IDLE_TIMEOUT, Info, ensure, exists, make, running, stop
-from redmeter.store.embedded.paths import default_path
+from redmeter.store.embedded.paths import candidate, default_path, find_binary
 
 __all__ = [
     "IDLE_TIMEOUT",

@@ -23,9 +23,8 @@ from typing import Any, NamedTuple
 
 from redmeter.clock import SYSTEM
 from redmeter.errors import EmbeddedServerError
-from redmeter.store.embedded import files, wire
-from redmeter.store.embedded.binary import find_binary
-from redmeter.store.embedded.paths import prepare, resolve, socket_path
+from redmeter.store.embedded import files
+from redmeter.store.embedded.paths import find_binary, prepare, resolve, socket_path
 
 #: Seconds without any client after which the server is ended. The first starter's choice counts.
 IDLE_TIMEOUT = 3600.0
@@ -76,7 +75,7 @@ def ensure(path: str | os.PathLike[str], *, idle_timeout: float = IDLE_TIMEOUT) 
     with _in_words(data):
         while True:
             info = _look(data)
-            if info and wire.answers(wire.ask(str(info.socket), "PING")):
+            if info and files.answers(files.ask(str(info.socket), "PING")):
                 return info.socket
             if SYSTEM.monotonic() > deadline:
                 raise EmbeddedServerError(
@@ -148,7 +147,7 @@ def stop(path: str | os.PathLike[str], *, timeout: float = 10.0) -> bool:
                 with suppress(ProcessLookupError):
                     os.kill(now, signal.SIGTERM)
             elif not now:  # again, as it may not listen yet
-                wire.end_orphan(data)
+                files.end_orphan(data)
             owner = now
             if SYSTEM.monotonic() > deadline:
                 who = f"its supervisor (pid {owner})" if owner else "the server"

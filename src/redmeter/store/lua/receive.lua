@@ -1,4 +1,4 @@
--- Change the state of a shard that data are copied to: see migrating/receive.py.
+-- Change the state of a shard that data are copied to: see migrating/states.py.
 --
 -- `receiving` is "TOKEN ID": who copies, and for which move. While it is there, apply.lua applies
 -- no batch, and copy.lua writes for this caller alone. `verified` has the same value once all

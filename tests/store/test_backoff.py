@@ -2,8 +2,8 @@
 
 import pytest
 
-from redmeter.recording import backoff as backoffs
-from redmeter.recording.backoff import (
+from redmeter.store import retry as backoffs
+from redmeter.store.retry import (
     LONGEST_BACKOFF,
     REFUSED_BACKOFF,
     REFUSED_PAUSE,
