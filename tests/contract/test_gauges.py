@@ -25,8 +25,8 @@ from redmeter.reading import names as reading_names
 from redmeter.reading.aggregates import read_forecast, read_gauge
 from redmeter.results import Series
 from redmeter.store import Store
+from redmeter.store.producers import INSTANCE_SECONDS
 from redmeter.store.query import run, together
-from redmeter.store.writer_reports import INSTANCE_SECONDS
 from redmeter.testing import MemoryMeter
 from redmeter.types import Batch, Operations, Outcome, Period, Rejection, Selector
 from support.examples import scaled

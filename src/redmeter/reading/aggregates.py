@@ -30,10 +30,10 @@ from redmeter.reading.selection import (
 from redmeter.reading.spread import Summary
 from redmeter.results import Forecast, Series
 from redmeter.store import View, indexes
+from redmeter.store.producers import INSTANCE_SECONDS
 from redmeter.store.query import Query, together
 from redmeter.store.replies import Reply, mapped, pairs, raised, scored
 from redmeter.store.scans import escaped, scan_fields
-from redmeter.store.writer_reports import INSTANCE_SECONDS
 from redmeter.types import Period, Selector
 
 T = TypeVar("T")
