@@ -60,7 +60,7 @@ function Slices({
         </caption>
         <thead>
           <tr>
-            <th scope="col">Slice</th>
+            <th scope="col">Interval</th>
             {lines.map((line) => (
               <th scope="col" class="figure" key={line.key}>
                 <T text={line.label} most={60} />

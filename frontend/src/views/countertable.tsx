@@ -4,9 +4,10 @@ import type { CounterRow, Span } from "../api/types";
 import { durationLabel } from "../lib/ranges";
 import { number, unitOf, value } from "../lib/units";
 import { Empty } from "../parts/empty";
-import { follow, ToSeries } from "../parts/go";
+import { ToSeries } from "../parts/go";
 import { Pill } from "../parts/pill";
 import { Spark } from "../parts/spark";
+import { Table } from "../parts/table";
 import { Name } from "../parts/text";
 
 interface Props {
@@ -64,47 +65,43 @@ export function CounterTable({ rows, window, label = "Counters", brief = false, 
   }
   const p95 = rows[0]?.kind === "histogram";
   return (
-    <div class="scroll" role="region" aria-label={`Table: ${label}`} tabIndex={0}>
-      <table class="list named">
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">
-              <span class="away">{p95 ? "p95 over time" : "Over time"}</span>
-            </th>
-            <th scope="col" class="figure">
-              {p95 ? "p95" : brief ? "Count" : "In this window"}
-            </th>
-            <th scope="col" class="figure">
-              <span class={brief ? "away" : ""}>{p95 ? "Change of p95" : "Change"}</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.name} class="to-row" onClick={follow}>
-              <th scope="row" class="grow">
-                <ToSeries name={row.name}>
-                  <Name name={row.name} />
-                </ToSeries>
-                {row.kind !== "counter" && <span class="tag">{row.kind}</span>}
-                {row.series > 1 && <span class="faint sub">{number(row.series)} label sets</span>}
-              </th>
-              <td class="spark-cell">
-                <Spark
-                  values={row.values}
-                  partial={row.partial}
-                  slots={Math.max(1, Math.round((window.end - window.start) / row.precision))}
-                />
-              </td>
-              <td class="figure">{shownOf(row)}</td>
-              <td class="figure">
-                <Changed row={row} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      label={label}
+      class="named"
+      rows={rows}
+      keyOf={(row) => row.name}
+      columns={[
+        {
+          title: "Name",
+          cell: (row) => (
+            <>
+              <ToSeries name={row.name}>
+                <Name name={row.name} />
+              </ToSeries>
+              {row.kind !== "counter" && <span class="tag">{row.kind}</span>}
+              {row.series > 1 && <span class="faint sub">{number(row.series)} label sets</span>}
+            </>
+          ),
+        },
+        {
+          title: p95 ? "p95 over time" : "Over time",
+          untitled: true,
+          class: "spark-cell",
+          cell: (row) => (
+            <Spark
+              values={row.values}
+              partial={row.partial}
+              slots={Math.max(1, Math.round((window.end - window.start) / row.precision))}
+            />
+          ),
+        },
+        { title: p95 ? "p95" : brief ? "Count" : "In this window", cell: shownOf },
+        {
+          title: p95 ? "Change of p95" : "Change",
+          untitled: brief,
+          cell: (row) => <Changed row={row} />,
+        },
+      ]}
+    />
   );
 }

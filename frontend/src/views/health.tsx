@@ -8,6 +8,7 @@ import { memory, number, seconds } from "../lib/units";
 import { Card } from "../parts/card";
 import { Empty } from "../parts/empty";
 import { Gate } from "../parts/gate";
+import { Table } from "../parts/table";
 import { T } from "../parts/text";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
@@ -102,74 +103,53 @@ function Writers({ writers, now }: { writers: readonly Writer[]; now: number }) 
         A process appears here within ten seconds of its first event.
       </Empty>
     );
+  const bad = (count: number) => <span class={count > 0 ? "bad-text" : ""}>{number(count)}</span>;
   return (
-    <div class="scroll" role="region" aria-label="Table: Writers" tabIndex={0}>
-      <table class="list">
-        <thead>
-          <tr>
-            <th scope="col">Process</th>
-            <th scope="col" class="figure">
-              Seen
-            </th>
-            <th scope="col" class="figure">
-              Last flush
-            </th>
-            <th scope="col" class="figure">
-              Stored
-            </th>
-            <th scope="col" class="figure">
-              Waiting
-            </th>
-            <th scope="col" class="figure">
-              Dropped
-            </th>
-            <th scope="col" class="figure">
-              Lost
-            </th>
-            <th scope="col">Trouble</th>
-          </tr>
-        </thead>
-        <tbody>
-          {writers.map((writer) => {
-            const troubles = Object.values(writer.troubles).reduce((sum, each) => sum + each, 0);
-            const lost = lostOf(writer);
-            return (
-              <tr
-                key={`${writer.host} ${writer.pid} ${writer.instance} ${writer.seen}`}
-                class={writer.alive ? "" : "off"}
-              >
-                <th scope="row">
-                  <span class={`dot ${writer.alive ? "ok" : "unknown"}`}>
-                    <span class="away">{writer.alive ? "alive" : "ended"}</span>
-                  </span>{" "}
-                  <T text={writer.host} most={60} />{" "}
-                  <span class="faint">
-                    {writer.pid}
-                    {writer.instance !== null && ` · no. ${writer.instance}`}
-                  </span>
-                </th>
-                <td class="figure">{ago(writer.seen, now)}</td>
-                <td class="figure">{writer.last_flush === null ? "–" : ago(writer.last_flush, now)}</td>
-                <td class="figure">{number(writer.stored)}</td>
-                <td class="figure">{number(writer.buffered)}</td>
-                <td class={writer.dropped ? "figure bad-text" : "figure"}>{number(writer.dropped)}</td>
-                <td class={lost ? "figure bad-text" : "figure"}>{number(lost)}</td>
-                <td class="grow">
-                  {troubles > 0 ? (
-                    <>
-                      <span class="faint">{number(troubles)} ×, the last: </span>
-                      <T text={writer.last_trouble} most={300} />
-                    </>
-                  ) : (
-                    <span class="faint">none</span>
-                  )}
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      label="Writers"
+      rows={writers}
+      keyOf={(writer) => `${writer.host} ${writer.pid} ${writer.instance} ${writer.seen}`}
+      rowClass={(writer) => (writer.alive ? "" : "off")}
+      columns={[
+        {
+          title: "Process",
+          class: "",
+          cell: (writer) => (
+            <>
+              <span class={`dot ${writer.alive ? "ok" : "unknown"}`}>
+                <span class="away">{writer.alive ? "alive" : "ended"}</span>
+              </span>{" "}
+              <T text={writer.host} most={60} />{" "}
+              <span class="faint">
+                {writer.pid}
+                {writer.instance !== null && ` · no. ${writer.instance}`}
+              </span>
+            </>
+          ),
+        },
+        { title: "Seen", cell: (writer) => ago(writer.seen, now) },
+        {
+          title: "Last flush",
+          cell: (writer) => (writer.last_flush === null ? "–" : ago(writer.last_flush, now)),
+        },
+        { title: "Stored", cell: (writer) => number(writer.stored) },
+        { title: "Waiting", cell: (writer) => number(writer.buffered) },
+        { title: "Dropped", cell: (writer) => bad(writer.dropped) },
+        { title: "Lost", cell: (writer) => bad(lostOf(writer)) },
+        { title: "Trouble", class: "grow", cell: (writer) => <Trouble writer={writer} /> },
+      ]}
+    />
+  );
+}
+
+function Trouble({ writer }: { writer: Writer }) {
+  const troubles = Object.values(writer.troubles).reduce((sum, each) => sum + each, 0);
+  if (troubles === 0) return <span class="faint">none</span>;
+  return (
+    <>
+      <span class="faint">{number(troubles)} ×, the last: </span>
+      <T text={writer.last_trouble} most={300} />
+    </>
   );
 }
 
@@ -177,74 +157,46 @@ function Memory({ of }: { of: Record<string, number | null> }) {
   const rows = Object.entries(of).sort((a, b) => (b[1] ?? 0) - (a[1] ?? 0));
   const most = Math.max(1, ...rows.map(([, size]) => size ?? 0));
   return (
-    <table class="list">
-      <thead>
-        <tr>
-          <th scope="col">Kind</th>
-          <th scope="col" class="figure">
-            Memory
-          </th>
-          <th scope="col">
-            <span class="away">Bar</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(([kind, size]) => (
-          <tr key={kind}>
-            <th scope="row">
-              <T text={kind} most={60} />
-            </th>
-            <td class="figure">{size === null ? <span class="faint">unknown</span> : memory(size)}</td>
-            <td class="bar-cell">
-              <span class="share-bar" aria-hidden="true">
-                <span style={{ width: `${(((size ?? 0) / most) * 100).toFixed(1)}%` }} />
-              </span>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      rows={rows}
+      keyOf={([kind]) => kind}
+      rowClass={() => ""}
+      columns={[
+        { title: "Kind", class: "", cell: ([kind]) => <T text={kind} most={60} /> },
+        {
+          title: "Memory",
+          cell: ([, size]) => (size === null ? <span class="faint">unknown</span> : memory(size)),
+        },
+        {
+          title: "Bar",
+          untitled: true,
+          class: "bar-cell",
+          cell: ([, size]) => (
+            <span class="share-bar" aria-hidden="true">
+              <span style={{ width: `${(((size ?? 0) / most) * 100).toFixed(1)}%` }} />
+            </span>
+          ),
+        },
+      ]}
+    />
   );
 }
 
 function Kept({ answer }: { answer: HealthAnswer }) {
-  const histograms = new Set(Object.keys(answer.histogram_retention));
-  const all = ranges({ ...answer.histogram_retention, ...answer.retention });
+  const { retention, histogram_retention: histograms, series } = answer;
+  const reach = (samples: number | undefined, precision: number) =>
+    samples === undefined ? "–" : durationLabel(samples * precision);
   return (
-    <table class="list">
-      <thead>
-        <tr>
-          <th scope="col">Slices of</th>
-          <th scope="col" class="figure">
-            Reaches back
-          </th>
-          <th scope="col" class="figure">
-            Counters
-          </th>
-          <th scope="col" class="figure">
-            Histograms reach back
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {all.map(({ precision, step }) => {
-          const samples = answer.retention[String(precision)];
-          const observed = answer.histogram_retention[String(precision)];
-          return (
-            <tr key={precision}>
-              <th scope="row">{step}</th>
-              <td class="figure">{samples === undefined ? "–" : durationLabel(samples * precision)}</td>
-              <td class="figure">{number(answer.series[String(precision)] ?? 0)}</td>
-              <td class="figure">
-                {histograms.has(String(precision)) && observed !== undefined
-                  ? durationLabel(observed * precision)
-                  : "–"}
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+    <Table
+      rows={ranges({ ...histograms, ...retention })}
+      keyOf={({ precision }) => precision}
+      rowClass={() => ""}
+      columns={[
+        { title: "Intervals of", class: "", cell: ({ step }) => step },
+        { title: "Reaches back", cell: ({ precision }) => reach(retention[precision], precision) },
+        { title: "Counters", cell: ({ precision }) => number(series[precision] ?? 0) },
+        { title: "Histograms reach back", cell: ({ precision }) => reach(histograms[precision], precision) },
+      ]}
+    />
   );
 }

@@ -180,7 +180,7 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
               </Go>
             }
           >
-            <PageTable rows={pages.rows} order="count" brief window={window} />
+            <PageTable rows={pages.rows} order="count" brief />
           </Card>
           <Card
             title="Counters"

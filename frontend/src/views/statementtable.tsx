@@ -1,21 +1,11 @@
 // Database statements as a table: how often, how long, failures, and the routes and tasks that send them.
 import type { Statement } from "../api/types";
 import { number, value } from "../lib/units";
-import { follow, Go, ToSeries } from "../parts/go";
-import { Head } from "../parts/head";
+import { Go, ToSeries } from "../parts/go";
 import { Share } from "../parts/share";
 import { Spark } from "../parts/spark";
+import { Table } from "../parts/table";
 import { T } from "../parts/text";
-
-export const ORDERS = ["total", "count", "p95", "errors"] as const;
-export type StatementOrder = (typeof ORDERS)[number];
-
-const TITLES: Record<StatementOrder, string> = {
-  total: "Share of time",
-  count: "Count",
-  p95: "p95",
-  errors: "Errors",
-};
 
 /** Callers that a row names. */
 const MOST = 3;
@@ -24,68 +14,55 @@ interface Props {
   rows: readonly Statement[];
   /** The route or task that the table is about. */
   caller?: string;
-  order?: StatementOrder;
-  sort?: (order: StatementOrder) => void;
+  order?: string;
+  sort?: (order: string) => void;
 }
 
 export function StatementTable({ rows, caller, order, sort }: Props) {
-  const head = (key: StatementOrder) => (
-    <Head title={TITLES[key]} chosen={key === order} sort={sort && (() => sort(key))} />
-  );
   return (
-    <div class="scroll" role="region" aria-label="Table: Statements" tabIndex={0}>
-      <table class="list named wide">
-        <thead>
-          <tr>
-            <th scope="col">Statement</th>
-            <th scope="col">
-              <span class="away">Count over time</span>
-            </th>
-            {caller !== undefined && <Head title="By this" />}
-            {head("count")}
-            <Head title="Mean" />
-            {head("p95")}
-            {head("errors")}
-            <Head title="Total time" />
-            {head("total")}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.statement} class="to-row" onClick={follow}>
-              <th scope="row" class="grow">
-                <ToSeries name={row.series}>
-                  <span class="name">
-                    <T text={row.statement} most={160} />
-                  </span>
-                </ToSeries>
-                {caller === undefined && <Callers row={row} />}
-              </th>
-              <td class="spark-cell">
-                <Spark values={row.values} />
-              </td>
-              {caller !== undefined && (
-                <td class="figure">{number(row.callers.find((each) => each.name === caller)?.count ?? 0)}</td>
-              )}
-              <td class="figure">{number(row.count)}</td>
-              <td class="figure">{value(row.mean, "seconds")}</td>
-              <td class="figure">{value(row.p95, "seconds")}</td>
-              <td class="figure">
-                {row.errors === 0 ? (
-                  <span class="faint">0</span>
-                ) : (
-                  <span class="bad-text">{number(row.errors)}</span>
-                )}
-              </td>
-              <td class="figure">{value(row.total, "seconds")}</td>
-              <td class="figure">
-                <Share share={row.share} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      label="Statements"
+      class="named wide"
+      rows={rows}
+      keyOf={(row) => row.statement}
+      order={order}
+      sort={sort}
+      columns={[
+        {
+          title: "Statement",
+          cell: (row) => (
+            <>
+              <ToSeries name={row.series}>
+                <span class="name">
+                  <T text={row.statement} most={160} />
+                </span>
+              </ToSeries>
+              {caller === undefined && <Callers row={row} />}
+            </>
+          ),
+        },
+        {
+          title: "Count over time",
+          untitled: true,
+          class: "spark-cell",
+          cell: (row) => <Spark values={row.values} />,
+        },
+        caller !== undefined && {
+          title: "By this",
+          cell: (row) => number(row.callers.find((each) => each.name === caller)?.count ?? 0),
+        },
+        { title: "Count", order: "count", cell: (row) => number(row.count) },
+        { title: "Mean", cell: (row) => value(row.mean, "seconds") },
+        { title: "p95", order: "p95", cell: (row) => value(row.p95, "seconds") },
+        {
+          title: "Errors",
+          order: "errors",
+          cell: (row) => <span class={row.errors === 0 ? "faint" : "bad-text"}>{number(row.errors)}</span>,
+        },
+        { title: "Total time", cell: (row) => value(row.total, "seconds") },
+        { title: "Share of time", order: "total", cell: (row) => <Share share={row.share} /> },
+      ]}
+    />
   );
 }
 

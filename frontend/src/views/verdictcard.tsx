@@ -5,12 +5,13 @@ import type { Mark, VerdictAnswer, VerdictMetric, VerdictRow } from "../api/type
 import { plain } from "../lib/text";
 import { durationLabel } from "../lib/ranges";
 import { momentOf } from "../lib/time";
-import { number, percent, seconds } from "../lib/units";
+import { number, value, type Unit } from "../lib/units";
 import { Card } from "../parts/card";
 import { Choice } from "../parts/choice";
 import { Code } from "../parts/empty";
 import { Gate } from "../parts/gate";
 import { Go } from "../parts/go";
+import { Table } from "../parts/table";
 import { T } from "../parts/text";
 import { announce } from "../state/announce";
 import { useFeed } from "../state/live";
@@ -143,67 +144,47 @@ function Body({ answer }: { answer: VerdictAnswer }) {
 
 function Rows({ rows }: { rows: readonly VerdictRow[] }) {
   return (
-    <div class="scroll" role="region" aria-label="Table: Deploy verdict" tabIndex={0}>
-      <table class="list named">
-        <thead>
-          <tr>
-            <th scope="col">Route</th>
-            <th scope="col">Verdict</th>
-            <th scope="col" class="figure">
-              Requests
-            </th>
-            <th scope="col" class="figure">
-              Error rate
-            </th>
-            <th scope="col" class="figure">
-              p95
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <Row row={row} key={row.route ?? " all"} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      label="Deploy verdict"
+      class="named"
+      rows={rows}
+      keyOf={(row) => row.route ?? " all"}
+      rowClass={(row) => (row.route === null ? "" : "to-row")}
+      columns={[
+        {
+          title: "Route",
+          cell: ({ route }) =>
+            route === null ? (
+              "All requests"
+            ) : (
+              <Go view="route" more={{ name: route }}>
+                <T text={route} most={120} />
+              </Go>
+            ),
+        },
+        { title: "Verdict", class: "", cell: (row) => <Verdict verdict={row.verdict} /> },
+        {
+          title: "Requests",
+          cell: ({ requests }) => (
+            <>
+              {number(requests.after)}
+              <span class="faint sub" title="Change of requests per second">
+                {trafficChange(requests.ratio)}
+              </span>
+            </>
+          ),
+        },
+        { title: "Error rate", cell: (row) => <Compared metric={row.error_rate} unit="ratio" /> },
+        { title: "p95", cell: (row) => <Compared metric={row.p95} unit="seconds" /> },
+      ]}
+    />
   );
 }
 
-function Row({ row }: { row: VerdictRow }) {
-  const { route, verdict, requests } = row;
+function Compared({ metric, unit }: { metric: VerdictMetric; unit: Unit }) {
   return (
-    <tr>
-      <th scope="row" class="grow">
-        {route === null ? (
-          "All requests"
-        ) : (
-          <Go view="route" more={{ name: route }}>
-            <T text={route} most={120} />
-          </Go>
-        )}
-      </th>
-      <td>
-        <Verdict verdict={verdict} />
-      </td>
-      <td class="figure">
-        {number(requests.after)}
-        <span class="faint sub" title="Change of requests per second">
-          {trafficChange(requests.ratio)}
-        </span>
-      </td>
-      <Compared metric={row.error_rate} written={percent} />
-      <Compared metric={row.p95} written={seconds} />
-    </tr>
-  );
-}
-
-function Compared({ metric, written }: { metric: VerdictMetric; written: (value: number) => string }) {
-  const { before, after, verdict } = metric;
-  const text = (value: number | null) => (value === null ? "–" : written(value));
-  return (
-    <td class="figure">
-      {text(before)} → {text(after)} <Verdict verdict={verdict} />
-    </td>
+    <>
+      {value(metric.before, unit)} → {value(metric.after, unit)} <Verdict verdict={metric.verdict} />
+    </>
   );
 }
