@@ -12,11 +12,10 @@ from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.names import canonical
 from redmeter.reading.curves import Curve
-from redmeter.reading.http import MAX_REQUESTS
+from redmeter.reading.http import MAX_READ, MAX_REQUESTS
 from redmeter.reading.label_sets import MAX_MERGED
 from redmeter.reading.listing import MAX_LISTED, Listing, listing
 from redmeter.reading.overview import PANELS_SECONDS, Watch
-from redmeter.reading.routes import MAX_READ
 from redmeter.reading.windows import histogram_window, whole_window
 from redmeter.store import Store
 from redmeter.store.query import run

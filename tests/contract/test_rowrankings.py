@@ -8,8 +8,8 @@ import pytest
 from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, entry, slice_start
 from redmeter.reading import rowrankings, rows
-from redmeter.reading.listing import MAX_LISTED
-from redmeter.reading.overview import PANELS_SECONDS, CountersPanel, Watch
+from redmeter.reading.listing import MAX_LISTED, Listing
+from redmeter.reading.overview import PANELS_SECONDS, Watch
 from redmeter.reading.rowrankings import (
     MAX_KEPT,
     MAX_PAGE,
@@ -40,7 +40,7 @@ class Watched(NamedTuple):
     clock: ManualClock
     work: list[Callable[[], None]]
 
-    def panel(self) -> CountersPanel:
+    def panel(self) -> Listing:
         """Return the counters of the overview, not those that were kept."""
         self.clock.advance(PANELS_SECONDS + 1)
         return self.watch.look(60)[1].counters
@@ -284,7 +284,7 @@ def test_what_is_kept_is_bounded(
     monkeypatch.setattr(rowrankings, "MAX_RANKED", 50)
     for n in range(3 * MAX_KEPT):
         watched.clock.advance(1)
-        rankings.refresh(RankingKey(60, pattern=f"*{n}"), panel)  # type: ignore[arg-type]
+        rankings.refresh(RankingKey(60, pattern=f"*{n}"), panel)
     watched.rank()
     kept = [n for n in range(3 * MAX_KEPT) if rankings.last(RankingKey(60, pattern=f"*{n}"))]
     assert kept == list(range(2 * MAX_KEPT, 3 * MAX_KEPT))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from redmeter.reading import http
-from redmeter.reading.http import Routes
+from redmeter.reading.http import RouteTable
 from redmeter.reading.overview import Overview, Watch
 from redmeter.store import Store
 
@@ -14,6 +14,6 @@ def read_overview(store: Store, precision: int, *, series: Sequence[str] = ()) -
     return Watch(store).look(precision, series=series)[1]
 
 
-def read_routes(store: Store, precision: int, **options: Any) -> Routes:
+def read_routes(store: Store, precision: int, **options: Any) -> RouteTable:
     """Read routes."""
     return http.read_routes(store, precision, **options)[1]

@@ -1250,20 +1250,19 @@ export interface components {
             now: number;
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
-            window: components["schemas"]["Span"];
             rows: components["schemas"]["Route"][];
             /** @description Number of routes among the label sets that were read. */
             found: number;
             /** @description Number of label sets of requests, and of those that were read. */
             of: number;
             examined: number;
-            /** @description Number of series of durations, and of those with percentiles. */
-            timed: number;
-            timed_read: number;
-            /** @description Whether only some requests were timed. */
             sampled: boolean;
             values_start: number;
             values_precision: number;
+            window: components["schemas"]["Span"];
+            /** @description Number of series of durations, and of those with percentiles. */
+            timed: number;
+            timed_read: number;
         };
         /** @description A piece of a sentence. The texts of all pieces, joined, are the sentence. */
         Part: {

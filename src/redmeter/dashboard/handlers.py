@@ -418,12 +418,6 @@ def overview(
         ),
         numbers=serialize.of_numbers(found.numbers),
         expected=_expected(found.chart[0]) if counted else None,
-        pages=convert(
-            schemas.OverviewPages,
-            found.pages,
-            values_start=found.values_start,
-            values_precision=found.values_precision,
-        ),
         messages=convert(
             schemas.OverviewMessages,
             found.messages,

@@ -29,7 +29,7 @@ from redmeter.dashboard.rows import (
 )
 from redmeter.health.findings import Finding
 from redmeter.reading.error_groups import ErrorGroup, ErrorGroups
-from redmeter.reading.routes import Route
+from redmeter.reading.http import Route
 from redmeter.reading.views import Views
 from redmeter.reading.windows import Span
 from redmeter.reading.workloads import Statements, Tasks
@@ -136,23 +136,28 @@ class VerdictAnswer(Verdict, Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PagesAnswer(Answer):
-    """/api/pages."""
+class OverviewPages:
+    """The busiest routes."""
 
-    window: Span
     rows: list[Route]
     #: Number of routes among the label sets that were read.
     found: int
     #: Number of label sets of requests, and of those that were read.
     of: int
     examined: int
-    #: Number of series of durations, and of those with percentiles.
-    timed: int
-    timed_read: int
-    #: Whether only some requests were timed.
     sampled: bool
     values_start: int
     values_precision: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PagesAnswer(OverviewPages, Answer):
+    """/api/pages."""
+
+    window: Span
+    #: Number of series of durations, and of those with percentiles.
+    timed: int
+    timed_read: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,21 +263,6 @@ class HealthAnswer(Answer):
     writers: list[Writer]
     findings: list[Finding]
     cleaner: Cleaner
-
-
-@dataclass(frozen=True, kw_only=True)
-class OverviewPages:
-    """The busiest routes."""
-
-    rows: list[Route]
-    #: Number of routes among the label sets that were read.
-    found: int
-    #: Number of label sets of requests, and of those that were read.
-    of: int
-    examined: int
-    sampled: bool
-    values_start: int
-    values_precision: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ A view of the page is a query of several parts that takes two round trips; see s
 join.py and windows.py.
 
     overview.py    the first page: http.py, listing.py and log_overview.py together
-    http.py        requests and response times by route (routes.py), with their totals (totals.py)
+    http.py        requests and response times by route, with the totals of all requests (totals.py)
     listing.py     series of one kind as rows (rows.py), each with a small curve (rowcurves.py);
                    very many are ranked in the background (rowrankings.py)
     detail.py      one series, at every precision, and its label sets

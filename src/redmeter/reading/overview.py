@@ -6,7 +6,7 @@ with five numbers that summarize them and the curves of the main chart.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from redmeter.errors import LimitExceeded
@@ -15,15 +15,14 @@ from redmeter.names import HITS_FAILED, REQUESTS
 from redmeter.reading import marks as marking
 from redmeter.reading.curves import Curve, curves
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.http import requests
+from redmeter.reading.http import RouteTable, requests
 from redmeter.reading.listing import Listing, listing, redrawn
 from redmeter.reading.log_overview import LogOverview, log_overview
-from redmeter.reading.routes import Route, RouteTable
 from redmeter.reading.rowrankings import RankingKey, RowRankings
-from redmeter.reading.rows import Row, RowRanking
+from redmeter.reading.rows import RowRanking
 from redmeter.reading.totals import Totals
-from redmeter.reading.windows import Frame, Span, Window, histogram_window, span_of, whole_window
-from redmeter.results import Change, Frequency, Mark
+from redmeter.reading.windows import Frame, Span, Window, histogram_window, whole_window
+from redmeter.results import Mark
 from redmeter.store import Store, View
 from redmeter.store.query import Query, run, together
 
@@ -85,43 +84,6 @@ class Numbers:
 
 
 @dataclass(slots=True)
-class RoutesPanel:
-    """The busiest routes."""
-
-    rows: list[Route]
-    #: Routes that there are, of those label sets that were looked at.
-    found: int
-    #: Label sets of requests that there are, and that were looked at.
-    of: int
-    examined: int
-    sampled: bool
-
-
-@dataclass(slots=True)
-class MessagesPanel:
-    """What changed in the log, and what comes most often."""
-
-    changes: list[Change]
-    frequent: list[Frequency]
-    sources: int
-    compared: int
-    clock_hours: int
-
-
-@dataclass(slots=True)
-class CountersPanel:
-    """The busiest counters."""
-
-    rows: list[Row]
-    #: Names that there are, of those series that were looked at; and series that there are.
-    found: int
-    total: int
-    examined: int
-    #: When all series were ranked, Unix seconds; None where these were read just now.
-    ranked_at: float | None
-
-
-@dataclass(slots=True)
 class Overview:
     """What the first page shows."""
 
@@ -129,11 +91,10 @@ class Overview:
     numbers: Numbers
     chart: list[Curve]
     marks: list[Mark]
-    pages: RoutesPanel
-    values_start: int
-    values_precision: int
-    messages: MessagesPanel
-    counters: CountersPanel
+    #: The busiest routes; what changed in the log, and what comes most often; the busiest counters.
+    pages: RouteTable
+    messages: LogOverview
+    counters: Listing
     #: The answer of the query that the caller adds.
     health: Any
 
@@ -242,7 +203,6 @@ def overview(
     observed = histogram_window(kept.histograms, window)
     charted = whole_window(kept.series, window.fine)
     questions: list[Query[Any]] = [
-        _now(),
         requests(keys, window, observed, limit=PAGES),
         curves(keys, series, charted, whole_window(kept.histograms, observed.fine)),
     ]
@@ -260,12 +220,12 @@ def overview(
                 ranked=ranked,
             ),
             log_overview(keys, limit=0),
-            _marks(keys),
+            _marks(keys, charted),
             health,
         ]
     else:
         questions.append(redrawn(keys, charted, panels.counters.busiest))
-    now, (all_requests, pages), chart, *asked = yield from together(questions)
+    (all_requests, pages), chart, *asked = yield from together(questions)
     if panels is None:
         panels = _Panels(*asked)
         busiest = panels.counters.curves
@@ -279,41 +239,20 @@ def overview(
             row.complete = pages.examined == pages.of
         if began:  # within the time before, which is therefore no measure for others either
             row.before = None
-    span = span_of(window, observed, now)
+    if pages.slowest is not None and pages.slowest not in pages.rows:
+        pages.rows.append(pages.slowest)
     result = Overview(
-        span,
+        pages.window,
         _numbers(all_requests, pages, said, window),
         chart if series else _usual(all_requests, busiest),
-        [mark for mark in panels.marks if mark.time >= charted.start(now)],
-        RoutesPanel(_with_slowest(pages), pages.found, pages.of, pages.examined, pages.sampled),
-        pages.values_start,
-        pages.values_precision,
-        MessagesPanel(
-            said.changes[:CHANGES],
-            said.frequent[:FREQUENT],
-            said.sources,
-            said.compared,
-            said.clock_hours,
-        ),
-        CountersPanel(
-            # The page shows failures as a rate; the counter is in its list of all metrics.
-            [row for row in counters.rows if row.name != HITS_FAILED][:COUNTERS],
-            counters.found,
-            counters.total,
-            counters.examined,
-            counters.ranked_at,
-        ),
+        panels.marks,
+        pages,
+        replace(said, changes=said.changes[:CHANGES], frequent=said.frequent[:FREQUENT]),
+        # The page shows failures as a rate; the counter is in its list of all metrics.
+        replace(counters, rows=[r for r in counters.rows if r.name != HITS_FAILED][:COUNTERS]),
         panels.health,
     )
     return result, panels
-
-
-def _with_slowest(table: RouteTable) -> list[Route]:
-    """Return the busiest routes, and the slowest one if it is not among them."""
-    slowest = table.slowest
-    if slowest is None or slowest in table.routes:
-        return table.routes
-    return [*table.routes, slowest]
 
 
 def _numbers(all_requests: Totals, pages: RouteTable, said: LogOverview, window: Window) -> Numbers:
@@ -353,14 +292,10 @@ def _usual(all_requests: Totals, busiest: list[Curve]) -> list[Curve]:
     return [curve for curve in busiest if curve.values]
 
 
-def _now() -> Query[float]:
-    view, _ = yield ()
-    return view.now
-
-
-def _marks(keys: Keys) -> Query[list[Mark]]:
-    _, (reply,) = yield [marking.asked(keys)]
-    return marking.answered(there(reply, []))
+def _marks(keys: Keys, window: Window) -> Query[list[Mark]]:
+    view, (reply,) = yield [marking.asked(keys)]
+    marks = marking.answered(there(reply, []))
+    return [mark for mark in marks if mark.time >= window.start(view.now)]
 
 
 def _nothing(_: Keys) -> Query[None]:

@@ -20,8 +20,8 @@ from redmeter.reading.rows import RowGroup
 from redmeter.reading.samples import measured, number_of, summed
 from redmeter.reading.spread import Texts
 from redmeter.reading.windows import Window
-from redmeter.store import View, indexes
-from redmeter.store.query import Query, Read
+from redmeter.store import indexes
+from redmeter.store.query import Query, Read, in_parts
 from redmeter.store.replies import Command, Reply, is_misplaced, pairs, raised
 from redmeter.store.scripts import HASHES
 
@@ -60,10 +60,9 @@ def row_curves(
         curves = [_Samples(group, window, now, keys) for group in groups]
     else:
         curves = [_Counts(group, window, now, keys, before=before, fresh=fresh) for group in groups]
-    view, replies = yield [command for curve in curves for command in curve.commands]
-    answers = iter(replies)
-    for curve in curves:
-        curve.take([next(answers) for _ in curve.commands], view)
+    replies = yield from in_parts([curve.commands for curve in curves])
+    for curve, own in zip(curves, replies, strict=True):
+        curve.take(own)
 
 
 def few_series(groups: Iterable[RowGroup], most: int = MAX_READ) -> list[RowGroup]:
@@ -86,9 +85,8 @@ class _Counts:
     ) -> None:
         self._group, names = group, group.names()
         row = group.row
-        row.drawn, row.precision = len(names), window.drawn()
-        self._slots = window.slots(now, row.precision)
-        row.start = self._slots.start
+        self._slots = window.slots(now)
+        row.drawn, row.start, row.precision = len(names), self._slots.start, self._slots.step
         self.commands: list[Read] = [("HGETALL", keys.count(row.precision, name)) for name in names]
         self._curves = len(names)
         # All series or none: a part of them would be no number to compare with.
@@ -99,7 +97,7 @@ class _Counts:
         self._totals = [indexes.totals(keys, names)] if fresh else []
         self.commands += [*self._now, *self._before, *self._totals]
 
-    def take(self, replies: Sequence[Reply], _: View) -> None:
+    def take(self, replies: Sequence[Reply]) -> None:
         """Set the row by the replies to the commands."""
         row, answers = self._group.row, iter(replies[self._curves :])
         row.values = summed(replies[: self._curves], self._slots)
@@ -133,14 +131,13 @@ class _Samples:
 
     def __init__(self, group: RowGroup, window: Window, now: float, keys: Keys) -> None:
         self._row, names = group.row, group.names()
-        self._row.drawn, self._row.precision = len(names), window.fine
-        self._slots = window.slots(now, window.fine)
-        self._row.start = self._slots.start
+        row, self._slots = self._row, window.slots(now, window.fine)
+        row.drawn, row.start, row.precision = len(names), self._slots.start, window.fine
         self.commands: list[Command] = [
             ("HGETALL", keys.gauge(window.fine, name)) for name in names if self._row.series == 1
         ]
 
-    def take(self, replies: Sequence[Reply], _: View) -> None:
+    def take(self, replies: Sequence[Reply]) -> None:
         """Set the row by the replies to the commands."""
         if not replies or is_misplaced(replies[0]):
             return
@@ -177,7 +174,7 @@ class _Percentiles:
             for name in names
         ]
 
-    def take(self, replies: Sequence[Reply], _: View) -> None:
+    def take(self, replies: Sequence[Reply]) -> None:
         """Set the row by the replies to the commands."""
         row = self._row
         hashes = [there(reply, None) for reply in replies]

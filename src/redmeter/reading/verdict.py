@@ -24,9 +24,9 @@ from redmeter.names import (
 from redmeter.reading import logs
 from redmeter.reading import marks as reading_marks
 from redmeter.reading.distributions import slices_asked
+from redmeter.reading.http import route_of
 from redmeter.reading.join import Ask, Joined, series_in
 from redmeter.reading.label_sets import LabelSets
-from redmeter.reading.routes import route_of
 from redmeter.reading.samples import counts_of
 from redmeter.reading.totals import MAX_SAMPLED
 from redmeter.reading.verdict_data import (

@@ -19,8 +19,8 @@ from redmeter.format.exponential_histogram import LOWEST, Distribution
 from redmeter.format.moments import Moments
 from redmeter.keys import DEFAULT_RETENTION, HISTOGRAMS, HOUR, MAX_SAMPLES, Retention, slice_start
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, SECONDS, is_failure, parse_name
+from redmeter.reading.http import route_of
 from redmeter.reading.label_sets import base_of
-from redmeter.reading.routes import route_of
 from redmeter.verdicts import LEVEL, LOOKS, NotKept, VerdictWindow
 
 DAY = 24 * HOUR

@@ -48,8 +48,9 @@ class Window:
         """Return the last moment of it, Unix seconds: now, unless it is in the past."""
         return now if self.until is None else min(now, self.until - 1.0)
 
-    def slots(self, now: float, width: int) -> range:
-        """Return the starts of the intervals of a curve, which has another width."""
+    def slots(self, now: float, width: int = 0) -> range:
+        """Return the starts of the intervals of a curve, of drawn() or of another width."""
+        width = width or self.drawn()
         return range(slice_start(self.start(now), width), int(self.moment(now)) + 1, width)
 
     def running(self) -> bool:

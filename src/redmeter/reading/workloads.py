@@ -37,8 +37,8 @@ from redmeter.reading.ranking import bound
 from redmeter.reading.samples import counts_of, number_of, summed
 from redmeter.reading.windows import Frame, Span, Window, histogram_window, span_of, whole_window
 from redmeter.store import Store
-from redmeter.store.query import Query, run
-from redmeter.store.replies import Command, Reply, pairs, raised
+from redmeter.store.query import Query, Read, in_parts, run
+from redmeter.store.replies import Reply, pairs, raised
 
 #: Label sets of each histogram and of each counter that are read at most.
 MAX_TIMED, MAX_COUNTED = 500, 1_000
@@ -243,14 +243,15 @@ def _rows(
                 counts = rows.setdefault(key, Timing(key)).counts
                 counts.setdefault(counter, []).append((name_of_set, count))
     happened = [row for row in rows.values() if workload.count(row)]
+    slots, total = observed.slots(view.now), sum(row.total or 0.0 for row in happened)
     table = {
         "window": span_of(window, observed, view.now),
         "count": sum(map(workload.count, happened)),
-        "total": sum(row.total or 0.0 for row in happened),
+        "total": total,
         "examined": len(durations.members),
         "of": number_of(size),
-        "values_start": observed.slots(view.now, observed.drawn()).start,
-        "values_precision": observed.drawn(),
+        "values_start": slots.start,
+        "values_precision": slots.step,
     }
     return view.now, happened, table
 
@@ -272,13 +273,11 @@ def _with_details(keys: Keys, rows: Sequence[Timing], observed: Window, now: flo
     names = [name for row in rows for name in row.series]
     if not names:
         return
-    fields, width = observed.slices(now), observed.drawn()
-    distributions = slices_asked(keys, names, fields)
-    samples: list[Command] = [("HGETALL", keys.moments(width, name)) for name in names]
-    _, replies = yield [*distributions, *samples]
-    slots = observed.slots(now, width)
-    spreads = slices_answered(names, fields, replies[: len(distributions)], needed=False)
-    by_name = dict(zip(names, replies[len(distributions) :], strict=True))
+    fields, slots = observed.slices(now), observed.slots(now)
+    moments: list[Read] = [("HGETALL", keys.moments(slots.step, name)) for name in names]
+    distributions, samples = yield from in_parts([slices_asked(keys, names, fields), moments])
+    spreads = slices_answered(names, fields, distributions, needed=False)
+    by_name = dict(zip(names, samples, strict=True))
     for row in rows:
         whole = merge_all(Distribution(), (spreads[n] for n in row.series if n in spreads))
         row.p95 = whole.quantile(QUANTILE) if whole.count else None

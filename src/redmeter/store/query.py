@@ -15,7 +15,7 @@ Queries only read, so a step may be repeated: after a lost connection, and as a 
 store's configuration has changed. Writes, which must not be repeated, are in shard.py.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -119,6 +119,16 @@ def run(store: "Store", make: Callable[[Kept], Query[T]]) -> tuple[View, T]:
         finally:
             query.close()
     raise AssertionError("the store's configuration changes with every step")
+
+
+def in_parts(parts: Sequence[Sequence[Read]]) -> Query[list[Sequence[Reply]]]:
+    """Send reads in one step, or in none if there are none; return the replies of each part."""
+    reads = [read for part in parts for read in part]
+    answers: Iterator[Reply] = iter(())
+    if reads:
+        _, replies = yield reads
+        answers = iter(replies)
+    return [[next(answers) for _ in part] for part in parts]
 
 
 def together(queries: Sequence[Query[T]]) -> Query[list[T]]:
