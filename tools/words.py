@@ -86,8 +86,15 @@ RULES = (
             f"src/redmeter/store/{name}"
             for name in ("config.py", "lua/bind.lua", "lua/receive.lua")
         ),
+        # Names of keys that are secrets, or are not.
+        "src/redmeter/analysis/secrets.py",
     ),
-    _rule(r"\b[Mm]asters?\b", "primary", "src/redmeter/store/sentinel.py"),  # Sentinel's own word
+    _rule(
+        r"\b[Mm]asters?\b",
+        "primary",
+        "src/redmeter/store/sentinel.py",  # Sentinel's own word
+        "src/redmeter/analysis/secrets.py",
+    ),
     # Names
     _rule(rf"^\s*(?:const |let )?(?:{_VARIABLE})(?:: [^=\n]+)? = ", "the noun"),
     _rule(rf"\bfor (?:{_VARIABLE}) in\b|\(const (?:{_VARIABLE}) of\b", "the noun"),

@@ -15,10 +15,10 @@ UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 def seconds_of(text: str) -> int | None:
     """Return the seconds of a duration, such as 60, 60s, 1m, 1min, 5h or 1d; None if it is none."""
-    found = re.fullmatch(r"([0-9]{1,9})\s*([a-z]*)", text.strip())
-    if found is None or found[2] not in UNITS:
+    match = re.fullmatch(r"([0-9]{1,9})\s*([a-z]*)", text.strip())
+    if match is None or match[2] not in UNITS:
         return None
-    return int(found[1]) * UNITS[found[2]]
+    return int(match[1]) * UNITS[match[2]]
 
 
 class Clock(Protocol):

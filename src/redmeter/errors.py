@@ -11,13 +11,13 @@
     ├── ClockDisagreement                  the cleaner refuses: this clock and the server's differ
     └── StoreError                         something about the server or the stored data
         ├── StoreUnavailable               no answer: refused, reset, timed out
-        ├── StoreRefused                   an answer that says no: out of memory, read-only, …
+        ├── StoreRefused                   an error reply: out of memory, read-only, …
         │   └── StoreMoving                the store is being moved to another server, or was moved
         ├── AccessDenied                   wrong password, or an ACL that forbids it
         ├── IncompatibleStore              another format version or number of shards
         └── EmbeddedServerError            the embedded server cannot be started or joined
 
-Each message names the request, what is possible, and the fix; its data are attributes.
+Each message names the request, the reason and the fix; its data is in attributes.
 No message contains a password. Errors of a single module are defined there, under the same root:
 MalformedLine in formats/access_log.py, DamagedGzip in
 ingest/lines.py, kinds of QueryError in promql/errors.py, DemoFailed in demo/running.py, HTTPError
@@ -53,7 +53,7 @@ class InvalidName(RedmeterError, ValueError):
 
     Attributes:
         name: the name, shortened for display.
-        reason: the rule that it breaks, and what is allowed instead.
+        reason: the rule that it breaks, and the allowed alternative.
         what: the kind of name: "series name", "logger name" …
     """
 
@@ -70,7 +70,7 @@ class InvalidValue(RedmeterError, ValueError):
 
     Attributes:
         value: the value.
-        reason: what is allowed.
+        reason: the allowed values.
     """
 
     def __init__(self, value: object, reason: str) -> None:
@@ -84,7 +84,7 @@ class InvalidSetting(RedmeterError, ValueError):
 
     Attributes:
         setting: its name, as in the table of settings.
-        reason: what is wrong and what is allowed. Contains no password.
+        reason: the problem and the allowed values. Contains no password.
     """
 
     def __init__(self, setting: str, reason: str) -> None:
@@ -221,10 +221,10 @@ class StoreRefused(StoreError):
             self.fix = "it is a single server, not a cluster: write the URL as redis://HOST:PORT"
         if key:
             self.fix = f"another program keeps something else under {key!a}"
-        told = detail
-        if code in ("MOVED", "ASK"):  # the client cuts off the word, and leaves slot and node
-            told = f"the key is on another node: {code} {detail.removeprefix(f'{code} ')}"
-        super().__init__(f"the server refused: {told}" + (f" ({self.fix})" if self.fix else ""))
+        reason = detail
+        if code in ("MOVED", "ASK"):  # the client removes the word, and leaves slot and node
+            reason = f"the key is on another node: {code} {detail.removeprefix(f'{code} ')}"
+        super().__init__(f"the server refused: {reason}" + (f" ({self.fix})" if self.fix else ""))
 
 
 _OF_A_CLUSTER = (

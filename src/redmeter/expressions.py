@@ -13,9 +13,9 @@ class _Late:
         self._made = source, flags
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(re.compile(*self._made), name)
-        setattr(self, name, found)  # later calls find the attribute directly
-        return found
+        attribute = getattr(re.compile(*self._made), name)
+        setattr(self, name, attribute)  # later calls find the attribute directly
+        return attribute
 
 
 def late(source: str, flags: int = 0) -> re.Pattern[str]:

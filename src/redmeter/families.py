@@ -41,7 +41,7 @@ class Family:
     kind: Kind = ""
     #: The rest of its keys, after the name and the colon.
     rest: Layout = ""
-    #: Of an index, its members; of totals, the fields. Each shard has those of its names.
+    #: The members of an index, or the fields of totals. Each shard has those of its names.
     members: Layout = ""
     #: The index whose members list its keys.
     index: str = ""
@@ -58,7 +58,7 @@ class Family:
     #: The shard of keys without NAME and LOGGER: "members" are spread; or the keys are in the
     #: "first" shard; or "every" shard has its own.
     shard: Literal["members", "first", "every"] = "members"
-    #: Whether a migration copies it. What it leaves is about the old store.
+    #: Whether a migration copies it. The others describe the old store.
     copied: bool = True
 
 

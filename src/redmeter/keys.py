@@ -22,10 +22,10 @@ from redmeter.families import FAMILIES, Family
 FORMAT = "1"
 
 DEFAULT_PREFIX = "redmeter:"
-#: What stands before our further keys where the prefix is empty.
+#: The prefix of keys that the listings do not have, if the prefix is empty.
 BARE_OWN = "redmeter:bare:"
 
-#: Most entries of `recent:`; whoever writes may keep fewer.
+#: Maximum entries of `recent:`; writers may keep fewer.
 MAX_RECENT = 1_000
 
 #: Longest prefix, bytes.
@@ -35,24 +35,24 @@ MAX_PREFIX = 64
 #: otherwise. Hours reach back 10 days, so that each hour has the same hour of last week.
 DEFAULT_RETENTION = {1: 120, 5: 120, 60: 120, 300: 120, 3600: 240, 18000: 120, 86400: 120}
 
-#: What has a retention of its own.
+#: The name of the histograms' own retention.
 HISTOGRAMS = "histograms"
-#: The same of histograms.
+#: The default retention of histograms.
 DEFAULT_HISTOGRAMS = {5: 24, 60: 120, 3600: 240}
 #: Those of a store that does not name any: it is older than the default.
 UNNAMED_HISTOGRAMS = {5: 24, 60: 120, 3600: 120}
 
-#: Most samples a precision may keep. A hash holds that many past slices and, when clocks run
-#: ahead, as many future ones and two more: within the 512 fields up to which Redis stores a hash
-#: compactly (hash-max-listpack-entries), at a tenth of the memory.
+#: Maximum samples of a precision. A hash has that many past intervals and, if clocks run ahead, as
+#: many future ones and two more: within the 512 fields up to which Redis stores a hash compactly
+#: (hash-max-listpack-entries), at a tenth of the memory.
 MAX_SAMPLES = 254
 
-#: Widest slice: 366 days, in seconds.
+#: Widest interval, seconds: 366 days.
 MAX_PRECISION = 366 * 86400
 
 MAX_PRECISIONS = 16
 
-#: Width of what is rotated by the hour, seconds.
+#: Seconds of an hour, by which statistics and patterns rotate.
 HOUR = 3600
 
 #: Width of the steps by which sliding hours move on, seconds.
@@ -66,14 +66,14 @@ MAX_TIME = 2**40
 
 
 def slice_start(time: float, precision: int) -> int:
-    """Return the start of the slice that holds a time: floor(time / precision) * precision.
+    """Return the start of the interval of a time: floor(time / precision) * precision.
 
-    Floor also before 1970: second -1 lies in the minute that starts at -60. Whole seconds are
-    divided as integers, so no rounding moves an event over an edge.
+    Floor also before 1970: second -1 is in the minute that starts at -60. Whole seconds are divided
+    as integers, so rounding moves no event to another interval.
 
     Args:
         time: Unix seconds.
-        precision: slice width, seconds.
+        precision: width of the interval, seconds.
     """
     return math.floor(time) // precision * precision
 
@@ -107,7 +107,7 @@ class Retention(Mapping[int, int]):
 
     Args:
         samples: the mapping, in any order.
-        of: what it is the retention of, where that is said: "histograms".
+        of: "histograms" for their retention, "" for that of counters and gauges.
 
     Raises:
         InvalidSetting: empty, too many precisions, or a number out of range.
@@ -188,14 +188,14 @@ class Retention(Mapping[int, int]):
         return Retention(left, of=self._of)
 
     def oldest(self, precision: int, now: float) -> int:
-        """Return the start of the oldest slice that still counts at a time."""
+        """Return the start of the oldest retained interval at a time."""
         return slice_start(now, precision) - (self._samples[precision] - 1) * precision
 
 
 class Kept(NamedTuple):
-    """What is kept: precision (seconds) -> number of newest samples."""
+    """Retentions: precision, seconds -> number of newest samples."""
 
-    #: Of counters and gauges.
+    #: The retention of counters and gauges.
     series: Mapping[int, int]
     histograms: Mapping[int, int]
 
@@ -361,7 +361,7 @@ class Keys:
         return (HOUR, rest) if family.hourly else None
 
     def is_of_histogram(self, key: str) -> bool:
-        """Tell whether a key holds data of a histogram: buckets, moments or statistics."""
+        """Return whether a key holds data of a histogram: buckets, moments or statistics."""
         family = self._family_of(key)
         return family is not None and family.kind == "histograms"
 

@@ -1,4 +1,4 @@
-"""Names of series: what is allowed, and the one spelling in which each is stored.
+"""Names of series: their syntax, and the canonical form in which each is stored.
 
 A name is 1 to 200 bytes of UTF-8. It may carry labels in the form that Prometheus made
 familiar (exposition format 0.0.4):
@@ -31,9 +31,8 @@ MAX_BYTES = 200
 #: Series of web requests, written by the web integrations and by `redmeter replay`. By label set:
 #: requests by method, route and status; their durations by method and route.
 REQUESTS, SECONDS = "http_requests", "http_request_seconds"
-#: The totals of the same, without a route: requests, failed requests, durations. They have names
-#: of their own, since whoever aggregates the label sets of a name would count an unlabelled series
-#: of that name a second time.
+#: Totals without a route: requests, failed requests, durations. They have separate names, since an
+#: unlabeled series of the same name would count requests twice in sums over all label sets.
 HITS, HITS_FAILED, HITS_SECONDS = "hits", "hits_failed", "hits_seconds"
 #: Series of database statements: durations by statement, failures by statement and error, and
 #: executions by route or task and statement.
@@ -95,12 +94,12 @@ def check_text(name: object, what: str = "series name") -> str:
     if not name:
         reason = f"a name has 1 to {MAX_BYTES} bytes, this one is empty"
         raise InvalidName(name, reason, what=what)
-    found = _FORBIDDEN.search(name[: MAX_BYTES + 1])
-    if found:
+    forbidden = _FORBIDDEN.search(name[: MAX_BYTES + 1])
+    if forbidden:
         raise InvalidName(
             name,
-            f"U+{ord(found.group()):04X} at character {found.start()} is a control, separator, "
-            "direction or surrogate character; any other character is allowed",
+            f"U+{ord(forbidden.group()):04X} at character {forbidden.start()} is a control, "
+            "separator, direction or surrogate character; any other character is allowed",
             what=what,
         )
     size = len(name) if name.isascii() else len(name[: MAX_BYTES + 1].encode())
@@ -112,7 +111,7 @@ def check_text(name: object, what: str = "series name") -> str:
 
 
 def cleaned(text: str, most: int = MAX_BYTES) -> str:
-    """Return what of a text a name may hold, where nobody can be told what it may not.
+    """Return a text without characters that a name must not have, where raising is no option.
 
     Args:
         most: bytes that are left; more are cut off.
@@ -155,16 +154,16 @@ def parse_name(name: str) -> SeriesName:
     rest = rest[:-1]
     at = 0
     while at < len(rest):
-        found = _LABEL.match(rest, at)
-        if found is None:
+        label = _LABEL.match(rest, at)
+        if label is None:
             if not rest[at:].strip():
                 break
             raise InvalidName(name, _BRACES)
-        key, value = found[1], _ESCAPE.sub(_unescape, found[2])
+        key, value = label[1], _ESCAPE.sub(_unescape, label[2])
         if key in labels:
             raise InvalidName(name, f"the label {key!r} is given twice")
         labels[key] = value
-        at = found.end()
+        at = label.end()
     return SeriesName(base, tuple(sorted(labels.items())))
 
 
@@ -206,11 +205,11 @@ def _canonical(name: str) -> str:
 
 
 def canonical(name: str, labels: Mapping[str, str] | None = None) -> str:
-    """Return the stored spelling of a name and labels given beside it.
+    """Return the canonical form of a name and labels.
 
     Args:
-        name: any spelling, with or without labels of its own.
-        labels: more labels; none may repeat one of the name's.
+        name: in any valid form, with or without labels.
+        labels: further labels; none may repeat one of the name's.
 
     Raises:
         InvalidName: see parse_name and format_name.

@@ -14,30 +14,30 @@ from redmeter.store.replies import is_misplaced, raised
 
 
 def resolve_name(store: Store, name: str) -> str:
-    """Return how the name is stored of the series that is meant by a name.
+    """Return the stored name of the series that a name means.
 
-    As it stands, where a series is stored under it; else the one spelling. The store is asked only
-    where the two differ.
+    It is the name itself if a series is stored under it, else the canonical form. The store is read
+    only if the two differ.
 
     Raises:
-        InvalidName: there is no such series, and the name is none: see redmeter.names.
+        InvalidName: the name is invalid, see redmeter.names, and no such series is stored.
         StoreError: the server cannot be reached or refuses.
     """
     try:
-        wanted = canonical(name)
+        stored_name = canonical(name)
     except InvalidName:
         if _is_there(store, name):
             return name
         raise
-    return name if wanted != name and _is_there(store, name) else wanted
+    return name if stored_name != name and _is_there(store, name) else stored_name
 
 
 def _is_there(store: Store, name: str) -> bool:
-    """Whether one of the indexes has a name as it stands, at a precision that is kept."""
+    """Return whether an index has exactly this name, at a retained precision."""
     try:
         if not name.encode():
             return False
-    except (AttributeError, UnicodeEncodeError):  # no text, or no UTF-8
+    except (AttributeError, UnicodeEncodeError):  # not a str, or not UTF-8
         return False
     view, _ = store.read()
     keys = store.keys

@@ -112,10 +112,10 @@ def _share(name: str) -> Callable[[Any], float]:
 
 def _switch(name: str) -> Callable[[Any], bool]:
     def read(value: Any) -> bool:
-        found = value if isinstance(value, bool) else _SWITCHES.get(str(value).strip().lower())
-        if found is None:
+        switch = value if isinstance(value, bool) else _SWITCHES.get(str(value).strip().lower())
+        if switch is None:
             raise InvalidSetting(name, f"{shown(value, 40)} is neither on nor off")
-        return found
+        return switch
 
     return read
 
@@ -157,22 +157,22 @@ def _named_patterns(name: str) -> Callable[[Any], str]:
         if isinstance(value, str) and len(value) > MAX_PATTERNS:
             reason = f"a text of {len(value):,} characters: at most {MAX_PATTERNS:,}"
             raise InvalidSetting(name, reason)
-        given = _WORD.findall(value) if isinstance(value, str) else value
-        if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+        words = _WORD.findall(value) if isinstance(value, str) else value
+        if not isinstance(words, list | tuple) or not all(isinstance(one, str) for one in words):
             raise InvalidSetting(
-                name, f"a mapping, text, or a list of it, not {type(given).__name__}"
+                name, f"a mapping, text, or a list of it, not {type(words).__name__}"
             )
         made = []
-        for one in given:
-            found = _NAMED.fullmatch(one)
-            if found is None:
+        for one in words:
+            match = _NAMED.fullmatch(one)
+            if match is None:
                 raise InvalidSetting(name, f"{shown(one, 40)} is not PATTERN=COUNTER")
-            pattern = read_patterns([found[1]])
+            pattern = read_patterns([match[1]])
             if _WORD.fullmatch(one) is None:
                 reason = f"in {shown(one, 40)}, the counter has a space or a comma"
                 raise InvalidSetting(name, reason)
             try:
-                made.append(f"{pattern}={canonical(found[2])}")
+                made.append(f"{pattern}={canonical(match[2])}")
             except InvalidName as error:
                 raise InvalidSetting(name, str(error)) from None
         return " ".join(made)
@@ -191,8 +191,8 @@ _NAMED = late(r"(.+)=([^={}]+(?:\{.*+(?<=\}))?)", re.DOTALL)
 
 def named_patterns(text: str) -> list[tuple[str, str]]:
     """Return the (pattern, counter) pairs of a value of the setting count_paths."""
-    found = map(_NAMED.fullmatch, _WORD.findall(text))
-    return [(each[1], each[2]) for each in found if each]
+    matches = map(_NAMED.fullmatch, _WORD.findall(text))
+    return [(each[1], each[2]) for each in matches if each]
 
 
 SETTINGS: tuple[Setting, ...] = (

@@ -59,7 +59,7 @@ class Top(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """One thing that a batch does: see store/lua/operations/."""
+    """One step of a batch, executed by a script of store/lua/operations/."""
 
     code: str
     keys: tuple[str, ...]
@@ -69,41 +69,41 @@ class Operation(NamedTuple):
     at_stake: Callable[[], Sequence[tuple[str, int]]]
 
 
-#: What a batch does, in order.
+#: The steps of a batch, in order.
 Operations = tuple[Operation, ...]
 
 
 class Batch(NamedTuple):
-    """The immutable unit of writing. Sent as often as it takes, it is applied once."""
+    """The immutable unit of writing. Applying it is idempotent, so it can be sent again."""
 
-    #: Who writes: 128 random bits, in hexadecimal.
+    #: The id of the writer: 128 random bits, in hexadecimal.
     producer: str
-    #: 1, 2, 3 … of this producer.
+    #: Sequence number of the producer: 1, 2, 3 …
     number: int
     operations: Operations
 
 
 class Rejection(NamedTuple):
-    """A part of a batch that was not carried out."""
+    """A part of a batch that the server rejected."""
 
     key: str
     #: aged, future, denied, or the class of error: WRONGTYPE, overflow, not-a-number, ERR.
     reason: str
-    #: What the server said, where it said something.
+    #: The server's error text; "" if there is none.
     detail: str
-    #: Slice start or field, as sent.
+    #: Interval start or field, as sent.
     field: str
-    #: The amount that was to be added.
+    #: The number of events that were not stored.
     amount: int
 
 
 class Outcome(NamedTuple):
-    """What became of a batch."""
+    """The result of writing a batch."""
 
-    #: False where it had been applied before: sent again, counted once.
+    #: False if it had been applied before, and was not applied again.
     applied: bool = True
-    #: True where nobody can know: it was sent, and its watermark is gone.
+    #: True if that is unknown: it was sent before, and its watermark is gone.
     uncertain: bool = False
     rejections: tuple[Rejection, ...] = ()
-    #: What was asked for: (key, answer).
+    #: (key, reply) of the operations that return a value.
     answers: tuple[tuple[str, str], ...] = ()

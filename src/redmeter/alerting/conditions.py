@@ -285,12 +285,12 @@ class Conditions:
         period: Any = {"precision": precision, "since": since, "until": until - precision}
         if rule.by:
             groups = self._queries.gauge_series(rule.metric, by=rule.by, **period)
-            found = {each.labels[rule.by]: each.series for each in groups}
-            found.pop(None, None)
+            by_label = {each.labels[rule.by]: each.series for each in groups}
+            by_label.pop(None, None)
         else:
-            found = {None: self._queries.gauge_series(rule.metric, **period)}
+            by_label = {None: self._queries.gauge_series(rule.metric, **period)}
         values = {
-            key: _gauge(rule.value, _within(each, since, until)) for key, each in found.items()
+            key: _gauge(rule.value, _within(each, since, until)) for key, each in by_label.items()
         }
         return values, precision
 
@@ -301,11 +301,11 @@ class Conditions:
         period: Any = {"precision": precision, "since": since, "until": until - precision}
         if rule.by:
             groups = self._queries.summary(rule.metric, by=rule.by, **period)
-            found = {each.labels[rule.by]: each.summary for each in groups}
-            found.pop(None, None)
+            summaries = {each.labels[rule.by]: each.summary for each in groups}
+            summaries.pop(None, None)
         else:
-            found = {None: self._queries.summary(rule.metric, **period)}
-        return {key: each.quantile(percentile / 100) for key, each in found.items()}, precision
+            summaries = {None: self._queries.summary(rule.metric, **period)}
+        return {key: each.quantile(percentile / 100) for key, each in summaries.items()}, precision
 
 
 class _NotKept(Exception):

@@ -25,7 +25,7 @@
     from = "02:00"
     to = "04:00"                                         # UTC
 
-Pure: no I/O. An error names the file, the line, the alert, the key, and what is allowed. tomllib
+Pure: no I/O. An error names the file, the line, the alert, the key and the allowed values. tomllib
 keeps no lines of entries, so line_of() searches for them in the text.
 """
 
@@ -180,14 +180,14 @@ def line_of(text: str, header: str, number: int, key: str) -> int | None:
     Returns:
         The line, from 1; None if the file writes the table in another form.
     """
-    wanted = re.compile(r"\s*\[" + r"\s*".join(map(re.escape, header)) + r"\s*\]\s*(#.*)?")
+    heading = re.compile(r"\s*\[" + r"\s*".join(map(re.escape, header)) + r"\s*\]\s*(#.*)?")
     assignment = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*[.=]""") if key else None
     within = None if header else 0
     for at, line in enumerate(text.splitlines(), 1):
         if re.match(r"\s*\[", line):
             if within:
                 break
-            if header and wanted.fullmatch(line):
+            if header and heading.fullmatch(line):
                 number -= 1
                 within = at if number == 0 else None
             if not header and key and re.match(rf"\s*\[+\s*{re.escape(key)}\b", line):

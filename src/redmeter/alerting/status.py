@@ -1,7 +1,7 @@
 """The status of all alerts, as the page, the command and Prometheus' API show it.
 
-It joins what is stored: the rules and the readings that the evaluator published, the states of
-alerts, silences, and the newest transitions. Pure, but for read_alerts().
+It joins the stored data: the rules and readings that the evaluator published, the states of alerts,
+silences, and the newest transitions. Pure, except for read_alerts().
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ class RuleStatus:
     #: The status of the alert that is worst off, and why nothing could be evaluated.
     status: Status
     unknown: str
-    #: The worst first. Of a rule with `by`, those that are not ok.
+    #: The worst first. For a rule with `by`, only those that are not ok.
     alerts: Sequence[AlertStatus]
     #: With `by`: values that are ok, and values beyond the limit, which are not evaluated.
     ok: int

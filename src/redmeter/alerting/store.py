@@ -102,7 +102,7 @@ class Snapshot:
     #: The rules as the last evaluator published them, and their text; None if none has.
     rules: Rules | None = None
     rules_text: str = ""
-    #: What was read in the last cycle; None if there was none.
+    #: The readings of the last cycle; None if there was none.
     report: Report | None = None
     #: The newest transitions, if asked for, the newest first.
     transitions: tuple[Transition, ...] = ()
@@ -199,7 +199,7 @@ class AlertStore:
         return bool(done)
 
     def publish(self, rules: str, report: Report, published: str) -> bool:
-        """Store the rules, if others are published, and what was read in this cycle."""
+        """Store the readings of this cycle, and the rules if they have changed."""
         text = "" if rules == published else rules
         return bool(self._run("publish", self._owner, str(self._epoch), text, report.to_json())[0])
 
@@ -282,12 +282,12 @@ def _notice(number: bytes, text: bytes) -> Notice:
 
 def _entries(fields: dict[str, bytes], start: str, read: Callable[[bytes], T]) -> dict[str, T]:
     """Return the fields that begin with a text, without it; damaged ones are left out."""
-    found = {
+    entries = {
         field.removeprefix(start): _loaded(read, value)
         for field, value in fields.items()
         if field.startswith(start)
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in entries.items() if value is not None}
 
 
 def _loaded(read: Callable[[bytes], T], text: bytes) -> T | None:

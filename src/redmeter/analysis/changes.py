@@ -1,9 +1,9 @@
-"""What changed in a log: messages that are new, that come far more often, and that stopped.
+"""Changes in a log: patterns that are new, far more frequent than before, or gone.
 
-The last hour is compared with the hour before it. As a rule these are sliding hours: the last 60
-minutes, and what has passed of the running five minutes; before that, 60 minutes. Then nothing
-depends on where in the clock's hour somebody looks. Where only clock hours are known, the last hour
-is the one that is still running.
+The last hour is compared with the hour before it. Usually these are sliding hours: the last 60
+minutes plus the elapsed part of the current five minutes, and the 60 minutes before. Then the
+result does not depend on the minute at which it is read. If only clock hours are known, the last
+hour is the current, incomplete one.
 
     new         seen for the first time within the last hour; or within the hour before, and since
                 then neither spiking nor gone
@@ -12,20 +12,21 @@ is the one that is still running.
     gone        none in the last hour, though at the rate of the hour before at least GONE_EXPECTED
                 were expected
 
-Rates are by the seconds that the last hour has had, and SETTLED seconds at least: the first burst
-of a clock hour is not taken for the whole of it. The rate before, of what was first seen within the
-hour before, is that since then: what came once at 11:59 and 1,000 times by 12:30 is spiking; what
-comes once a minute since 11:50 is not, but new. For being gone the whole hour before counts, so
-that a few messages just before its end are not missed at once. A pattern has one change at most.
+Rates are per second of the last hour's elapsed time, at least SETTLED seconds, so that a burst at
+the beginning of a clock hour does not stand for all of it. The earlier rate of a pattern that was
+first seen within the hour before is its rate since then: a pattern that occurred once at 11:59 and
+1,000 times by 12:30 is spiking; one that occurs once a minute since 11:50 is new, not spiking. To
+be gone, it is compared with the rate of the whole hour before, so that a few messages just before
+its end are not reported as missing. A pattern has one change at most.
 
-Why these numbers: where messages come at random, ten or more where three are expected happen once
-in a thousand hours (Poisson), and none where eight are expected once in 3,000. Stationary patterns
-with 0.6 to 300 messages per hour are gone in 0.02 % of all looks, and in 0.4 % with five expected.
+Why these numbers: with random messages (Poisson), ten or more if three are expected happen once in
+a thousand hours, and none if eight are expected once in 3,000. Stationary patterns with 0.6 to 300
+messages per hour are reported as gone in 0.02 % of all readings, or in 0.4 % if five expected
+messages were enough.
 
 Changes are sorted by severity, then kind, then count: a deploy that brings eight new info patterns
 does not push a critical one off a short list. severity_rank() ranks well-known severities; every
-other name is a custom severity, below error and above warning, since nothing is known about it but
-that somebody thought it worth a name of its own.
+other name is a custom severity, below error and above warning, since it was worth its own name.
 
 Not done: longer memory. What comes at night alone spikes each night. What was forgotten (patterns
 of a logger that said nothing for 30 days, and others than its 1,000 newest) is new again. "(other)"
@@ -76,18 +77,18 @@ def severity_rank(severity: str) -> int:
 
 
 def changes(frequencies: Iterable[Frequency], now: float) -> list[Change]:
-    """Return what is new, spiking or gone, sorted by severity, kind and count.
+    """Return the patterns that are new, spiking or gone, sorted by severity, kind and count.
 
     Args:
         frequencies: of the last hour and the hour before.
         now: Unix seconds.
     """
-    found = []
+    results = []
     for frequency in frequencies:
         kind = _change(frequency, now)
         if kind is not None:
-            found.append(as_change(frequency, kind))
-    return sorted(found, key=_order)
+            results.append(as_change(frequency, kind))
+    return sorted(results, key=_order)
 
 
 def as_change(f: Frequency, kind: ChangeKind) -> Change:

@@ -1,4 +1,4 @@
-"""Noise of counts: how much the counts of a group vary, and what is expected of the next window.
+"""Noise of counts: how much the counts of a group vary, and the expected range of the next window.
 
 Problem: the events of a route come in bursts, and a burst may last for minutes. How much its count
 differs from the usual one by chance depends on how large that count is, on the bursts and on how
@@ -62,7 +62,7 @@ class Windows(NamedTuple):
 class Noise(NamedTuple):
     """Relative variances of an interval, beyond chance."""
 
-    #: Of the part without memory, and of the part that lasts.
+    #: The variances of the part without memory, and of the part that lasts.
     brief: float = 0.0
     lasting: float = 0.0
     #: The correlation of the lasting part in adjacent intervals.
@@ -166,10 +166,10 @@ def _fitted(products: Sequence[float], error: float) -> Noise:
 
 
 def _shrunk(typical: Noise, variance: float, group: _Moments, intervals: int) -> Noise:
-    own = max(group.products[0] + typical.of_mean(intervals), 0.0)
-    larger = group.mean * max(own, variance)
+    estimate = max(group.products[0] + typical.of_mean(intervals), 0.0)
+    larger = group.mean * max(estimate, variance)
     weight = intervals * (larger / (1 + larger)) ** 2
-    shrunk = (weight * own + _TYPICAL * variance) / (weight + _TYPICAL)
+    shrunk = (weight * estimate + _TYPICAL * variance) / (weight + _TYPICAL)
     if not variance:
         return Noise(brief=shrunk)
     return typical.times(shrunk / variance)

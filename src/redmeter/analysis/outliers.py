@@ -9,8 +9,8 @@ ones at the common growth.
 
     exposure    an event is expected where it could happen: failures and slow requests in proportion
                 to the requests of the same label set, counts by time
-    reference   all intervals before the window, if the baseline ends there; they say more about
-                what is usual than the baseline alone. Otherwise the baseline
+    reference   all intervals before the window, if the baseline ends there, since more intervals
+                show better how much is usual. Otherwise the baseline
     noise       counts vary more than by chance: see noise.py
     test        given all events, those of the window are binomial. The reference counts as the
                 number of events that its noise is worth. Exact for random events, also for few
@@ -231,10 +231,10 @@ def _estimate(
     for key, group in groups.items():
         members = [events[at] for at in group.members]
         history = sums(one.history for one in members)
-        own = _expected_of(history, members)
+        rates = _expected_of(history, members)
         track = Track(
             history,
-            [one * factor for one, factor in zip(own, common, strict=True)],
+            [one * factor for one, factor in zip(rates, common, strict=True)],
             others_of(sum(history) / counted),
         )
         labels.setdefault(key[0], {})[key] = track

@@ -36,9 +36,9 @@ and dotted names that look like modules, attributes or files (os.path, user.id, 
 A list of things of one kind has any length: [1, 2, 3] and [7] are both [<n>]. So is the same thing
 written twice: 10.0.0.7 (a.example.com) and 10.0.0.7 () are both <ip>.
 
-Most words of a message have been seen before. So words are what is examined, and the result for
-each is remembered. Only what may contain spaces is searched for in the line: structured.py
-handles quotes and structured lines, things.py all the rest.
+Most words of a message have been seen before. So a message is examined word by word, and the result
+for each word is cached. Only things that may contain spaces are searched for in the line:
+structured.py handles quotes and structured lines, things.py all the rest.
 
 Bound: the first 1,000 characters of the first line are read; a pattern has at most 200; 2,048 words
 are remembered. Patterns are stable: the pattern of a pattern is itself, except for some lines that
@@ -49,7 +49,7 @@ avoids that. drain3 finds such words by comparing messages, but its result depen
 process saw before, so its groups cannot be merged by their text.
 
 VERSION increases with any change of the result of pattern_of(): counts by patterns of different
-versions do not add up. Writers publish theirs, and `redmeter doctor` reports where they differ.
+versions cannot be compared. Writers publish theirs, and `redmeter doctor` reports differences.
 """
 
 import re
@@ -87,7 +87,7 @@ def pattern_of(text: str) -> str:
     """
     pattern = _once(text)
     if pattern[-1] == "…":
-        # The cut may have taken a closing quote or bracket: read what is left until it is stable.
+        # The cut may have removed a closing quote or bracket: repeat until the result is stable.
         for _ in range(_TRIES):
             again = _once(pattern)
             if again == pattern:

@@ -1,9 +1,9 @@
 r"""Secrets in messages: passwords, tokens and keys become ***.
 
-Problem: people log URLs with passwords, headers, settings and query strings. What is stored is
+Problem: people log URLs with passwords, headers, settings and query strings. Stored messages are
 read by more people than the secret was meant for, and kept for longer.
 
-Idea: find a secret by what stands before it, or by its looks.
+Idea: find a secret by the text before it, or by its form.
 
     redis://bob:hunter2@db:6379/0         redis://bob:***@db:6379/0
     https://0123456789abcdef@host/5       https://***@host/5      (16 characters and a digit)
@@ -50,21 +50,21 @@ written as an escape, and at a bracket, quote, comma, semicolon or ampersand beh
 goes on: the text ends, or space, another of these or `word=` follows. One on the next line must be
 indented, and no `word:` of its own. A doubled quote is a part of the value, as in SQL. Cookies, and
 Authorization of a scheme that has more than one word, end with their line, or with the quote that
-stands right before the header; so does a list of schemes. In doubt more is masked rather than less;
-but what begins with *** is taken as masked.
+directly precedes the header; so does a list of schemes. In doubt more is masked rather than less;
+but a value that begins with *** counts as masked.
 
-Cuts: a text that clean() has cut may end within a secret. It is known by its mark, and there the
-end of the text ends every form that is still open. So mask(clean(text)) is the order.
+Cuts: a text that clean() has cut may end within a secret. It is recognized by its mark, and its end
+closes every form that is still open. So the order is mask(clean(text)).
 
-Bound: time is linear in the length. No part of the expression repeats over what another part of
-it may repeat over, each form begins with a literal or where a word does, what stands before a name
-is at most 40 characters, and what one consumed is not looked at again. A text without any trigger
-costs a few substring searches. A masked value grows by two characters at most.
+Bound: time is linear in the length. No part of the expression repeats over text that another part
+may repeat over, each form begins with a literal or at the start of a word, at most 40 characters
+precede a name, and consumed text is not examined again. A text without any trigger costs a few
+substring searches. A masked value grows by two characters at most.
 
 Not done: secrets in prose ("the password is hunter2"), in short options (-p hunter2), as
 the values of an SQL INSERT, in languages other than English; on a next line that is not indented,
-and after the first line of a YAML block; the value of a name where something stands between both;
-AUTH by itself before a password without a digit or of less than 6 characters, and AUTH as a server
+and after the first line of a YAML block; the value of a name if other text is between both; AUTH
+alone before a password without a digit or of less than 6 characters, and AUTH as a server
 receives it (`$4\r\nAUTH`); colons that are no ASCII; with spaces and no quotes, where only
 the first word goes; JSON in JSON in JSON, from an escaped quote on; passwords in URLs with an
 unescaped slash, question mark or hash, which no client would parse either; `pin=` and a bare
@@ -127,8 +127,8 @@ _ALL_BEGINNINGS: Final = late(
     re.VERBOSE | re.ASCII,
 )
 
-# What is kept of each form is its one group that closes last; the rest becomes ***. CUT_HERE stands
-# for what ends a form that is still open: nothing, or in a cut text its end.
+# The group of a form that closes last is kept; the rest becomes ***. CUT_HERE matches the end of a
+# form that is still open: never, or in a cut text at its end.
 _FORMS: Final = r"""
   (?: (?P<user>
       :// )
@@ -236,11 +236,11 @@ _FORMS: Final = r"""
     |(?(escaped) (?: [^\\]++ | (?!(?P=escaped)) (?: \\{4} | \\{3}["'] | . ) )*+
     |(?(nested)  (?=.) | (?: \*{3} | UNQUOTED++ ) )))))) )
 """
-#: Names of keys that are no secrets.
+#: Names of keys that are not secrets.
 _HARMLESS: Final = """
     primary foreign cache public sort partition routing object idempotency hash group index
 """
-#: What a name of a secret may end with that makes it another thing.
+#: Endings after which a name of a secret means something else.
 _PROPERTIES: Final = """
     active age attempts? auth cache changed? class count(?:er|s)? created data dir domain enabled
     endpoint expir\\w* fields? files? format handler headers? ids? index info is issuer keys? left
@@ -249,10 +249,10 @@ _PROPERTIES: Final = """
     state status store time\\w* total ttl types? ur[il]s? usage used user valid\\w* version
 """
 _PARTS: Final = {
-    # Values have their newlines escaped; where the whole text has, the words behind tell it.
+    # Newlines in values are escaped; if they are in the whole text, the words after it show that.
     "BOUND_END": r"""(?<=[)\]}]) \] (?: \n | \Z | \\{1,7}n\(Background\ on )""",
     "ENTITY": r"(?: &quot; | &apos; | &\#3[49]; | %2[27] | \\u002[27] )",
-    # An indented one, of YAML for instance, that is none of a list and has no name of its own.
+    # An indented line, of YAML for instance, that is not part of a list and has no name of its own.
     "NEXT_LINE": r"""(?: [ \t]*+ (?: [|>][+-]? [ \t]*+ )? \n [ \t]++
       (?! -[ ] | [\w.-]++["']? [=:] ) )?""",
     "UNQUOTED": r"""(?: KEY_BLOCK | [^\s&,;)\]}>"'\\] | \\(?!LINE_END) | DELIMITER )""",
@@ -272,7 +272,7 @@ _PARTS: Final = {
       (?= \\{{0,7}}["']{{0,2}} [ \t]? [=:] ) NO_COUNT""",
     "IS_GIVEN": r"""(?: => | <- | :{1,3}= | [.+]= | \?{1,2}= | ={1,3} | : | %3[AD]
       | \\u003[ad] )""",
-    # Before key: names of what is no secret.
+    # Before `key`: names that make it harmless.
     "HARMLESS": "".join(f"(?<!{name}[_-])(?<!{name})" for name in _HARMLESS.split()),
     "KEY_VALUE": r"""(?= s? \\{0,7}["']? [ \t]? [=:] [ \t]? \\{0,7}["']?
       (?: LONG | [\w.~%+/-]*+ CUT_HERE ) ) s?""",
@@ -339,7 +339,7 @@ def mask(text: str) -> str:
 
     Returns:
         The text, the same object if no secret was found. Masking it again changes nothing, or
-        masks more: where a URL's beginning stands before `***`, and @ or the mark of a cut behind.
+        masks more: if a URL's beginning precedes `***`, and @ or the mark of a cut follows.
     """
     lowered = text.lower()
     cut = CUT.search(text) if text.endswith(" more)") else None
@@ -375,14 +375,14 @@ def _masked(
     beginning = beginnings.search(lowered)
     while beginning:
         start = beginning.start()
-        found = forms.match(text, start)
-        if found is None:
+        secret = forms.match(text, start)
+        if secret is None:
             beginning = beginnings.search(lowered, start + 1)
             continue
-        kept = found.lastgroup
-        parts += text[done:start], found[kept] if kept else "", MASK
-        done = found.end()
-        if found["nested"] is not None:
+        kept = secret.lastgroup
+        parts += text[done:start], secret[kept] if kept else "", MASK
+        done = secret.end()
+        if secret["nested"] is not None:
             rest = _unquoted().match(text, _closed(text, done))
             done = rest.end() if rest else len(text)
         beginning = beginnings.search(lowered, done)
@@ -396,11 +396,11 @@ def _closed(text: str, start: int) -> int:
         The index behind the last that follows another at once, or the text's end.
     """
     depth = 0
-    for found in _BRACKETS.finditer(text, start):
-        if found.lastgroup == "opening":
+    for bracket in _BRACKETS.finditer(text, start):
+        if bracket.lastgroup == "opening":
             depth += 1
-        elif found.lastgroup == "closing":
+        elif bracket.lastgroup == "closing":
             depth -= 1
-            if depth == 0 and not text.startswith(("[", "(", "{"), found.end()):
-                return found.end()
+            if depth == 0 and not text.startswith(("[", "(", "{"), bracket.end()):
+                return bracket.end()
     return len(text)

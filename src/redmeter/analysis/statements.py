@@ -18,9 +18,9 @@ Bound: 20,000 characters of a statement are looked at, once each, and a label ha
 comment or a quoted text that does not end takes all the rest.
 
 Not done: dialects. A backslash before a quote ends the quoted text in standard SQL and does not in
-MySQL; what comes after such a one may be a value, so nothing of it is taken, and "…" says so.
-Columns are those that stand left of a comparison. Statements that differ in anything else, in their
-order or in what they sum up, are one.
+MySQL; the text after one may be a value, so it is replaced with "…". Only columns on the left of a
+comparison are read. Statements that differ in anything else, in their order or aggregates, are one
+group.
 """
 
 import re
@@ -30,9 +30,9 @@ from redmeter.names import cleaned
 
 #: Characters of a label at most, and bytes.
 LABEL_LIMIT: Final = 80
-#: Characters of a statement that are looked at.
+#: Characters of a statement that are read.
 LOOKED_AT: Final = 20_000
-#: What there is to say where nothing can be told.
+#: The group of a statement without any known word.
 EMPTY: Final = "(empty)"
 
 _TOKEN: Final = re.compile(
@@ -57,9 +57,9 @@ def _words(text: str) -> frozenset[str]:
 
 
 _VERBS: Final = _words("SELECT INSERT UPDATE DELETE REPLACE MERGE")
-#: Words after which these are no verbs: FOR UPDATE, ON CONFLICT DO UPDATE, INSERT OR REPLACE.
+#: Words after which these are not verbs: FOR UPDATE, ON CONFLICT DO UPDATE, INSERT OR REPLACE.
 _NO_VERB_AFTER: Final = _words("FOR DO KEY ON OR NO OF BEFORE AFTER")
-#: Statements of which the first name is told, whatever it names.
+#: Statements whose group has their first name, whatever it names.
 _WITH_A_NAME: Final = _words(
     "WITH TRUNCATE CALL EXEC PRAGMA SET SHOW COPY VACUUM ANALYZE LOCK USE REFRESH"
 )
@@ -77,19 +77,19 @@ _CLAUSES: Final = _words(
 _COMPARISONS: Final = _words("LIKE ILIKE IN IS BETWEEN NOT REGEXP RLIKE SIMILAR GLOB MATCH")
 _CONNECTIVES: Final = _words("AND OR NOT CASE WHEN THEN ELSE END NULL TRUE FALSE")
 
-#: Kind and text; words have their upper case beside them, to be told whatever their case.
+#: Kind, text, and the text in upper case if it is a word.
 _Token = tuple[str, str, str]
 
 
 def statement_of(sql: str, limit: int = LABEL_LIMIT) -> str:
-    """Return what groups a statement.
+    """Return the group of a statement.
 
     Args:
-        sql: of any dialect; several statements are told by what fits.
-        limit: how many characters, and bytes, it may have; 20 at least.
+        sql: of any dialect; several statements become one group, truncated.
+        limit: maximum characters, and bytes, of the result; 20 at least.
 
     Returns:
-        E.g. `SELECT orders JOIN users WHERE status`; `(empty)` where nothing of it can be told.
+        E.g. `SELECT orders JOIN users WHERE status`; `(empty)` if it has no known word.
     """
     label = _Reader(_tokens(sql[:LOOKED_AT]), limit).read()
     fits = cleaned(label, limit)
@@ -100,30 +100,30 @@ def statement_of(sql: str, limit: int = LABEL_LIMIT) -> str:
 
 
 def _tokens(sql: str) -> list[_Token]:
-    found: list[_Token] = []
+    tokens: list[_Token] = []
     at, match = 0, _TOKEN.match
     while at < len(sql):
         token = match(sql, at)
         assert token is not None, "every character is one"
         kind, text, at = token.lastgroup or "", token[0], token.end()
         if kind == "word":
-            found.append((kind, text, text.upper()))
+            tokens.append((kind, text, text.upper()))
         elif kind == "comment":
             end = sql.find("*/", at)
             at = end + 2 if end >= 0 else len(sql)
         elif kind == "dollar":
             end = sql.find(text, at)
             at = end + len(text) if end >= 0 else len(sql)
-            found.append(("value", "", ""))
+            tokens.append(("value", "", ""))
         elif kind in ("text", "name") and "\\" in text:
-            found.append(("unsure", "", ""))
+            tokens.append(("unsure", "", ""))
             break
         elif kind == "name":
             inner = text[1:-1].replace('"', "")
-            found.append((kind, " ".join(inner.split()), ""))
+            tokens.append((kind, " ".join(inner.split()), ""))
         elif kind != "space":
-            found.append((kind, text, text if kind == "other" else ""))
-    return found
+            tokens.append((kind, text, text if kind == "other" else ""))
+    return tokens
 
 
 class _Reader:
@@ -145,7 +145,7 @@ class _Reader:
         self._around: list[tuple[bool, list[str] | None, bool]] = []
 
     def read(self) -> str:
-        """Return what is told of it."""
+        """Return the group."""
         at = 0
         while at < len(self._tokens) - 2 and self._length <= self._limit:
             kind, text, upper = self._tokens[at]
@@ -247,7 +247,7 @@ class _Reader:
             self._expecting = upper != "DELETE"
 
     def _dotted(self, at: int) -> tuple[str, str, int]:
-        """Return a name as it stands, its last part, and where it ends."""
+        """Return a name as written, its last part, and its end."""
         parts = [self._tokens[at][1]]
         while self._tokens[at + 1][1] == "." and self._tokens[at + 2][0] in ("word", "name"):
             at += 2
@@ -258,7 +258,7 @@ class _Reader:
         name, _, after = self._dotted(at)
         self._tell(name)
         self._expecting = False
-        # What is called is a function, which takes arguments; else more tables may follow.
+        # A called function takes arguments; otherwise more tables may follow.
         self._listing = self._verb not in _WITH_A_NAME and self._verb not in _DEFINE
         return after
 

@@ -62,11 +62,11 @@ _TEXT_PAIR: Final = late(
 
 
 def replace_quoted(line: str) -> str:
-    """Replace what is quoted, but for requests, keys, and the text of a structured line."""
+    """Replace quoted texts, except for requests, keys, and the text of a structured line."""
     parts: list[str] = []
     done = key_end = 0
-    for found in _QUOTED.finditer(line):
-        start, end = found.span()
+    for quoted in _QUOTED.finditer(line):
+        start, end = quoted.span()
         inner = line[start + 1 : end - 1]
         after = line[end : end + 1]
         if after == " ":
@@ -91,7 +91,7 @@ def replace_quoted(line: str) -> str:
 
 
 def _keeps(line: str, start: int, inner: str) -> bool:
-    """Tell whether a quoted text before a colon is a key, as in JSON."""
+    """Return whether a quoted text before a colon is a key, as in JSON."""
     before = line[max(0, start - 3) : start].rstrip()[-1:]
     return bool(
         _is_text_key.fullmatch(inner) or (before in ("{", ",") and _is_key.fullmatch(inner))
@@ -106,7 +106,7 @@ def _request(text: str) -> str:
 
 
 def is_logfmt(line: str) -> bool:
-    """Tell whether a line is a list of key=value pairs with a message among them."""
+    """Return whether a line is a list of key=value pairs with a message among them."""
     return _LOGFMT.match(line) is not None
 
 
@@ -119,7 +119,7 @@ def mask_pair(word: str) -> str:
 
 
 def cut(pattern: str) -> str:
-    """Cut a pattern; of a structured line, what says most is kept."""
+    """Truncate a pattern; a structured line keeps its most informative values."""
     pairs = list(_TEXT_PAIR.finditer(pattern))
     if _LOGFMT.match(pattern):
         texts = [pair[0] for pair in pairs if pair["quote"] is None]

@@ -1,9 +1,9 @@
-r"""Texts of messages: what of them may be stored, and shown in a terminal or a browser.
+r"""Texts of messages: makes them safe to store, and to show in a terminal or a browser.
 
-Problem: a message holds what strangers typed. It may clear the screen of whoever reads it, turn
-the direction of a line around, be no valid Unicode, or be a megabyte long.
+Problem: a message may contain untrusted input. It may clear the reader's screen, reverse the
+direction of a line, be invalid Unicode, or be a megabyte long.
 
-Idea: keep what can be seen, and say what was cut.
+Idea: keep visible characters, and mark what was cut.
 
     "\x1b[31mfailed\x1b[0m\x07"          failed
     "user \u202egnp.exe"                 user gnp.exe
@@ -16,11 +16,11 @@ Rules, in this order:
    strings (DCS, SOS, PM, APC), all others of ESC, also in their 8-bit forms. A string that is
    never ended ends with its line.
 2. Line breaks of any kind (CR LF, CR, NEL, U+2028, U+2029) become a newline. Newline and tab stay.
-3. All other control characters, marks and overrides of direction and byte order marks go.
-4. A lone surrogate becomes U+FFFD, as do bytes that are no UTF-8.
-5. What is longer than the limit is cut, and says so.
+3. All other control characters, marks and overrides of direction and byte order marks are removed.
+4. A lone surrogate becomes U+FFFD, as do bytes that are not valid UTF-8.
+5. A text above the limit is cut, with a mark at its end.
 
-Bound: the result has at most `limit` characters, and WINDOW times as many are looked at. The
+Bound: the result has at most `limit` characters, and WINDOW times as many are examined. The
 check of a text with nothing to remove is one call of str.isprintable.
 
 Not done: zero-width joiners stay, since emoji and several scripts need them; so do heaps of
@@ -37,11 +37,11 @@ from redmeter.expressions import late
 from redmeter.names import SEQUENCE
 
 EMPTY: Final = "(empty)"
-#: Characters of a result, when nobody says otherwise.
+#: Default maximum characters of a result.
 LIMIT: Final = 1000
 #: The least limit, in characters: the mark of a cut must fit.
 LEAST_LIMIT: Final = 32
-#: How many times the limit is looked at, so that what is removed does not count as text.
+#: How many times the limit is examined, so that removed characters do not count.
 WINDOW: Final = 4
 
 #: The mark of a cut, at the end of a text.

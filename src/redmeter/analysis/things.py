@@ -1,7 +1,7 @@
 r"""Things: numbers, addresses, times and the like, as they are written in messages.
 
-One large expression finds them within a word, and three small ones what has spaces, once the words
-have been replaced. patterns.py lists the kinds.
+One large expression finds them within a word. Three small ones find things with spaces, after the
+words have been replaced. patterns.py lists the kinds.
 
 Three rules keep patterns stable. A thing begins where no word and no placeholder ends, and ends
 where none begins, so a placeholder next to it counts like the text that it replaced. Nothing ends
@@ -140,11 +140,11 @@ _TIME: Final = late(
     .replace("ZONES", _ZONES),
     re.VERBOSE | re.ASCII,
 )
-#: What stands before a time that is a span of time.
+#: Texts before a time that make it a duration.
 _SPANS: Final = tuple(
     word + end for word in ("lifetime", "uptime", "elapsed", "duration", "delay") for end in " ="
 )
-#: One thing, told several times.
+#: One thing, repeated.
 _SAME: Final = late(
     r"""
     (?P<list> <[a-z]+> ) (?: ,[ ]?(?P=list) (?![ ]?[:…]) )+
@@ -166,7 +166,7 @@ def expression() -> re.Pattern[str]:
 
 
 def replace_spaced(pattern: str) -> str:
-    """Replace things with spaces, and what is told several times, in a text of replaced words."""
+    """Replace things with spaces, and repeated things, in a text whose words are replaced."""
     if "<n> " in pattern or "<<" in pattern:
         pattern = _MEASURED.sub(placeholder, pattern)
     if "<time>" in pattern:

@@ -1,7 +1,7 @@
-"""Tokens: what secrets of well-known services begin with.
+"""Tokens: the prefixes of well-known services' secrets.
 
-Services give their tokens a beginning of their own, so that they are found where they leak. One
-table serves three purposes: which words may be tokens, where masking starts, and what it masks.
+Services give their tokens a prefix, so that leaked ones are found. One table serves three purposes:
+which words may be tokens, where masking starts, and how much it masks.
 
     glsa_…  hf_…  shpat_…  PMAK-…  ya29.…  AGE-SECRET-KEY-…  dp.pt.…
 
@@ -68,7 +68,7 @@ _PARTS: Final = late(rf"[\w.~-]{{{LEAST},}}", re.ASCII)
 
 
 def may_hold(lowered: str) -> bool:
-    """Tell whether a text, in lower case, has a word that may be a token, or a webhook."""
+    """Return whether a text, in lower case, has a word that may be a token, or a webhook."""
     if "hook" in lowered or ":aa" in lowered:
         return True
     for word in lowered.split():

@@ -43,7 +43,7 @@ from redmeter.store.opening import check_client, location_of
 from redmeter.store.replies import raised
 from redmeter.types import Operations
 
-#: Widths of the slices, seconds.
+#: Widths of the intervals, seconds.
 PRECISION: Sequence[int] = [1, 5, 60, 300, 3600, 18000, 86400]
 #: How many samples of each precision are left: by update_counter() at the present time, for up to
 #: 254 of them, and by clean_counters().
@@ -59,10 +59,10 @@ SEVERITY.update((name, name) for name in message_kind.SEVERITY.values())
 #: How many of the newest messages are kept.
 _RECENT = 100
 
-#: Most precisions that an error about another one knows of.
+#: Maximum number of precisions that an error lists.
 _PRECISIONS = 50
-#: How long the cleaner waits for what it asks between two looks at QUIT (a call, or three of them),
-#: seconds, whatever the client would.
+#: Maximum seconds between two tests of QUIT by the cleaner, for one to three calls, whatever the
+#: client's own timeout is.
 _STEP = 0.8
 
 #: What access_time() is the type of.
@@ -90,9 +90,9 @@ def update_counter(
     """
     name = check_text(name, "counter name")
     if isinstance(count, bool) or not isinstance(count, int):
-        raise TypeError(f"count is a whole number, not {type(count).__name__}")
+        raise TypeError(f"count must be an int, not {type(count).__name__}")
     if abs(count) > counter.MAX_COUNT:
-        raise InvalidValue(count, "what is added is within 2^63 - 1 of zero")
+        raise InvalidValue(count, "count must be between -(2^63 - 1) and 2^63 - 1")
     second = slice_start(check_time(now) if now else time.time(), 1)
     store = stores.store_of(conn)
     (part,) = store.shards
@@ -129,7 +129,7 @@ def get_counter(
     (reply,) = store.ask([("HGETALL", store.keys.count(precision, name))])
     samples = sorted(counts_of(reply).items())
     if not samples:
-        with contextlib.suppress(StoreError):  # who may read this key need not read the index
+        with contextlib.suppress(StoreError):  # an ACL may allow this key without the index
             _check_kept(store, name, precision)
     if data_format is None:
         return samples
@@ -137,38 +137,37 @@ def get_counter(
 
 
 def _check_kept(store: Store, name: str, precision: int) -> None:
-    """Check that a counter without samples at a precision may have some there.
+    """Check that the lack of samples at a precision does not mean that it is not stored.
 
-    Programs keep what they like, and a counter that rests loses its fine samples first; so it is
-    an error only if the counter was counted so recently, by its samples at other precisions, that
-    this one would have to have a sample too.
+    Programs may store any precisions, and an idle counter loses its fine samples first. So it is an
+    error only if samples at other precisions are so recent that this one would have a sample too.
 
     Raises:
-        UnknownPrecision: it is not kept.
+        UnknownPrecision: the precision is not stored.
     """
     kept: list[int] = []
     after = "-"
     for _ in range(_PRECISIONS):
-        (found,) = store.ask([("ZRANGEBYLEX", store.keys.known, after, "+", "LIMIT", "0", "1")])
-        if not raised(found):
+        (next_,) = store.ask([("ZRANGEBYLEX", store.keys.known, after, "+", "LIMIT", "0", "1")])
+        if not raised(next_):
             break
-        width, _, _ = found[0].decode(errors="replace").partition(":")
+        width, _, _ = next_[0].decode(errors="replace").partition(":")
         after = f"({width};"  # which follows all entries of this precision
         if width.isascii() and width.isdecimal() and len(width) <= 10:
             kept.append(int(width))
     others = [width for width in kept if width != precision]
-    # The precision comes last: what another program writes meanwhile is in it as well.
+    # The precision is read last, so that it has all that another program writes meanwhile.
     time_, *replies = store.ask(
         [
             ("TIME",),
             *(("HGETALL", store.keys.count(width, name)) for width in (*others, precision)),
         ]
     )
-    *lively, asked = map(counts_of, replies)
+    *other_counts, counts = map(counts_of, replies)
     since = int(raised(time_)[0]) - precision * SAMPLE_COUNT
-    found_at = sorted(w for w, found in zip(others, lively, strict=True) if found)
-    if not asked and any(max(found, default=since) > since for found in lively):
-        raise UnknownPrecision(precision, found_at)
+    stored = sorted(w for w, at in zip(others, other_counts, strict=True) if at)
+    if not counts and any(max(at, default=since) > since for at in other_counts):
+        raise UnknownPrecision(precision, stored)
 
 
 def clean_counters(conn: "redis.Redis") -> None:
@@ -192,7 +191,7 @@ def clean_counters(conn: "redis.Redis") -> None:
         return {}, SAMPLE_COUNT
 
     def quit_() -> bool:
-        link.end_within(_STEP)  # what is asked until QUIT is looked at again
+        link.end_within(_STEP)  # for all calls until the next test of QUIT
         return QUIT
 
     check_client(conn)
@@ -297,8 +296,8 @@ def update_stats(
     hours = {_stats_name(context, type): {THIS_HOUR: moments}}
     operations = statistics.operations(_KEYS, hours, return_totals=True, as_is=True)
     outcome = stores.apply(stores.store_of(conn), operations, within)
-    ((_, told),) = outcome.answers
-    return [float(word) for word in told.split(" ")]
+    ((_, totals),) = outcome.answers
+    return [float(word) for word in totals.split(" ")]
 
 
 def get_stats(
@@ -327,17 +326,17 @@ def get_stats(
     (reply,) = stores.store_of(conn).ask([("ZMSCORE", key, *statistics.MEMBERS)])
     scores = zip(statistics.MEMBERS, raised(reply), strict=True)
     members = {member: float(score) for member, score in scores if score is not None}
-    found = statistics.merged(members)
-    if not found.count:
+    moments = statistics.merged(members)
+    if not moments.count:
         return {}
     ends = {member: members.get(member, 0.0) for member in ("min", "max", "count")}
     sumsq = members.get("sumsq", 0.0)
     return {
         **ends,
-        "sum": found.exact_total,
+        "sum": moments.exact_total,
         "sumsq": sumsq if sumsq < MAX_DOUBLE else None,
-        "average": found.exact_mean,
-        "stddev": found.exact_stddev,
+        "average": moments.exact_mean,
+        "stddev": moments.exact_stddev,
     }
 
 
@@ -373,7 +372,7 @@ def _stats_name(context: str, type: str) -> str:  # noqa: A002
 
 
 def _message(name: str, message: str, severity: int | str, *, tallied: bool) -> Operations:
-    """Return what is to be done with a message."""
+    """Return the operations that record a message."""
     level = check_text(str(SEVERITY.get(severity, severity)).lower(), "severity")
     if not isinstance(message, str):
         raise TypeError(f"a message is text (str), not {type(message).__name__}")

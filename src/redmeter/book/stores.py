@@ -65,6 +65,6 @@ def store_of(conn: "redis.Redis") -> Store:
         # The reference is weak, or the entry would keep its own key alive.
         link = ServerLink(weakref.ref(conn), location_of(conn), owned=False)
         store = stores.setdefault(conn, opened(link))
-        # What was connected for calls with a timeout is not in the client's own pool.
+        # Connections for calls with a timeout are not in the client's own pool.
         weakref.finalize(conn, link.close).atexit = False
     return store

@@ -184,7 +184,7 @@ def _reported() -> Iterator[None]:
 
 
 def _mute() -> None:
-    """Send what is still to be written nowhere, or the interpreter would fail on it as it ends."""
+    """Discard pending output, on which the interpreter would otherwise fail as it exits."""
     with contextlib.suppress(OSError, ValueError):  # a stand-in without a descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -201,10 +201,10 @@ def opened(
     """Open the store that the options name, and close it.
 
     Args:
-        reading: only to ask: of a replica, where the setting `read_from` says so.
-        partly: go on without what lies on servers that are away, and tell what is missing; None
-            where the command has no such option.
-        create: make the directory of an embedded server that a URL names, if it is not there: for
+        reading: for queries only: reads from replicas if the setting `read_from` allows it.
+        partly: skip the data of unreachable nodes, and name it in a warning; None if the command
+            has no such option.
+        create: create the directory of an embedded server if the URL names a missing one: for
             commands that write.
     """
     if not create:
@@ -225,22 +225,22 @@ def opened(
                 failure.fix = "--partly shows the data of the other nodes"
                 raise failure from None
             finally:
-                for told in chosen.skipped():
-                    output.note(f"warning: {told}: its data is missing")
+                for skipped in chosen.skipped():
+                    output.note(f"warning: {skipped}: its data is missing")
     finally:
         store.close()
 
 
 def _check_embedded(url: str) -> None:
-    """Refuse a path that is no embedded server's: rather than to start an empty one there.
+    """Reject a path without an embedded server's data, instead of starting an empty server there.
 
     Raises:
-        EmbeddedServerError: there is none.
+        EmbeddedServerError: there is no data.
     """
     path = urls.parse(url).path
-    if path is None or url in ("", "embedded://"):  # the default one, which nobody mistypes
+    if path is None or url in ("", "embedded://"):  # the default path has no typing errors
         return
-    from redmeter.store import embedded  # who has a server elsewhere need not load it
+    from redmeter.store import embedded  # loaded only if it is used
 
     if not embedded.exists(path):
         raise EmbeddedServerError(
@@ -251,14 +251,14 @@ def _check_embedded(url: str) -> None:
 
 
 def _others_answer(store: Store, error: StoreError) -> bool:
-    """Whether an error is of one node of a cluster, of which more are known."""
+    """Return whether an error concerns one node of a cluster while others answer."""
     if isinstance(error, StoreRefused):
         return len(store.shards) > 1 and unready_reason(error) != ""
     return bool(store.link.unreachable())
 
 
 def fail_where_left_out(store: Store) -> None:
-    """Fail if a part of the store was not read: what is missing may be there."""
+    """Fail if a part of the store was not read, since the missing name may be there."""
     if left_out := store.skipped():
         text = f"not found on the nodes that answer ({'; '.join(left_out)})"
         fail(text, STORE)
@@ -269,12 +269,12 @@ def seconds(text: str) -> int:
     """Read a precision: 60, 60s, 1m, 1min, 5h or 1d.
 
     Raises:
-        InvalidSetting: it is none of these.
+        InvalidSetting: the text has another form.
     """
-    found = seconds_of(text)
-    if found is None:
+    number = seconds_of(text)
+    if number is None:
         raise InvalidSetting("precision", f"{text!r:.40}: give seconds, or 5s, 1min, 5h, 1d")
-    return found
+    return number
 
 
 def called() -> str:
@@ -287,9 +287,9 @@ def called() -> str:
         program = Path(sys.executable).with_name("redmeter")
     if not program.is_file():
         program, module = Path(sys.executable), " -m redmeter"
-    found = shutil.which("redmeter")
+    command = shutil.which("redmeter")
     try:
-        if found is not None and program.samefile(found):
+        if command is not None and program.samefile(command):
             return "redmeter"
         path = program.absolute()
         if path.is_relative_to(Path.cwd()):
@@ -301,9 +301,9 @@ def called() -> str:
 
 
 def again(url: str | None, prefix: str | None = None) -> str:
-    """Return the options by which another command finds the same store, to be put behind it.
+    """Return the options by which another command finds the same store, to append to it.
 
-    What the environment says needs none. A password is not to be shown again.
+    Settings of the environment need no option. A password is not shown again.
     """
     words = ""
     if url is not None and url != os.environ.get("REDMETER_URL"):
@@ -343,7 +343,7 @@ def main() -> None:
     load(sys.argv[1:])
     logging.getLogger("redmeter").setLevel(logging.ERROR)
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # it was closed; what is written there goes nowhere
+        if getattr(sys, name) is None:  # it was closed: discard output
             nowhere = os.open(os.devnull, os.O_WRONLY)
             setattr(sys, name, open(nowhere, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):

@@ -1,7 +1,4 @@
-"""A series as columns of blocks, eight steps to a line; in ASCII where there are no blocks.
-
-A chart library was looked for; docs/design.md says why none is used.
-"""
+"""Draws a series as columns of blocks, eight steps per line; in ASCII if blocks are unavailable."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -28,8 +25,8 @@ def draw(series: Series[int], columns: int, marks: Sequence[Mark] = ()) -> Text:
 
     Args:
         series: with at least one sample.
-        columns: width of the terminal; where there are more samples, neighbours are added up.
-        marks: are shown above the columns; those of other times are left out.
+        columns: width of the terminal; if there are more samples, neighbors are summed.
+        marks: shown above the columns, if they are within the time range.
 
     Returns:
         HEIGHT lines of columns between an axis of counts and one of time (UTC). The running
@@ -55,8 +52,8 @@ def draw_gauge(
 
     Args:
         series: with at least one sample.
-        columns: width of the terminal; where there are more samples, the last of neighbours stands
-            for them.
+        columns: width of the terminal; if there are more samples, one column shows several of them:
+            the last or the highest.
         marks: see draw().
         write: writes the values at the axis.
         highest: the highest of neighbours stands for them, instead of the last.
@@ -68,7 +65,7 @@ def draw_gauge(
     group = -(-len(series) // room)
     one_of = _highest if highest else _last
     drawn = [one_of(part) for part in _parts(series.values, group)]
-    # Each part of the difference by itself, or that of the largest numbers would be infinite.
+    # Scaled before subtracting, since the difference of the largest numbers would be infinite.
     scale = max(high, -low) or 1.0
     span = high / scale - low / scale or 1.0
     steps = [
@@ -152,7 +149,7 @@ def _legend(marks: Sequence[Mark], precision: int, columns: int) -> str:
 
 
 def _fit(values: Sequence[int], columns: int) -> tuple[list[int], int]:
-    """Add up neighbours until what is drawn fits; return the columns and how many are in each."""
+    """Sum neighbors until they fit; return the columns, and the number of samples in each."""
     group = 0
     while True:
         group += 1
@@ -225,7 +222,7 @@ def rows(
     width = 1
     while sum(_span(side, width) for side, _ in sides) > most:
         width *= 2
-    found: list[tuple[str, int]] = []
+    result: list[tuple[str, int]] = []
     for side, negative in sides:
         lines = []
         for first in range(*_ends(side, width), width):
@@ -233,10 +230,10 @@ def rows(
             low, high = upper_edge(first - 1), upper_edge(first + width - 1)
             ends = (-high, -low) if negative else (low, high)
             lines.append((f" {output.signs('…')} ".join(map(write, ends)), count))
-        found += lines[::-1] if negative else lines
+        result += lines[::-1] if negative else lines
         if negative and whole.zeros:
-            found.append((write(0.0), whole.zeros))
-    return found
+            result.append((write(0.0), whole.zeros))
+    return result
 
 
 def _ends(buckets: Mapping[int, int], width: int) -> tuple[int, int]:

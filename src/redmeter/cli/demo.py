@@ -48,7 +48,7 @@ def demo(
     and its bank are simulated, and so are the metrics of the past five days. Halfway through there
     is a deploy: find out what it changed. The command prints the address of the dashboard.
 
-    The data have a prefix of their own, and the next start removes them. Ctrl-C ends all processes.
+    The data has its own prefix, and the next start removes it. Ctrl-C ends all processes.
     """
     if not 0 < minutes <= 24 * 60:
         fail(f"--minutes {minutes:g}: give more than 0, and a day at most", USAGE)

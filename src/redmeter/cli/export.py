@@ -70,11 +70,11 @@ def export(
     with opened(url, prefix, reading=True) as store, output.progress("exporting") as show:
         view, _ = store.read()
         start, end = moment("--since", since, view.now), moment("--until", until, view.now)
-        wanted = Export(pattern, labels, width, tuple(kind or KINDS), start, end)
+        request = Export(pattern, labels, width, tuple(kind or KINDS), start, end)
         with _opened(to, format_name) as write:
-            for some in export_rows(store, wanted, show):
-                write(some)
-                rows += len(some)
+            for batch in export_rows(store, request, show):
+                write(batch)
+                rows += len(batch)
             if not rows:  # before the file gets its name
                 text = "nothing is stored for these names in this window"
                 fail(text, NOT_FOUND, "redmeter names lists all series")
@@ -95,7 +95,7 @@ def _format(to: str, form: str | None) -> str:
 
 @contextlib.contextmanager
 def _opened(to: str, form: str) -> Iterator[Write]:
-    """Open what is written to; a file gets its name when it is complete."""
+    """Open the output; a file gets its name when it is complete."""
     if to == "-":
         yield _text_writer(sys.stdout, form)
         sys.stdout.flush()

@@ -73,7 +73,7 @@ class Failure(Exception):
     """A command ends with an error.
 
     Attributes:
-        message: what is wrong.
+        message: the problem.
         exit_code: one of those above.
         fix: what to do about it; "" if that is unknown, or part of the message.
         code: a stable identifier for programs.

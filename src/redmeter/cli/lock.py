@@ -110,9 +110,9 @@ class UpLock:
 
     def _write(self, *, ready: bool, page: str = "") -> None:
         assert self._held is not None, "acquire() comes first"
-        said = {"pid": os.getpid(), "ready": int(ready), "location": self.location, "page": page}
+        state = {"pid": os.getpid(), "ready": int(ready), "location": self.location, "page": page}
         # At once, and in its second form no shorter than in its first: nobody sees half of it.
-        text = json.dumps(said)
+        text = json.dumps(state)
         os.pwrite(self._held, text.encode(), 0)
         os.ftruncate(self._held, len(text))
 
@@ -126,8 +126,10 @@ class UpLock:
             files = sorted(self._folder.iterdir())
         except (FileNotFoundError, NotADirectoryError):
             return []
-        found = [(f, _state(f)) for f in files if f.match("up-*.lock")]
-        return [(file, state) for file, state in found if state and state.location == self.location]
+        states = [(f, _state(f)) for f in files if f.match("up-*.lock")]
+        return [
+            (file, state) for file, state in states if state and state.location == self.location
+        ]
 
 
 def _sorted(location: str) -> str:
@@ -170,10 +172,10 @@ def _state(file: Path) -> State | None:
             try:
                 fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                said = json.loads(opened.read())
-                pid, ready, location = int(said["pid"]), said["ready"], said["location"]
+                state = json.loads(opened.read())
+                pid, ready, location = int(state["pid"]), state["ready"], state["location"]
                 if pid > 0:  # `stop` sends a signal to it, and -1 means all processes
-                    return State(pid, bool(ready), str(location), str(said.get("page", "")))
+                    return State(pid, bool(ready), str(location), str(state.get("page", "")))
     except (FileNotFoundError, NotADirectoryError):
         pass  # no process has run yet
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):

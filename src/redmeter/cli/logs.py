@@ -32,7 +32,7 @@ from redmeter.results import Change, Frequency, LogSource, Message
 from redmeter.store import Store
 
 _HOW_TO_LOG = "redmeter.integrations.logging records what an application logs"
-#: Messages that are shown where nobody says how many.
+#: Messages that are shown by default.
 _RECENT = 20
 #: Loggers suggested for one that is not there.
 _SUGGESTED = 5
@@ -83,9 +83,9 @@ def logs(
     counted by five minutes yet, the current hour and the previous one, in UTC. Exits with 0 if
     nothing was logged.
     """
-    asked = {"recent": recent is not None, "common": common, "changes": changes}
-    if not any(asked.values()):
-        asked = {"recent": logger is not None, "common": True, "changes": True}
+    sections = {"recent": recent is not None, "common": common, "changes": changes}
+    if not any(sections.values()):
+        sections = {"recent": logger is not None, "common": True, "changes": True}
     if recent is not None and recent < 1:
         raise InvalidValue(recent, "--recent takes a whole number of messages, 1 or more")
     if severity is not None:
@@ -93,12 +93,12 @@ def logs(
     if logger is not None:
         logger = check_logger(logger)
     with opened(url, prefix, reading=True, partly=partly) as store:
-        found = _Found(store, logger, severity, asked, recent or _RECENT, limit)
+        result = _Found(store, logger, severity, sections, recent or _RECENT, limit)
         if json:
-            output.as_json(found.as_dict() | {"missing": store.skipped()})
+            output.as_json(result.as_dict() | {"missing": store.skipped()})
         else:
-            found.show()
-        if not found.there:
+            result.show()
+        if not result.there:
             fail_where_left_out(store)
             output.note(_nothing(store, logger, severity))
 
@@ -115,7 +115,7 @@ def _severity(text: str) -> str:
 
 
 class _Found:
-    """What was asked for, and found."""
+    """The requested parts of the result."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class _Found:
         if asked["recent"]:
             self.recent = reading.read_recent(store, logger, severity=severity, limit=recent)[::-1]
         if asked["common"] or asked["changes"]:
-            # What changed, what is known of each pattern tells; of others it is read where shown.
+            # Changes need the history of every pattern; otherwise only of those that are shown.
             known = None if asked["changes"] else limit
             read, self._now, self._sources, self._compared, self._clock_hours = (
                 reading.read_frequencies(store, logger, severity=severity, known=known)
@@ -178,7 +178,7 @@ class _Found:
         return made
 
     def show(self) -> None:
-        """Print it: each part with a title on a terminal; elsewhere an empty line lies between."""
+        """Print the parts: with titles on a terminal, else separated by empty lines."""
         parts = [
             (self.changes, "changed since the hour before", self._show_changes),
             (self.common, "most common in the last hour", self._show_common),
@@ -281,11 +281,11 @@ class _Found:
 def _with_patterns(
     columns: list[str], rows: list[list[output.Cell]], found: Iterable[tuple[Frequency, bool]]
 ) -> None:
-    """Print a table whose last column are patterns; on a terminal a line or two of each.
+    """Print a table whose last column has patterns, on a terminal in one or two lines each.
 
     Args:
-        found: of each row what it is of, and whether its newest sample is to stand below the
-            pattern, where that says more.
+        found: for each row its pattern's frequency, and whether to print the newest sample below
+            the pattern if it differs.
     """
     columns, rows, room = _fitting(columns, rows)
     for row, (frequency, sampled) in zip(rows, found, strict=True):
@@ -307,7 +307,7 @@ def _fitting(
     """Leave out columns on a narrow terminal, until one more has room; return how much it has."""
     while True:
         cells = [[column, *(row[at] for row in rows)] for at, column in enumerate(columns)]
-        widths = [max(len(output.shown(cell)) for cell in some) for some in cells]
+        widths = [max(len(output.shown(cell)) for cell in column_cells) for column_cells in cells]
         room = output.width() - sum(widths) - len(widths)
         droppable = [column for column in _DROPPED if column in columns]
         if not output.is_terminal() or room >= min(_ROOM, output.width() // 2) or not droppable:
@@ -335,23 +335,23 @@ def _nothing(store: Store, logger: str | None, severity: str | None) -> str:
     """Return that nothing is logged, which is good news; fail where a name is mistyped."""
     sources = reading.read_loggers(store)
     under = f" under {shlex.quote(logger)}" if logger is not None else ""
-    own = [source for source in sources if logger in (None, source.logger)]
-    if logger is not None and not own:
+    matching = [source for source in sources if logger in (None, source.logger)]
+    if logger is not None and not matching:
         names = list(dict.fromkeys(source.logger for source in sources))
         alike = [name for name in names if name.startswith(logger[:4])]
         alike = alike or difflib.get_close_matches(logger, names) or names
         fix = f"available: {_some(alike)}" if alike else _HOW_TO_LOG
         fail(f"nothing is logged{under}", NOT_FOUND, fix)
-    if not own:
+    if not matching:
         return f"nothing is logged yet; {_HOW_TO_LOG}"
-    severities = [source.severity for source in own]
+    severities = [source.severity for source in matching]
     if severity is None or severity in severities:
         return f"nothing is logged{under} in this hour or the one before"
     text = f"nothing is logged{under} with the severity {severity}"
-    there = f"available: {_some(severities)}"
+    available = f"available: {_some(severities)}"
     if severity not in SEVERITY.values():
-        fail(text, NOT_FOUND, there)
-    return f"{text}; {there}"
+        fail(text, NOT_FOUND, available)
+    return f"{text}; {available}"
 
 
 def _some(names: Iterable[str]) -> str:

@@ -156,11 +156,11 @@ def retention(
     json: AsJson = False,
 ) -> None:
     """Show the retention, or change it for all processes at once."""
-    wanted = parse_changes([_in_seconds(change) for change in changes or []])
-    with opened(url, prefix, create=bool(wanted)) as store:
-        if wanted:
+    new = parse_changes([_in_seconds(change) for change in changes or []])
+    with opened(url, prefix, create=bool(new)) as store:
+        if new:
             before, _ = store.read()
-            changed = store.change_retention(wanted, histograms=histograms)
+            changed = store.change_retention(new, histograms=histograms)
             if changed == (before.histograms if histograms else before.retention):
                 output.note("no change: this is the current retention")
             else:

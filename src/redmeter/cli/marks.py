@@ -93,12 +93,12 @@ def _remove(store: Store, label: str, *, json: bool) -> None:
 
 
 def _list(store: Store, *, json: bool) -> None:
-    found = read_marks(store)[::-1]
+    marks = read_marks(store)[::-1]
     if json:
-        output.as_json({"marks": [{"time": one.time, "label": one.label} for one in found]})
-    elif found:
-        output.table(["TIME (UTC)", "LABEL"], [(output.moment(m.time), m.label) for m in found])
-    if not found:
+        output.as_json({"marks": [{"time": one.time, "label": one.label} for one in marks]})
+    elif marks:
+        output.table(["TIME (UTC)", "LABEL"], [(output.moment(m.time), m.label) for m in marks])
+    if not marks:
         fail("there are no marks yet", NOT_FOUND, "redmeter mark LABEL sets one")
 
 

@@ -1,7 +1,7 @@
-"""What the commands print: a table for people, plain columns for pipes, JSON for programs.
+"""The output of commands: a table on a terminal, plain columns for pipes, JSON for programs.
 
-Names come from whoever writes to the store: nothing in them may move the cursor, change colours or
-be taken for markup, so what cannot be printed is shown as an escape.
+Names are untrusted: they must not move the cursor, change colors or be read as markup, so
+unprintable characters are shown as escapes.
 """
 
 import codecs
@@ -88,7 +88,7 @@ def line(text: str | Text = "") -> None:
 
 
 def signs(text: str) -> str:
-    """Return what is drawn, in ASCII where the output's encoding cannot show it."""
+    """Return a text of drawing characters, in ASCII if the output's encoding lacks them."""
     try:
         _SIGNS.encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -102,7 +102,7 @@ def block(text: Text) -> None:
 
 
 def note(text: str) -> None:
-    """Print a line to standard error: for people, whoever reads the output."""
+    """Print a line for people to standard error."""
     _stderr.print(safe(text), style="dim" if _stderr.is_terminal else None)
 
 
@@ -257,7 +257,7 @@ def grid(rows: Sequence[Sequence[Text]]) -> None:
 
 
 def shown(cell: Cell) -> str:
-    """Return a cell as it stands in a table on a terminal."""
+    """Return the text of a cell in a table on a terminal."""
     return safe(str(cell)) if isinstance(cell, str | Text) else f"{cell:,}"
 
 

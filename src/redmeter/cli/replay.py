@@ -183,9 +183,9 @@ def _check_kind(path: str, file: str) -> None:
         start = log.read(16)
     for magic, (kind, program) in _COMPRESSED.items():
         if re.match(magic, start):
-            given = program if file == "-" else f"{program} {shlex.quote(file)}"
+            command = program if file == "-" else f"{program} {shlex.quote(file)}"
             problem = f"compressed with {kind}; only gzip is supported"
-            raise InvalidSetting(file, f"{problem}: {given} | {called()} replay -")
+            raise InvalidSetting(file, f"{problem}: {command} | {called()} replay -")
 
 
 def _shift(store: Store, path: str) -> int:

@@ -65,24 +65,24 @@ def selector_of(
             `--exact`.
         InvalidName: the name or a label is not allowed.
     """
-    wanted = labels_of(labels)
+    where = labels_of(labels)
     if exact and by:
         raise InvalidSetting("--exact", "reads one series, which has no groups: leave out --by")
-    if exact and not wanted:
+    if exact and not where:
         return Selector(resolve_name(store, name), exact=True)
     try:
-        return select(name, wanted, by or None, exact=exact)
+        return select(name, where, by or None, exact=exact)
     except InvalidName:
-        if wanted or by:
+        if where or by:
             raise
         # A name of another program may not parse; it is a series of its own.
         return Selector(resolve_name(store, name), exact=True)
 
 
 def named(selector: Selector, key: Sequence[str | None]) -> str:
-    """Return the name of a group as it is shown: with the labels it was split by."""
-    found = {label: value for label, value in zip(selector.by, key, strict=True) if value}
-    if not found:
+    """Return the displayed name of a group: with the labels it was split by."""
+    known = {label: value for label, value in zip(selector.by, key, strict=True) if value}
+    if not known:
         return name_of(selector)
-    pairs = sorted((dict(selector.labels) | found).items())
+    pairs = sorted((dict(selector.labels) | known).items())
     return f"{selector.name}{{{','.join(f'{label}={json.dumps(v)}' for label, v in pairs)}}}"

@@ -105,11 +105,11 @@ def _named(store: Store, pattern: str, kind: str) -> list[tuple[str, str, int | 
     Gauges and histograms have no grand total, and neither have counters that only other programs
     or redmeter.book write.
     """
-    found = read_names(store, pattern, gauges=kind == "gauges", histograms=kind == "histograms")
+    names = read_names(store, pattern, gauges=kind == "gauges", histograms=kind == "histograms")
     totals: dict[str, int] = {}
-    for at in range(0, len(found) if kind == "counters" else 0, 5_000):
-        totals |= read_totals(store, found[at : at + 5_000])
-    return [(name, _KINDS[kind], totals.get(name)) for name in found]
+    for at in range(0, len(names) if kind == "counters" else 0, 5_000):
+        totals |= read_totals(store, names[at : at + 5_000])
+    return [(name, _KINDS[kind], totals.get(name)) for name in names]
 
 
 @command(
@@ -145,15 +145,15 @@ def series(
         raise InvalidSetting("--watch", "draws on a terminal; omit it here")
     check_aggregate(aggregate)
     with opened(url, prefix, reading=True) as store:
-        wanted = [selector_of(store, each, label, by, exact=exact) for each in name]
+        selectors = [selector_of(store, each, label, by, exact=exact) for each in name]
         if watch:
             with contextlib.suppress(KeyboardInterrupt):  # the usual end
                 while True:
                     output.clear()
-                    _show(store, wanted, width, aggregate, json)
+                    _show(store, selectors, width, aggregate, json)
                     time.sleep(1.0)
             return
-        missing = _show(store, wanted, width, aggregate, json)
+        missing = _show(store, selectors, width, aggregate, json)
         if missing:
             first = name_of(missing[0])
             more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""

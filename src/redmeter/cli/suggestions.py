@@ -41,12 +41,12 @@ def stored(store: Store, name: str) -> Stored:
 
 def labels_of(series: list[str]) -> dict[str, set[str]]:
     """Return label -> its values, in order of the labels' names."""
-    found: dict[str, set[str]] = {}
+    values: dict[str, set[str]] = {}
     for one in series:
         with contextlib.suppress(InvalidName):  # written by someone else
             for key, value in parse_name(one).labels:
-                found.setdefault(key, set()).add(value)
-    return dict(sorted(found.items()))
+                values.setdefault(key, set()).add(value)
+    return dict(sorted(values.items()))
 
 
 def suggestion(store: Store, name: str, *, histograms: bool = False) -> str:
@@ -57,12 +57,12 @@ def suggestion(store: Store, name: str, *, histograms: bool = False) -> str:
     """
     base = name.partition("{")[0].rstrip("*")
     with contextlib.suppress(LimitExceeded):  # too many to look through
-        there = stored(store, base)
-        if not histograms and name in there.observed:
+        names = stored(store, base)
+        if not histograms and name in names.observed:
             return f"it is a histogram: redmeter summary {shlex.quote(name)}"
-        if mine := there.observed if histograms else there.counters or there.gauges:
+        if mine := names.observed if histograms else names.counters or names.gauges:
             return _listed(mine)
-        if there.observed:
+        if names.observed:
             return f"it is a histogram: redmeter summary {shlex.quote(base)}"
         kinds = (True,) if histograms else (False, True)
         for kind in kinds:

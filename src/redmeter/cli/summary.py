@@ -1,4 +1,4 @@
-"""summary: how observed values were spread, as numbers and drawn."""
+"""summary: the distribution of a histogram's values, as numbers and drawn."""
 
 import glob
 import math
@@ -98,15 +98,15 @@ def summary(
         elif count:
             output.table(*_columns(rows, above))
         if not count:
-            wanted = name_of(selector)
-            text = f"no values under {wanted} in this window"
+            shown = name_of(selector)
+            text = f"no values under {shown} in this window"
             fail(text, NOT_FOUND, _hint(store, selector))
 
 
 def _hint(store: Store, selector: Selector) -> str:
     name, pattern = name_of(selector), glob.escape(selector.name) + "*"
-    found = read_names(store, pattern, histograms=True)
-    if any(selects(selector, one) for one in found):
+    names = read_names(store, pattern, histograms=True)
+    if any(selects(selector, one) for one in names):
         return "a coarser precision may reach further back, e.g. -p 1h"
     for kind, gauges in (("a counter", False), ("a gauge", True)):
         if any(selects(selector, one) for one in read_names(store, pattern, gauges=gauges)):

@@ -118,8 +118,8 @@ def top(
         )
         if first is not None and last is not None and first > last:
             raise InvalidSetting("--until", "is before --since, so the window is empty")
-        wanted = Top(name, width, label, intervals, limit, order, only, wrong, first, last)
-        rows = read_top(store, wanted)
+        request = Top(name, width, label, intervals, limit, order, only, wrong, first, last)
+        rows = read_top(store, request)
         shown, why = list(rows), ""
         if not shown or (label and all(row.key is None for row in rows)):
             why = _why_nothing(store, name, label, order, only or {}, wrong or {})
@@ -172,13 +172,13 @@ def _ways(words: Sequence[str]) -> tuple[str | None, str | None]:
 
 def _labels(option: str, words: Sequence[str] | None) -> dict[str, str] | None:
     """Read LABEL=VALUE words."""
-    found = {}
+    labels = {}
     for word in words or ():
         key, equals, value = word.partition("=")
-        if not key or not equals or key in found:
+        if not key or not equals or key in labels:
             raise InvalidSetting(option, f"{word!r:.60}: give LABEL=VALUE once, e.g. status=5xx")
-        found[key] = value
-    return found or None
+        labels[key] = value
+    return labels or None
 
 
 def _why_nothing(
@@ -193,27 +193,27 @@ def _why_nothing(
     if glob.escape(name) != name:
         return _why_none_failed(store, name, failing) if failing else ""
     try:
-        there = stored(store, name)
+        available = stored(store, name)
     except LimitExceeded:
         return ""
     observed = order not in ("count", "failing")
-    some = there.observed if observed else there.counters
-    if order == "count" and not (some and where.keys() <= labels_of(some).keys()):
-        some = there.observed or some
+    candidates = available.observed if observed else available.counters
+    if order == "count" and not (candidates and where.keys() <= labels_of(candidates).keys()):
+        candidates = available.observed or candidates
     quoted = shlex.quote(name)
-    if not some:
-        if there.counters:
+    if not candidates:
+        if available.counters:
             return f"{name} is a counter, and --by {order} ranks histograms; omit it"
-        if there.observed:
+        if available.observed:
             return (
                 f"{name} is a histogram, and --failing ranks counters; "
                 f"rank it with redmeter top {quoted} --by p95"
             )
-        if there.gauges:
-            one = shlex.quote(there.gauges[0])
+        if available.gauges:
+            one = shlex.quote(available.gauges[0])
             return f"{name} is a gauge, and gauges are not ranked; see redmeter series {one}"
         return f"nothing is stored under {name}; {suggestion(store, name, histograms=observed)}"
-    labels = labels_of([*there.counters, *there.observed])
+    labels = labels_of([*available.counters, *available.observed])
     for key in (label, *where, *failing):
         if key and key not in labels:
             if labels:
@@ -224,11 +224,11 @@ def _why_nothing(
     for key, value in where.items():
         if value not in labels[key]:
             return f"no series of {name} has {key}={value}; values: {_few(labels[key])}"
-    if label is None and name not in some:
+    if label is None and name not in candidates:
         words = f" --by {order}" if observed else ""
         for option, given in (("--failing", failing), ("--label", where)):
             words += "".join(f" {option} {shlex.quote(f'{k}={v}')}" for k, v in given.items())
-        first = next(iter(labels_of(some)))
+        first = next(iter(labels_of(candidates)))
         return (
             f"{name} has labels: redmeter top {quoted} --by {first}{words}, or "
             f"redmeter top {shlex.quote(name + '{*')}{words}"
@@ -249,8 +249,8 @@ def _why_none_failed(store: Store, pattern: str, failing: Mapping[str, str]) -> 
         return f"{what}; {suggestion(store, pattern)}"
     if missing is None:
         return ""
-    there = f"labels: {', '.join(labels)}" if labels else "none has labels"
-    return f"no counter that matches {pattern} has the label {missing}; {there}"
+    available = f"labels: {', '.join(labels)}" if labels else "none has labels"
+    return f"no counter that matches {pattern} has the label {missing}; {available}"
 
 
 def _nothing_failed(

@@ -6,7 +6,7 @@ from redmeter.cli import output
 
 #: How many of the first unit make one of these, and its name; ascending.
 _SECONDS = [(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")]
-#: What is longer than two of these is told in them, seconds.
+#: Units for durations of two or more of them, seconds.
 _LONG = [(60.0, "min"), (3600.0, "h"), (86400.0, "d")]
 _BYTES = [(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB"), (1e15, "PB")]
 

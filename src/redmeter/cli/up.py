@@ -176,16 +176,16 @@ class Options(NamedTuple):
         return not self.no_page and (named or files)
 
     def words(self) -> list[str]:
-        """Return the same as words of a command line."""
-        found = [] if self.host == defaults.HOST else ["--host", self.host]
+        """Return the same options as words of a command line."""
+        options = [] if self.host == defaults.HOST else ["--host", self.host]
         if self.port is not None:
-            found += ["--port", str(self.port)]
+            options += ["--port", str(self.port)]
         for option, file in (("--token-file", self.token_file), ("--users-file", self.users_file)):
             if file is not None:
-                found += [option, str(file)]
+                options += [option, str(file)]
         for name in self.allow_host:
-            found += ["--allow-host", name]
-        return [*found, "--no-page"] if self.no_page else found
+            options += ["--allow-host", name]
+        return [*options, "--no-page"] if self.no_page else options
 
 
 def _serve(page: "server.PageServer", store: Store, ready: Callable[[], None]) -> None:
@@ -250,12 +250,12 @@ def _detach(lock: UpLock, options: Options) -> None:
         return
     minted = None if options.no_page else options.credentials().minted
     # Settings are passed in the environment: a password must not show in the list of processes.
-    given = {
+    settings = {
         "REDMETER_URL": lock.url,
         "REDMETER_PREFIX": lock.prefix,
         defaults.TOKEN: minted,
     }
-    environ = os.environ | {name: value for name, value in given.items() if value is not None}
+    environ = os.environ | {name: value for name, value in settings.items() if value is not None}
     mode = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     lock.prepare()
     log = os.open(lock.log, mode, 0o600)

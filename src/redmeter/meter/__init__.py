@@ -144,7 +144,7 @@ class Meter(MetricMethods, EventMethods, Queries):
                 next_store=next_store,
                 **limits,
             )
-            # A meter that nobody holds any more still stores what it has.
+            # A meter that is garbage-collected stores its pending events.
             weakref.finalize(self, self._recorder.close_soon).atexit = False
         #: Ended by close(). Replaced as a whole, never changed.
         self._helpers: tuple[Helper, ...] = ()

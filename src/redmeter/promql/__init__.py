@@ -1,7 +1,7 @@
 """PromQL, evaluated over any stored data.
 
-The package reads nothing by itself: an Engine asks a Semantics object for selectors and range
-functions, and does the rest. Samples is the semantics of Prometheus over raw samples.
+The package does no I/O: an Engine asks a Semantics object for selectors and range functions, and
+does the rest. Samples is the semantics of Prometheus over raw samples.
 
 It needs the extra redmeter[prometheus]; nothing else imports it.
 """

@@ -41,12 +41,12 @@ REDUCE: dict[str, Reduce] = {
 
 def groups(vector: Vector, node: Aggregation) -> dict[Labels, list[int]]:
     """Return the rows of each group; without certain labels is also without the metric name."""
-    found: dict[Labels, list[int]] = {}
+    rows: dict[Labels, list[int]] = {}
     removed = {*node.labels, NAME}
     for row, labels in enumerate(vector.labels):
         key = without(labels, removed) if node.without else only(labels, node.labels)
-        found.setdefault(key, []).append(row)
-    return found
+        rows.setdefault(key, []).append(row)
+    return rows
 
 
 def aggregate(vector: Vector, node: Aggregation, parameter: Floats | str, notes: Notes) -> Vector:
@@ -57,13 +57,13 @@ def aggregate(vector: Vector, node: Aggregation, parameter: Floats | str, notes:
     if node.operator == "count_values":
         assert isinstance(parameter, str)
         return _count_values(vector, node, parameter)
-    found = groups(vector, node)
-    shape = (len(found), vector.columns)
+    members = groups(vector, node)
+    shape = (len(members), vector.columns)
     values, present = np.zeros(shape), np.zeros(shape, bool)
-    nameless = np.zeros(len(found), bool)
+    nameless = np.zeros(len(members), bool)
     histograms: Objects | None = None
     is_float, is_histogram = vector.is_float, vector.is_histogram
-    for group, rows in enumerate(found.values()):
+    for group, rows in enumerate(members.values()):
         nameless[group] = vector.nameless[rows].any()
         floats, native = is_float[rows], is_histogram[rows]
         if node.operator in ("count", "group"):
@@ -96,7 +96,7 @@ def aggregate(vector: Vector, node: Aggregation, parameter: Floats | str, notes:
     if node.operator == "quantile" and present.any():
         assert not isinstance(parameter, str)
         check_quantiles(parameter[present.any(axis=0)], node, notes)
-    return Vector(list(found), values, present, histograms, nameless).nonempty()
+    return Vector(list(members), values, present, histograms, nameless).nonempty()
 
 
 def check_quantiles(quantiles: Floats, node: Aggregation, notes: Notes) -> None:

@@ -213,10 +213,10 @@ def _check_unique(one: Vector, rows: list[int], key: Labels, relevant: Bools, si
     twice = np.flatnonzero(present.sum(axis=0) > 1)
     if not len(twice):
         return
-    found = [
+    duplicates = [
         one.labels[row] for row, there in zip(rows, present[:, twice[0]], strict=True) if there
     ]
-    listed = ", ".join(written(labels) for labels in sorted(found)[:2])
+    listed = ", ".join(written(labels) for labels in sorted(duplicates)[:2])
     raise QueryError(
         f"found duplicate series for the match group {written(key)} on the {side} hand-side of the"
         f" operation: [{listed}];many-to-many matching not allowed: matching labels must be unique"
@@ -251,5 +251,5 @@ def _result_labels(node: Binary, many: Labels, one: Labels) -> Labels:
 
 
 def written(labels: Labels) -> str:
-    """Return a label set as it stands in messages."""
+    """Return a label set in the form of error messages."""
     return "{" + ", ".join(f"{name}={quoted(value)}" for name, value in labels) + "}"

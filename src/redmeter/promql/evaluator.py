@@ -181,13 +181,13 @@ class _Evaluation:
             selector = node.selector
             end = int(self._shifted(selector.at, selector.offset, times)[0])
             after = end - node.window
-            found = self._engine.semantics.select(selector.matchers, after, end, self._limits)
+            matrix = self._engine.semantics.select(selector.matchers, after, end, self._limits)
         else:
             assert isinstance(node, nodes.Subquery)
             end = int(self._shifted(node.at, node.offset, times)[0])
-            found = self._subquery(node, np.array([end], np.int64))
-            found = [series.between(end - node.window, end) for series in found]
-        return [series for series in found if len(series.times)]
+            matrix = self._subquery(node, np.array([end], np.int64))
+            matrix = [series.between(end - node.window, end) for series in matrix]
+        return [series for series in matrix if len(series.times)]
 
     def _shifted(
         self, at: int | Literal["start", "end"] | None, offset: int, times: Times
@@ -367,16 +367,16 @@ class _Evaluation:
             )
         times = np.arange(first, until + 1, step, dtype=np.int64)
         vector = self.vector(node.expression, times) if len(times) else empty_vector(0)
-        found = []
+        result = []
         for row, labels in enumerate(vector.labels):
-            there = vector.present[row]
+            present = vector.present[row]
             histograms = None
             if vector.histograms is not None:
                 # Steps may skip samples, or repeat them.
-                histograms = vector.histograms[row][there]
+                histograms = vector.histograms[row][present]
                 for place in np.flatnonzero(are_histograms(histograms)):
                     histograms[place] = histograms[place].without_reset_hint()
             nameless = bool(vector.nameless[row])
-            values = vector.values[row][there]
-            found.append(Series(labels, times[there], values, histograms, nameless))
-        return found
+            values = vector.values[row][present]
+            result.append(Series(labels, times[present], values, histograms, nameless))
+        return result

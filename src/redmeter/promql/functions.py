@@ -31,7 +31,7 @@ def _sign(values: Floats) -> Floats:
     return np.where(values < 0, -1.0, np.where(values > 0, 1.0, values))
 
 
-#: Of the values, and of scalar arguments.
+#: Functions of the values, and of scalar arguments.
 ELEMENTWISE: dict[str, Elementwise] = {
     "abs": np.abs,
     "acos": np.arccos,

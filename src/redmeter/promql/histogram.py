@@ -37,7 +37,7 @@ class Histogram:
         count, sum: of all observations.
         zero_threshold, zero_count: width and count of the zero bucket.
         positive, negative: counts by bucket index, without empty buckets.
-        hint: what is known of a counter reset before it, or that it is no counter.
+        hint: whether a counter reset precedes it, or that it is not a counter.
     """
 
     schema: int = 0

@@ -105,13 +105,13 @@ def _of_histograms(
     notes: Notes,
 ) -> Vector:
     """Return a function of classic and native histograms as one vector."""
-    found = classic_histograms(vector, position, notes)
-    shape = (len(found), vector.columns)
+    classics = classic_histograms(vector, position, notes)
+    shape = (len(classics), vector.columns)
     values, present = np.zeros(shape), np.zeros(shape, bool)
-    nameless = np.zeros(len(found), bool)
+    nameless = np.zeros(len(classics), bool)
     by_labels: dict[Labels, int] = {}
     names: list[Labels] = []
-    for number, (labels, histogram) in enumerate(found.items()):
+    for number, (labels, histogram) in enumerate(classics.items()):
         by_labels[labels] = number
         names.append(without(vector.labels[histogram.rows[0]], ("le",)))
         nameless[number] = vector.nameless[histogram.rows].any()

@@ -41,26 +41,26 @@ Result = float | Histogram | None
 
 def _only_histograms(window: Window) -> list[Histogram] | None:
     """Return the histograms, or None, with a warning, if there are floats among them."""
-    found = [histogram for histogram in window.histograms if histogram is not None]
-    if len(found) < len(window.histograms):
+    histograms = [histogram for histogram in window.histograms if histogram is not None]
+    if len(histograms) < len(window.histograms):
         window.notes.mixed_samples(window.name, window.position)
         return None
-    return found
+    return histograms
 
 
 def _difference(window: Window, *, counter: bool) -> Histogram | None:
-    found = _only_histograms(window)
-    if found is None or len(found) < 2:
+    histograms = _only_histograms(window)
+    if histograms is None or len(histograms) < 2:
         return None
-    gauges = [histogram.hint == "gauge" for histogram in found]
+    gauges = [histogram.hint == "gauge" for histogram in histograms]
     if counter and any(gauges):
         window.notes.no_counter_histogram(window.name, window.position)
     if not counter and not (gauges[0] and gauges[-1]):
         window.notes.no_gauge_histogram(window.name, window.position)
-    schema = min(histogram.schema for histogram in found)
-    result = found[-1].at_schema(schema) - found[0]
+    schema = min(histogram.schema for histogram in histograms)
+    result = histograms[-1].at_schema(schema) - histograms[0]
     if counter:
-        for before, after in itertools.pairwise(found):
+        for before, after in itertools.pairwise(histograms):
             if after.is_reset_after(before):
                 result = result + before
     return result
@@ -105,11 +105,11 @@ def _instantaneous(window: Window, *, rate: bool) -> Result:
 
 
 def _total(window: Window) -> Histogram | None:
-    found = _only_histograms(window)
-    if found is None:
+    histograms = _only_histograms(window)
+    if histograms is None:
         return None
-    total = found[0]
-    for histogram in found[1:]:
+    total = histograms[0]
+    for histogram in histograms[1:]:
         total = total + histogram
     return total
 

@@ -253,10 +253,10 @@ class Intervals:
                 newest = np.searchsorted(series.times, times[columns], side="right") - 1
                 known = (newest >= 0) & (series.times[newest] > times[columns] - lookback)
                 known &= ~present[row, columns]  # a finer precision has a later value
-                found = columns[known]
-                values[row, found] = series.values[newest[known]]
-                stamps[row, found] = series.times[newest[known]] / 1000
-                present[row, found] = True
+                known_columns = columns[known]
+                values[row, known_columns] = series.values[newest[known]]
+                stamps[row, known_columns] = series.times[newest[known]] / 1000
+                present[row, known_columns] = True
             left &= times - self._lookback < samples.oldest
         labels = [series.labels for series in gauges[0].series]
         return Vector(labels, values, present), stamps

@@ -103,7 +103,7 @@ class Call(Node):
 
 @dataclass(frozen=True)
 class Aggregation(Node):
-    """An aggregation; `without` says what `labels` are: those that go, or those that stay."""
+    """An aggregation; `without`: whether `labels` are removed, instead of kept."""
 
     operator: str
     expression: Node

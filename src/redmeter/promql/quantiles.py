@@ -25,7 +25,7 @@ class Classic:
 
 def classic_histograms(vector: Vector, position: str, notes: Notes) -> dict[Labels, Classic]:
     """Return the classic histograms of a vector by their labels without name and `le`."""
-    found: dict[Labels, list[tuple[float, int]]] = {}
+    by_labels: dict[Labels, list[tuple[float, int]]] = {}
     floats = vector.is_float.any(axis=1)
     for row in np.flatnonzero(floats):
         labels = vector.labels[row]
@@ -37,9 +37,9 @@ def classic_histograms(vector: Vector, position: str, notes: Notes) -> dict[Labe
         if math.isnan(bound):
             notes.bad_bucket(text, label(labels, NAME), position)
             continue
-        found.setdefault(without(labels, (NAME, "le")), []).append((bound, int(row)))
+        by_labels.setdefault(without(labels, (NAME, "le")), []).append((bound, int(row)))
     classic = {}
-    for labels, buckets in found.items():
+    for labels, buckets in by_labels.items():
         buckets.sort()
         bounds = np.array([bound for bound, _ in buckets])
         classic[labels] = Classic(bounds, [row for _, row in buckets])
@@ -56,12 +56,12 @@ def cumulative_counts(
     present = vector.is_float[histogram.rows]
     patterns, inverse = np.unique(present, axis=1, return_inverse=True)
     for number in range(patterns.shape[1]):
-        there = patterns[:, number]
-        if not there.any():
+        is_present = patterns[:, number]
+        if not is_present.any():
             continue
         columns = np.ravel(inverse) == number
-        bounds, first = np.unique(histogram.bounds[there], return_index=True)
-        counts = vector.values[np.array(histogram.rows)[there]][:, columns]
+        bounds, first = np.unique(histogram.bounds[is_present], return_index=True)
+        counts = vector.values[np.array(histogram.rows)[is_present]][:, columns]
         counts = np.add.reduceat(counts, first, axis=0)
         forced = False
         for bucket in range(1, len(counts)):

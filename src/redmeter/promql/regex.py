@@ -1,8 +1,8 @@
 """Regular expressions of queries, which come from outside and must not hang the process.
 
 Python's `re` backtracks: with a repeated group, or with several repetitions in a row, a short text
-can take longer than the age of the universe. So `re` matches only what is bounded: no group is
-repeated, nothing is looked around, and at most two repetitions follow each other, two only in texts
+can take longer than the age of the universe. So `re` matches only bounded expressions: no repeated
+groups, no lookaround, and at most two repetitions that follow each other, two only in texts
 of at most 256 characters. All else goes to google-re2, whose time is linear, where it is installed,
 and is refused where it is not.
 """

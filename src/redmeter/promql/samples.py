@@ -34,8 +34,8 @@ STALE = np.uint64(0x7FF0000000000002).view(np.float64)
 
 def is_stale(values: Floats) -> Bools:
     """Return which values are staleness markers."""
-    found: Bools = values.view(np.uint64) == np.uint64(0x7FF0000000000002)
-    return found
+    stale: Bools = values.view(np.uint64) == np.uint64(0x7FF0000000000002)
+    return stale
 
 
 class SampleSource(Protocol):
@@ -62,15 +62,15 @@ class Samples:
     ) -> tuple[Vector, Floats]:
         """Return the newest sample of each series at each time, and its time in seconds."""
         first, last = int(times.min()) - self._lookback, int(times.max())
-        found = self._source.read(matchers, first, last)
-        limits.check_series(len(found))
-        limits.check_cells(len(found), len(times))
-        if not found:
+        samples = self._source.read(matchers, first, last)
+        limits.check_series(len(samples))
+        limits.check_cells(len(samples), len(times))
+        if not samples:
             return empty_vector(len(times)), np.zeros((0, len(times)))
-        shape = (len(found), len(times))
+        shape = (len(samples), len(times))
         values, stamps, present = np.zeros(shape), np.zeros(shape), np.zeros(shape, bool)
         histograms: Objects | None = None
-        for row, series in enumerate(found):
+        for row, series in enumerate(samples):
             if not len(series.times):
                 continue
             newest = np.searchsorted(series.times, times, side="right") - 1
@@ -82,7 +82,7 @@ class Samples:
                 if histograms is None:
                     histograms = np.full(shape, None, dtype=object)
                 histograms[row] = only_where(present[row], series.histograms[newest])
-        labels = [series.labels for series in found]
+        labels = [series.labels for series in samples]
         vector = Vector(labels, values, present, histograms)
         kept = present.any(axis=1)
         return check_size(vector.rows(kept), limits), stamps[kept]
@@ -98,7 +98,7 @@ class Samples:
         self, matchers: Sequence[Matcher], after: int, until: int, limits: Limits
     ) -> list[Series]:
         """Return the samples in a range, without staleness markers."""
-        found = self._source.read(matchers, after, until)
-        limits.check_series(len(found))
-        selected = [series.between(after, until) for series in found]
+        samples = self._source.read(matchers, after, until)
+        limits.check_series(len(samples))
+        selected = [series.between(after, until) for series in samples]
         return [series.chosen(~is_stale(series.values)) for series in selected if len(series.times)]

@@ -1,4 +1,4 @@
-"""Sums that keep small values beside large ones, and what is made of sums, over parts of an array.
+"""Compensated sums, and functions based on sums, over parts of an array.
 
 All functions reduce the last axis to the cells where `mask` is true.
 """
@@ -72,8 +72,8 @@ def masked_quantile(values: Floats, mask: Bools, quantile: Floats) -> Floats:
 
     def at(index: np.ndarray) -> Floats:
         place = np.clip(index - missing, 0, max(values.shape[-1] - 1, 0))
-        found = np.take_along_axis(ordered, place[..., None], axis=-1)[..., 0]
-        return np.where(index < missing, np.nan, found)
+        taken = np.take_along_axis(ordered, place[..., None], axis=-1)[..., 0]
+        return np.where(index < missing, np.nan, taken)
 
     weight = rank - np.floor(rank)
     below, above = at(low), at(high)

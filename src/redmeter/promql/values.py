@@ -66,8 +66,8 @@ def format_float(value: float) -> str:
 
 def are_histograms(samples: Objects) -> Bools:
     """Return which elements are histograms."""
-    found: Bools = np.not_equal(samples, np.full(samples.shape, None, dtype=object))
-    return found
+    result: Bools = np.not_equal(samples, np.full(samples.shape, None, dtype=object))
+    return result
 
 
 def only_where(mask: Bools, samples: Objects) -> Objects:

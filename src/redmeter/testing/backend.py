@@ -74,9 +74,10 @@ class MemoryBackend(Backend):
     """Reads recorded events.
 
     Args:
-        memory: what was.
-        clock: what time it is.
-        retention, histograms: of which precisions one may ask, and how far back.
+        memory: the recorded events.
+        clock: the current time.
+        retention, histograms: precision, seconds -> samples: which precisions can be read, and how
+            far back.
     """
 
     def __init__(
@@ -141,7 +142,7 @@ class MemoryBackend(Backend):
         return range(first, last + 1, precision), last + precision > now
 
     def _starts(self, found: Iterable[int], period: Period) -> range:
-        """Return the slices from the oldest sample that counts to the running one."""
+        """Return the intervals from the oldest retained sample to the current one."""
         starts, _ = self._window(period)
         end = starts.start + len(starts) * period.precision
         oldest = min((start for start in found if start in starts), default=end)
@@ -178,8 +179,8 @@ class MemoryBackend(Backend):
 
     def marks(self, since: float | None, until: float | None) -> list[Mark]:
         first, last = -math.inf if since is None else since, math.inf if until is None else until
-        found = distinct(self._memory.marks)
-        return [Mark(one.time, one.label) for one in found if first <= one.time <= last]
+        marks = distinct(self._memory.marks)
+        return [Mark(one.time, one.label) for one in marks if first <= one.time <= last]
 
     def verdict(self, asked: VerdictQuestion) -> Verdict:
         now, marks = self._clock.wall(), self.marks(None, None)
@@ -204,8 +205,8 @@ class MemoryBackend(Backend):
     def changes(self, logger: str | None) -> Changes:
         messages = self._memory.messages if logger is None else self._memory.logged(logger, None)
         now, number = self._clock.wall(), len(sources(messages))
-        found = changes(frequencies(messages, now, sliding=True), now)
-        return Changes(tuple(found), sources=number, compared=number)
+        result = changes(frequencies(messages, now, sliding=True), now)
+        return Changes(tuple(result), sources=number, compared=number)
 
     def query(self, promql: str, *_: object) -> QueryResult:
         """Raise InvalidValue: PromQL is evaluated over a store.
@@ -238,12 +239,16 @@ class MemoryBackend(Backend):
         return {key: sum(some.values()) for key, some in groups.items()}
 
     def names(self, pattern: str, kind: str) -> list[str]:
-        found = set()
+        names = set()
         for event in self._memory.events:
-            told = {"counters": event.amount, "gauges": event.value, "histograms": event.observed}
-            if told[kind] is not None:
-                found.add(event.series)
-        return sorted(matching(found, pattern))
+            by_kind = {
+                "counters": event.amount,
+                "gauges": event.value,
+                "histograms": event.observed,
+            }
+            if by_kind[kind] is not None:
+                names.add(event.series)
+        return sorted(matching(names, pattern))
 
     def top(self, wanted: Top) -> Ranking:
         order = check(wanted)
@@ -257,10 +262,10 @@ class MemoryBackend(Backend):
             within = Period(wanted.precision, intervals.start, intervals.stop - 1)
             totals = {name: one.total for name, one in self._series(counters, within).items()}
             counts = {name: total for name, total in totals.items() if total and intervals}
-            found = rank_counts(counts, wanted)
+            ranking = rank_counts(counts, wanted)
         else:
-            found = ranked_observed(self._memory.events, observed, order, intervals, wanted)
-        return replace(found, intervals=len(intervals))
+            ranking = ranked_observed(self._memory.events, observed, order, intervals, wanted)
+        return replace(ranking, intervals=len(intervals))
 
     def explain(self, request: ExplainRequest) -> Explanation:
         return explained(self._memory, request, self._retention, self._histograms, self._clock)

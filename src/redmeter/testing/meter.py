@@ -17,7 +17,7 @@ from redmeter.testing.recorder import Event, Logged, MemoryRecorder
 
 
 class MemoryMeter(Meter):
-    """A Meter that keeps what is recorded in memory, for tests.
+    """A Meter that keeps recorded events in memory, for tests.
 
     Args:
         clock: where time comes from; if not given, one that begins in November 2023.
@@ -113,8 +113,8 @@ class MemoryMeter(Meter):
         Args:
             severity: only of this one: a name, or a level of logging.
         """
-        wanted = None if severity is None else severity_of(check_severity(severity))
-        return [one.message.text for one in self._memory.logged(check_logger(logger), wanted)]
+        level = None if severity is None else severity_of(check_severity(severity))
+        return [one.message.text for one in self._memory.logged(check_logger(logger), level)]
 
     def forget(self) -> None:
         """Remove everything recorded so far."""

@@ -27,7 +27,7 @@ Window = tuple[int, int, int]
 def summed(
     events: Iterable[Event], name: str, names: Collection[str], window: Window, now: float
 ) -> Summary:
-    """Return the summary of the observed values of some series, merged."""
+    """Return the summary of several histograms' values, merged."""
     precision, first, end = window
     slices: dict[int, list[float]] = {}
     for event in events:
@@ -72,7 +72,7 @@ def traffic(events: Iterable[Event], precision: int) -> VerdictData:
 
 
 def by_the_hour(events: Sequence[Event], series: str, now: float) -> Statistics:
-    """Return what was observed of a series in this hour, and in the last one before it."""
+    """Return the statistics of a histogram in this hour, and in the last one before it."""
     this = slice_start(now, HOUR)
     hours = {}
     observed = [e for e in events if e.series == series and e.observed is not None]
@@ -92,7 +92,7 @@ def ranked_observed(
     intervals: range,
     wanted: Top,
 ) -> Ranking:
-    """Rank observed values; percentiles of all groups are compared.
+    """Rank the groups of a histogram by their values.
 
     Args:
         names: of the series.
@@ -142,7 +142,7 @@ def frequencies(
         groups.setdefault((one.message.logger, one.message.severity, one.pattern), []).append(
             one.message
         )
-    found = []
+    result = []
     for group, members in groups.items():
         times = sorted(message.time or 0.0 for message in members)
         starts = [slice_start(time, width) for time in times]
@@ -150,8 +150,8 @@ def frequencies(
         before = sum(start - HOUR <= at < start for at in starts)
         if count or before:
             sample, ends = members[-1].text, (times[0], times[-1])
-            found.append(Frequency(*group, count, before, *ends, sample, sliding))
-    return ordered(found)
+            result.append(Frequency(*group, count, before, *ends, sample, sliding))
+    return ordered(result)
 
 
 def stored_group(
@@ -190,8 +190,8 @@ def newest(messages: Iterable[Message], keep: int) -> list[Message]:
     kept: dict[tuple[str, str], list[Message]] = {}
     for message in messages:
         kept.setdefault((message.logger, message.severity), []).append(message)
-    found = [message for some in kept.values() for message in some[-keep:]]
-    return sorted(found, key=lambda message: message.time or 0.0)[::-1]
+    kept_messages = [message for messages_of in kept.values() for message in messages_of[-keep:]]
+    return sorted(kept_messages, key=lambda message: message.time or 0.0)[::-1]
 
 
 def sources(messages: Iterable[Logged]) -> list[LogSource]:
@@ -200,8 +200,8 @@ def sources(messages: Iterable[Logged]) -> list[LogSource]:
     for message in (one.message for one in messages):
         source = message.logger, message.severity
         last[source] = max(last.get(source, -math.inf), message.time or 0.0)
-    found = [LogSource(*source, time) for source, time in last.items()]
-    return sorted(found, key=lambda source: source.last, reverse=True)
+    result = [LogSource(*source, time) for source, time in last.items()]
+    return sorted(result, key=lambda source: source.last, reverse=True)
 
 
 def labelled(names: Iterable[str], labels: Mapping[str, str] | None) -> list[str]:

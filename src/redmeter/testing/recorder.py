@@ -1,4 +1,4 @@
-"""What is recorded in memory: a list of events, one of messages, one of marks."""
+"""Records in memory: lists of events, messages and marks."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -37,7 +37,7 @@ class Event:
     amount: int | None
     #: The value that a gauge was set to; None for other kinds.
     value: float | None
-    #: The observed value; None for other kinds.
+    #: The histogram's value; None for other kinds.
     observed: float | None = None
 
 
@@ -157,10 +157,10 @@ class MemoryRecorder(SyncRecorder):
 
 
 class _Aged(SyncMessages):
-    """Takes the messages of a logging library, whose records carry the time of the machine.
+    """Takes the messages of a logging library, whose records have the machine's time.
 
-    The meter's clock knows nothing of that, so what counts is how long ago it was: what is logged
-    now is logged at the clock's present; so is what has that time already.
+    The meter's clock may differ, so a message keeps its age: one that is logged now has the clock's
+    present time. So has one whose time is the clock's already.
     """
 
     recorder: MemoryRecorder

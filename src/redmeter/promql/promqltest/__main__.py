@@ -40,13 +40,13 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json:
         listed = [
             {"file": str(file), **asdict(outcome)}
-            for file, found in outcomes.items()
-            for outcome in found
+            for file, results in outcomes.items()
+            for outcome in results
         ]
         sys.stdout.write(json.dumps(listed, indent=1) + "\n")
     else:
         sys.stdout.write(report(outcomes))
-    failed = any(each.status == "failed" for found in outcomes.values() for each in found)
+    failed = any(each.status == "failed" for results in outcomes.values() for each in results)
     return 1 if failed else 0
 
 
@@ -54,14 +54,14 @@ def report(outcomes: dict[Path, list[Outcome]]) -> str:
     """Return the failures, the unsupported evaluations and a summary."""
     lines = []
     for status in ("unsupported", "failed"):
-        for file, found in outcomes.items():
-            for each in found:
+        for file, results in outcomes.items():
+            for each in results:
                 if each.status == status:
                     lines.append(f"{file}:{each.line}: {status}: {each.query}")
                     lines.append(f"    {each.problem}")
-    every = [each for found in outcomes.values() for each in found]
-    for file, found in outcomes.items():
-        lines.append(f"{file}: {_counts(found)}")
+    every = [each for results in outcomes.values() for each in results]
+    for file, results in outcomes.items():
+        lines.append(f"{file}: {_counts(results)}")
     lines.append(f"floats: {_counts([each for each in every if not each.histograms])}")
     lines.append(f"native histograms: {_counts([each for each in every if each.histograms])}")
     lines.append(f"all: {_counts(every)}")

@@ -15,7 +15,7 @@ from redmeter.promql.values import NAME, Labels
 #: One sample; None where there is none.
 Sample = float | Histogram | None
 
-#: What is listed as needed by evaluations that read histograms with custom buckets.
+#: The missing feature of evaluations that read histograms with custom buckets.
 CUSTOM_BUCKETS = "custom-buckets"
 
 _DURATION = re.compile(r"(\d+)(ms|[smhdwy])")
@@ -88,7 +88,7 @@ def split_series(line: str) -> tuple[Labels, str]:
 
 def samples(text: str) -> list[Sample]:
     """Return the samples of a sequence."""
-    found: list[Sample] = []
+    result: list[Sample] = []
     position, text = 0, text.rstrip()
     while position < len(text):
         match = _SAMPLES.match(text, position)
@@ -96,31 +96,31 @@ def samples(text: str) -> list[Sample]:
             raise QueryError(f"no samples: {text[position:]!r}")
         position = match.end()
         if match["missing"]:
-            found += [None] * int(match["times_missing"] or 1)
+            result += [None] * int(match["times_missing"] or 1)
         elif match["stale"]:
-            found.append(float(STALE))
+            result.append(float(STALE))
         elif match["number"]:
             first, step = number(match["number"]), number(match["step"] or "0")
             value = first
             for _ in range(int(match["times"] or 0) + 1):
-                found.append(value)
+                result.append(value)
                 value += step
         else:
-            found += _histograms(match)
-    return found
+            result += _histograms(match)
+    return result
 
 
 def _histograms(match: re.Match[str]) -> list[Sample]:
     current = histogram(match["histogram"])
-    found: list[Sample] = [current]
+    result: list[Sample] = [current]
     more = histogram(match["more"]) if match["more"] is not None else None
     for _ in range(int(match["repeats"] or 0)):
         if more is not None:
             hint = current.hint
             current = current + more if match["sign"] == "+" else current - more
             current = replace(current, hint=hint)
-        found.append(current)
-    return found
+        result.append(current)
+    return result
 
 
 def histogram(text: str) -> Histogram:

@@ -34,7 +34,7 @@ class Outcome:
         query: that was evaluated.
         status: "passed", "failed" or "unsupported".
         histograms: native histograms are read or expected.
-        problem: what is wrong; of an unsupported one, the feature that it needs.
+        problem: why it failed; if it is unsupported, the feature that it needs.
     """
 
     line: int
@@ -82,7 +82,7 @@ class Store:
         if any(matches(labels, matchers) for labels in self._custom):
             message = "histograms with custom buckets are not supported"
             raise UnsupportedQuery(message, CUSTOM_BUCKETS)
-        found = []
+        selected = []
         for labels, samples in self._samples.items():
             if not samples or not matches(labels, matchers):
                 continue
@@ -97,8 +97,8 @@ class Store:
                     if isinstance(sample, Histogram):
                         before = ordered[place - 1] if place else None
                         histograms[place] = _hinted(before, sample)
-            found.append(Series(labels, times, values, histograms))
-        return sorted(found, key=lambda series: series.labels)
+            selected.append(Series(labels, times, values, histograms))
+        return sorted(selected, key=lambda series: series.labels)
 
 
 def _hinted(before: float | Histogram | None, sample: Histogram) -> Histogram:
@@ -136,7 +136,7 @@ def _run(command: Eval, engine: Engine, store: Store) -> Outcome:
 
 
 def _problem(command: Eval, engine: Engine) -> str:
-    """Return what differs between an answer and what is expected, or ""."""
+    """Return the difference between an answer and the expectations, or ""."""
     start, end, step = command.times
     failing = command.expected("fail")
     try:
@@ -176,9 +176,9 @@ def _notes_problem(command: Eval, kind: str, notes: list[str]) -> str:
 def _answer_problem(command: Eval, answer: Answer) -> str:
     texts = command.expected("string")
     if texts or isinstance(answer.value, str):
-        wanted = notation.unquoted(texts[0].text) if texts else None
-        same = answer.value == wanted
-        return "" if same else f"expected the string {wanted!r}, got {answer.value!r}"
+        text = notation.unquoted(texts[0].text) if texts else None
+        same = answer.value == text
+        return "" if same else f"expected the string {text!r}, got {answer.value!r}"
     if isinstance(answer.value, np.ndarray) and not command.times[2]:
         expected = [notation.number(line.split("#")[0]) for line in command.results]
         same = len(expected) == 1 and close(expected[0], float(answer.value[0]))
@@ -189,14 +189,17 @@ def _answer_problem(command: Eval, answer: Answer) -> str:
         return f"expected the order {_written(wanted_rows)}, got {_written(got)}"
     by_labels = dict(got)
     for labels, samples in wanted_rows:
-        found = by_labels.pop(labels, None)
-        width = max(len(samples), len(found or ()))
+        actual = by_labels.pop(labels, None)
+        width = max(len(samples), len(actual or ()))
         padded = samples + [None] * (width - len(samples))
-        there = [] if found is None else found + [None] * (width - len(found))
-        if found is None and any(sample is not None for sample in samples):
+        actual_samples = [] if actual is None else actual + [None] * (width - len(actual))
+        if actual is None and any(sample is not None for sample in samples):
             return f"expected {_written([(labels, samples)])}, got {_written(got)}"
-        if not all(same_sample(a, b) for a, b in zip(padded, there, strict=found is not None)):
-            return f"expected {_written([(labels, samples)])}, got {_written([(labels, there)])}"
+        if not all(
+            same_sample(a, b) for a, b in zip(padded, actual_samples, strict=actual is not None)
+        ):
+            got_row = _written([(labels, actual_samples)])
+            return f"expected {_written([(labels, samples)])}, got {got_row}"
     return f"unexpected: {_written(list(by_labels.items()))}" if by_labels else ""
 
 
@@ -217,8 +220,8 @@ def _rows(answer: Answer, samples: tuple[int, int] | None) -> list[Row]:
                 if native[row, column] and value.histograms is not None:
                     cells.append(value.histograms[row, column])
                 else:
-                    there = value.present[row, column]
-                    cells.append(float(value.values[row, column]) if there else None)
+                    present = value.present[row, column]
+                    cells.append(float(value.values[row, column]) if present else None)
             rows.append((labels, cells))
         return rows
     if isinstance(value, np.ndarray):

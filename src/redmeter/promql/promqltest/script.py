@@ -1,4 +1,4 @@
-"""Test scripts: `load`, `clear` and `eval` commands with what is expected."""
+"""Test scripts: `load`, `clear` and `eval` commands with expectations."""
 
 import re
 from dataclasses import dataclass, field
@@ -137,8 +137,8 @@ def _eval(number: int, line: str, block: list[str]) -> Eval:
             samples = duration(vector[1]), duration(vector[3])
         elif expected:
             text = expected["text"].partition("#")[0] if not expected["how"] else expected["text"]
-            found = Expectation(expected["what"], expected["how"] or "", text.strip())
-            command.expectations.append(found)
+            expectation = Expectation(expected["what"], expected["how"] or "", text.strip())
+            command.expectations.append(expectation)
         elif each.startswith(("expected_fail_message", "expected_fail_regexp")):
             how = "msg" if each.startswith("expected_fail_message") else "regex"
             command.expectations.append(Expectation("fail", how, each.partition(" ")[2].strip()))
