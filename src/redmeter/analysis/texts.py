@@ -3,7 +3,7 @@ r"""Texts of messages: makes them safe to store, and to show in a terminal or a 
 Problem: a message may contain untrusted input. It may clear the reader's screen, reverse the
 direction of a line, be invalid Unicode, or be a megabyte long.
 
-Idea: keep visible characters, and mark what was cut.
+Idea: keep visible characters, and mark a cut.
 
     "\x1b[31mfailed\x1b[0m\x07"          failed
     "user \u202egnp.exe"                 user gnp.exe

@@ -46,7 +46,7 @@ def demo(
 
     The shop is a real application with two workers, a background job and a database. Its visitors
     and its bank are simulated, and so are the metrics of the past five days. Halfway through there
-    is a deploy: find out what it changed. The command prints the address of the dashboard.
+    is a deploy: can you find its effect? The command prints the address of the dashboard.
 
     The data has its own prefix, and the next start removes it. Ctrl-C ends all processes.
     """

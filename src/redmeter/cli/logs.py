@@ -150,10 +150,10 @@ class _Found:
             read, self._now, self._sources, self._compared, self._clock_hours = (
                 reading.read_frequencies(store, logger, severity=severity, known=known)
             )
-            found = find_changes(read, self._now) if asked["changes"] else []
-            self._more |= {"common": len(read) - limit, "changes": len(found) - limit}
+            changes = find_changes(read, self._now) if asked["changes"] else []
+            self._more |= {"common": len(read) - limit, "changes": len(changes) - limit}
             self.common = read[:limit] if asked["common"] else []
-            self.changes = found[:limit] if asked["changes"] else []
+            self.changes = changes[:limit] if asked["changes"] else []
             self.there = bool(read)
         if self._overview:
             loggers = [s for s in reading.read_loggers(store) if severity in (None, s.severity)]

@@ -162,7 +162,7 @@ class _Documents:
     """The JSON document of a command: printed as it ends, so that an error can be part of it."""
 
     #: Whether the command line has --json.
-    wanted = False
+    requested = False
     pending: dict[str, Any] | None = None
 
 
@@ -172,7 +172,7 @@ def begin(*, json: bool) -> None:
     Args:
         json: the command line has --json, so that errors are JSON too.
     """
-    _Documents.wanted, _Documents.pending = json, None
+    _Documents.requested, _Documents.pending = json, None
 
 
 def as_json(document: Mapping[str, Any], *, now: bool = False) -> None:
@@ -190,7 +190,7 @@ def as_json(document: Mapping[str, Any], *, now: bool = False) -> None:
 def failed(failure: Failure) -> None:
     """Print an error, and make it the field `error` of the JSON."""
     error(failure.text(), lines=failure.lines)
-    if _Documents.wanted:
+    if _Documents.requested:
         _Documents.pending = (_Documents.pending or {}) | {"error": failure.as_dict()}
 
 

@@ -29,11 +29,11 @@ def summed(
 ) -> Summary:
     """Return the summary of several histograms' values, merged."""
     precision, first, end = window
-    slices: dict[int, list[float]] = {}
+    observed: dict[int, list[float]] = {}
     for event in events:
         if event.observed is not None and event.series in names and first <= event.time < end:
-            slices.setdefault(slice_start(event.time, precision), []).append(event.observed)
-    parts = {start: _distribution(values) for start, values in slices.items()}
+            observed.setdefault(slice_start(event.time, precision), []).append(event.observed)
+    parts = {start: _distribution(values) for start, values in observed.items()}
     starts = range(min(parts, default=end), end, precision)
     return summary_of(
         merge_all(Distribution(), parts.values()),
