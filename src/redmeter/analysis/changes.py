@@ -28,8 +28,8 @@ Changes are sorted by severity, then kind, then count: a deploy that brings eigh
 does not push a critical one off a short list. severity_rank() ranks well-known severities; every
 other name is a custom severity, below error and above warning, since it was worth its own name.
 
-Not done: longer memory. Patterns that occur only at night spike each night. Forgotten ones (patterns
-of a logger that was silent for 30 days, and all but its 1,000 newest) are new again. "(other)"
+Not done: longer memory. Patterns that occur only at night spike each night. Forgotten ones
+(patterns of a logger that was silent for 30 days, and all but its 1,000 newest) are new. "(other)"
 stands for many patterns, and is left out. Where a store is two hours young, all is new.
 """
 
