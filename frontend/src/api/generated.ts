@@ -1354,7 +1354,7 @@ export interface components {
              */
             status: "firing" | "pending" | "ok";
             unknown: string;
-            /** @description The worst first. Of a rule with `by`, those that are not ok. */
+            /** @description The worst first. For a rule with `by`, only those that are not ok. */
             alerts: components["schemas"]["AlertStatus"][];
             /** @description With `by`: values that are ok, and values beyond the limit, which are not evaluated. */
             ok: number;
