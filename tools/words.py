@@ -96,7 +96,8 @@ RULES = (
         "src/redmeter/analysis/secrets.py",
     ),
     # Names
-    _rule(rf"^\s*(?:const |let )?(?:{_VARIABLE})(?:: [^=\n]+)? = ", "the noun"),
+    # `found: int = 0` is a field of a result: the number of rows, of which it has a page.
+    _rule(rf"^\s*(?:const |let )?(?:{_VARIABLE})(?!: int = 0)(?:: [^=\n]+)? = ", "the noun"),
     _rule(rf"\bfor (?:{_VARIABLE}) in\b|\(const (?:{_VARIABLE}) of\b", "the noun"),
 )
 

@@ -238,13 +238,13 @@ class Report:
         Raises:
             ValueError, TypeError, LookupError, AttributeError: another program wrote it.
         """
-        given: Any = json.loads(text)
+        document: Any = json.loads(text)
         readings = {
             str(name): Reading(holds, value, str(detail))
-            for name, (holds, value, detail) in given["readings"].items()
+            for name, (holds, value, detail) in document["readings"].items()
         }
-        left_out = {str(name): int(count) for name, count in given["left_out"].items()}
-        return cls(float(given["time"]), float(given["interval"]), readings, left_out)
+        left_out = {str(name): int(count) for name, count in document["left_out"].items()}
+        return cls(float(document["time"]), float(document["interval"]), readings, left_out)
 
 
 def rules_text(rules: Rules) -> str:
@@ -263,9 +263,9 @@ def read_rules(text: str | bytes) -> Rules:
     Raises:
         ValueError, TypeError, LookupError, AttributeError: another program wrote it.
     """
-    given: Any = json.loads(text)
-    rules = tuple(_made(Rule, each) for each in given["rules"])
-    return Rules(rules, {}, tuple(_made(Maintenance, each) for each in given["maintenance"]))
+    document: Any = json.loads(text)
+    rules = tuple(_made(Rule, each) for each in document["rules"])
+    return Rules(rules, {}, tuple(_made(Maintenance, each) for each in document["maintenance"]))
 
 
 def _made(cls: Any, given: Mapping[str, Any]) -> Any:
