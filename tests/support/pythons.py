@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "pythons"
 
 #: The one that runs the tests, and those to look for.
-PYTHONS = ["this", "3.12", "3.13"]
+PYTHONS = ["this", "3.12", pytest.param("3.13", marks=pytest.mark.nightly)]
 
 #: Seconds that pip may take.
 TIMEOUT = 120.0

@@ -265,7 +265,7 @@ else:
 
 @pytest.mark.slow
 def test_many_forks_under_load_lose_and_double_nothing(programs: Programs, total: Total) -> None:
-    """Four threads count through two meters while 80 children are forked, four at a time."""
+    """Four threads count through two meters while 40 children are forked, four at a time."""
     done = programs.run(
         FORK
         + """
@@ -293,7 +293,7 @@ def child():
     for meter in meters:
         assert meter.flush(20)
 
-for _ in range(20):
+for _ in range(10):
     wait(*[fork(child) for _ in range(4)])
 go_on = False
 for thread in threads:
@@ -303,8 +303,8 @@ print(*counts)
     )
     assert (done.code, done.err) == (0, "")
     counts = done.numbers
-    assert total() == sum(counts) + 20 * 4 * 4
-    assert total("child") == 20 * 4 * 2
+    assert total() == sum(counts) + 10 * 4 * 4
+    assert total("child") == 10 * 4 * 2
     assert [total(f"x{number}") for number in range(4)] == counts
 
 

@@ -11,12 +11,12 @@ warnings.simplefilter("ignore")  # it warns of being late
 monkey.patch_all()
 """
 
-#: What an application does, patched before or after.
+#: What an application does, patched before or after, with one meter for each way to end.
 WORK = """
 import gevent
 from gevent.pool import Pool
 
-def work(number):
+def work(meter, handle, number):
     for step in range(50):
         meter.count("x")
         handle.inc()
@@ -26,53 +26,69 @@ def work(number):
         assert meter.flush(10)
         meter.health()
 
-pool = Pool(20)
-for number in range(60):
-    pool.spawn(work, number)
-pool.join()
+def used(meter, handle):
+    pool = Pool(20)
+    for number in range(60):
+        pool.spawn(work, meter, handle, number)
+    pool.join()
+
+def check(meter):
+    assert (meter.total("x"), meter.total("y")) == (3000, 3000), meter.health()
+
+flushed, closed, waiting, last = zip(meters, handles)
+used(*flushed)
+assert flushed[0].flush(10)
+assert flushed[0].health().buffered == 0
+check(flushed[0])
+used(*closed)
+closed[0].close()
+assert closed[0].health().buffered == 0
+check(closed[0])
+used(*waiting)
+until = time.monotonic() + 10
+while (waiting[0].total("x"), waiting[0].total("y")) != (3000, 3000):
+    assert time.monotonic() < until, waiting[0].health()
+    gevent.sleep(0.01)
+used(*last)  # and so the program ends
 """
+
+#: The meters are of several prefixes; the last one is of the tests' own.
+MAKE_FOUR = """
+prefixes = ("flushed:", "closed:", "waiting:", "redmeter:")
+meters = [Meter(URL, prefix=prefix, flush_interval=0.02) for prefix in prefixes]
+handles = [meter.counter("y") for meter in meters]
+"""
+
+BEGIN = "for meter in meters: meter.count('x', 0)\n"
+
+BEGINNINGS = {
+    "patched before everything": (PATCH, ""),
+    "patched before the first event": ("", PATCH),
+    "patched after the meters have started": (
+        "",
+        BEGIN + "for meter in meters: assert meter.flush(10)\n" + PATCH,
+    ),
+    "patched after the meters were closed": (
+        "",
+        BEGIN + "for meter in meters: meter.close()\n" + PATCH,
+    ),
+    "patched while they flush": ("", BEGIN + PATCH),
+}
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+def test_what_greenlets_count_is_stored(programs: Programs, total: Total, beginning: str) -> None:
+    """Sixty greenlets count and flush, and read while the flusher writes.
+
+    All is stored after a flush, after close(), by itself, and at the end of the program.
+    """
+    first, before = BEGINNINGS[beginning]
+    done = programs.run(MAKE_FOUR + before + WORK, first=first)
+    assert (done.code, done.err) == (0, "")
+    assert (total(), total("y")) == (3000, 3000)
 
 
 MAKE = "meter = Meter(URL, flush_interval=0.02)\nhandle = meter.counter('y')\n"
-
-BEGINNINGS = {
-    "patched before everything": (PATCH, MAKE),
-    "patched before the first event": ("", MAKE + PATCH),
-    "patched after the meter has started": (
-        "",
-        MAKE + "meter.count('x', 0)\nassert meter.flush(10)\n" + PATCH,
-    ),
-    "patched after the meter was closed": (
-        "",
-        MAKE + "meter.count('x', 0)\nmeter.close()\n" + PATCH,
-    ),
-    "patched while it flushes": ("", MAKE + "meter.count('x', 0)\n" + PATCH),
-}
-
-ENDS = {
-    "flush": "assert meter.flush(10)\nassert meter.health().buffered == 0\nos._exit(0)",
-    "close": "meter.close()\nassert meter.health().buffered == 0\nos._exit(0)",
-    "exit": "",
-    "by itself": """
-until = time.monotonic() + 10
-while (meter.total("x"), meter.total("y")) != (3000, 3000):
-    assert time.monotonic() < until, meter.health()
-    gevent.sleep(0.01)
-os._exit(0)
-""",
-}
-
-
-@pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("beginning", BEGINNINGS)
-def test_what_greenlets_count_is_stored(
-    programs: Programs, total: Total, beginning: str, end: str
-) -> None:
-    """Sixty greenlets count and flush, and read while the flusher writes."""
-    first, make = BEGINNINGS[beginning]
-    done = programs.run(make + WORK + ENDS[end], first=first)
-    assert (done.code, done.err) == (0, "")
-    assert (total(), total("y")) == (3000, 3000)
 
 
 def test_a_greenlet_that_is_given_up_in_a_flush_doubles_nothing(

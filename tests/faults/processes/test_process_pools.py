@@ -19,59 +19,19 @@ def work(number=0):
     return os.getpid()
 """
 
-CASES = {
-    "Process": """
-        processes = [context.Process(target=work) for _ in range(4)]
-        for process in processes:
-            process.start()
-        for process in processes:
-            process.join()
-            assert process.exitcode == 0
-        tasks = 4
-    """,
-    "Process that fails": """
-        def fail(work=work):
-            work()
-            raise SystemExit(7)
-        if context.get_start_method() == "spawn":
-            fail = work  # it cannot be pickled
-        process = context.Process(target=fail)
-        process.start()
-        process.join()
-        tasks = 1
-    """,
-    "Pool": """
-        pool = context.Pool(2, maxtasksperchild=3)
-        pids = pool.map(work, range(12), chunksize=1)
-        pool.close()
-        pool.join()
-        assert len(set(pids)) >= 4
-        tasks = 12
-    """,
-    "ProcessPoolExecutor": """
-        from concurrent.futures import ProcessPoolExecutor
-        with ProcessPoolExecutor(2, mp_context=context) as pool:
-            pids = list(pool.map(work, range(12)))
-        tasks = 12
-    """,
-    "a thread that goes on in a process": """
-        process = context.Process(target=in_thread)
-        process.start()
-        process.join()
-        tasks = 1
-    """,
-}
-
 
 @pytest.mark.parametrize(
     "how",
     ["fork", "fork after the parent counted", pytest.param("spawn", marks=pytest.mark.slow)],
 )
-@pytest.mark.parametrize("case", CASES)
 def test_every_worker_stores_what_it_counted(
-    programs: Programs, total: Total, conn: Any, case: str, how: str
+    programs: Programs, total: Total, conn: Any, how: str
 ) -> None:
-    """Though such processes end without the exit handlers of an interpreter."""
+    """Though such processes end without the exit handlers of an interpreter.
+
+    A process, one that fails, a pool that replaces its processes, one of concurrent.futures, and a
+    process in which a thread goes on.
+    """
     method, counts = how.split()[0], "counted" in how
     done = programs.run(
         WORK
@@ -84,13 +44,30 @@ def in_thread():
         work()
     threading.Thread(target=later).start()
 
+def fail():
+    work()
+    raise SystemExit(7)
+
 def main():
     import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
     context = multiprocessing.get_context("{method}")
     {"work()" if counts else ""}
-    if True:
-{CASES[case]}
-    print(tasks)
+    targets = [work, work, fail, in_thread]
+    processes = [context.Process(target=target) for target in targets]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0, 7, 0]
+    pool = context.Pool(1, maxtasksperchild=3)
+    pids = pool.map(work, range(6), chunksize=1)
+    pool.close()
+    pool.join()
+    assert len(set(pids)) == 2
+    with ProcessPoolExecutor(2, mp_context=context) as pool:
+        pids = list(pool.map(work, range(12)))
+    print(len(targets) + 6 + 12)
 
 if __name__ == "__main__":
     main()
