@@ -159,10 +159,7 @@ def test_the_prefix_comes_from_option_or_environment(redmeter: Run, server: Serv
     [
         "redmeter names | head -1",
         "redmeter names --json | head -c 10",
-        "redmeter doctor | true",
         "redmeter --help | true",
-        "redmeter --version | true",
-        "redmeter names --help | true",
         "redmeter series nothing 2>&1 | true",
     ],
 )
@@ -179,41 +176,36 @@ def test_a_closed_pipe_is_no_error(home: Home, client: Any, line: str) -> None:
 def test_output_that_cannot_be_written_is_an_error(home: Home, meter: Meter) -> None:
     """A full disk is told, once, without a traceback."""
     meter.count("hits")
-    for words in ("names", "names --json", "--help", "--version", "names --help"):
+    for words in ("names", "names --json", "--help"):
         done = home.shell(f"redmeter {words} > /dev/full")
         assert done == Done(2, "", "error: the output: No space left on device\n")
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "closed"),
     [
-        "names",
-        "doctor --json",
-        "clean",
-        "retention --json",
-        "top",
-        "series hits",
-        "replay log --shift-to-now",
-        "--version",
+        ("names", ">&-"),
+        ("doctor --json", ">&-"),
+        ("retention --json", "<&- >&- 2>&-"),
+        ("--version", ">&-"),
+        ("replay log --shift-to-now", "<&- >&- 2>&-"),
     ],
 )
 def test_a_closed_output_keeps_nothing_from_being_done(
-    home: Home, meter: Meter, words: str
+    home: Home, meter: Meter, words: str, closed: str
 ) -> None:
     """What is written goes nowhere."""
     meter.count("hits")
     (home.work / "log").write_text('- - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1\n')
-    for closed in (">&-", "<&- >&- 2>&-"):
-        done = home.shell(f"redmeter {words} {closed}")
-        assert (done.code, done.out) == (0, "")
-        assert "Traceback" not in done.err
-    assert meter.total("hits") == (3 if words.startswith("replay") else 1)
+    done = home.shell(f"redmeter {words} {closed}")
+    assert (done.code, done.out) == (0, "")
+    assert "Traceback" not in done.err
+    assert meter.total("hits") == (2 if words.startswith("replay") else 1)
 
 
-@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
-def test_a_closed_output_changes_no_exit_code(home: Home, closed: str) -> None:
+def test_a_closed_output_changes_no_exit_code(home: Home) -> None:
     """Nobody reads what was not found, but the shell knows."""
-    assert home.shell(f"redmeter series nothing {closed}").code == 1
+    assert home.shell("redmeter series nothing >&- 2>&-").code == 1
 
 
 @pytest.mark.parametrize("option", ["", "--shift-to-now"])

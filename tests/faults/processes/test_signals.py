@@ -1,6 +1,5 @@
 """Signal handlers and destructors that count wherever they come: no deadlock, nothing lost."""
 
-
 from support.programs import Programs, Total
 
 #: A handler that is called a millisecond after it was called last, until told to stop.
