@@ -17,7 +17,6 @@ PACKAGE = SRC / "redmeter"
 #: A module imports from rows above its own in this list, and from its own folder. The pure row is
 #: in two parts, since settings and the format are written in terms of names and keys.
 ROWS = (
-    {"recorder_health"},
     {"errors", "types", "losses", "clock", "expressions", "families"},
     {"results"},
     {"names", "keys", "extras", "verdicts"},

@@ -11,7 +11,7 @@ from redmeter.analysis import explanation
 #: Modules of values, whose fields are public as well.
 VALUES = (
     "redmeter.results",
-    "redmeter.recorder_health",
+    "redmeter.types",
     "redmeter.reading.spread",
     "redmeter.reading.error_groups",
     "redmeter.reading.query_results",

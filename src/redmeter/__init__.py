@@ -28,9 +28,9 @@ from redmeter.errors import (
     UnknownPrecision,
 )
 from redmeter.meter import Meter
-from redmeter.recorder_health import Loss, Mark, RecorderHealth
 from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.scopes import CountedExceptions, InProgress, Timer
+from redmeter.types import Loss, Mark, RecorderHealth
 
 if TYPE_CHECKING:
     from redmeter.analysis.explanation import (

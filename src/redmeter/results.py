@@ -2,8 +2,8 @@
 
 `dataclasses.asdict`, `json.dumps` of its result, FastAPI and pydantic give the same field names.
 Times are Unix seconds, and widths of intervals are seconds. None stands for an unknown value or a
-gap. Summaries are in redmeter.reading.spread; Loss, Mark and
-RecorderHealth, which processes that only record need as well, in redmeter.recorder_health.
+gap. Summaries are in redmeter.reading.spread; Loss, Mark and RecorderHealth, which processes that
+only record need as well, in redmeter.types.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 from redmeter.errors import MissingExtra
-from redmeter.recorder_health import Loss as Loss
-from redmeter.recorder_health import Mark as Mark
-from redmeter.recorder_health import RecorderHealth as RecorderHealth
+from redmeter.types import Loss as Loss
+from redmeter.types import Mark as Mark
+from redmeter.types import RecorderHealth as RecorderHealth
 
 if TYPE_CHECKING:
     import pandas

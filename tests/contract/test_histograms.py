@@ -95,7 +95,7 @@ def test_the_server_merges_as_python_does(
 ) -> None:
     """To the last bucket, and byte for byte the text that Python would write of it.
 
-    Not in the first day of all, whose hours read as those of a day: see format/hourly.py.
+    Not in the first day of all, whose hours read as those of a day: see format/intervals.py.
     """
     client.flushall()
     store = open_store(histogram_retention={60: 120}, clock=ManualClock(now))

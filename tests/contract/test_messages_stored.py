@@ -7,7 +7,7 @@ import pytest
 
 from redmeter import Meter, StoreRefused
 from redmeter.format import message
-from redmeter.format.hourly import hour_of
+from redmeter.format.intervals import hour_of
 from redmeter.format.message import MAX_PATTERNS, OTHER, Group, LogHour
 from redmeter.keys import HOUR
 from redmeter.store import Store

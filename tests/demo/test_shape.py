@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter.demo import shape
-from redmeter.demo.catalogue import POPULARITY, PRODUCTS
+from redmeter.demo.database import POPULARITY, PRODUCTS
 
 #: A Wednesday, midnight.
 DAY = 1_795_564_800

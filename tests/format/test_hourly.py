@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.format.hourly import hour_of, hours_of
+from redmeter.format.intervals import hour_of, hours_of
 from redmeter.keys import HOUR
 
 #: 21 November 2026, 16:13:00 UTC, within the hour that starts at 16:00.

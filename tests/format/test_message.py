@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter import InvalidName
-from redmeter.format.hourly import THIS_HOUR
+from redmeter.format.intervals import THIS_HOUR
 from redmeter.format.message import (
     MAX_PATTERNS,
     OTHER,

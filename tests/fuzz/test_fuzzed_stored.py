@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from redmeter.errors import IncompatibleStore
 from redmeter.format import mark, packed_text
 from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.hourly import hour_of
+from redmeter.format.intervals import hour_of
 from redmeter.format.message import format_entry, parse_entry
 from redmeter.format.packed_text import parse_moments
 from redmeter.format.statistics import MEMBERS, merged

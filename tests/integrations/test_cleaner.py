@@ -3,7 +3,7 @@
 import threading
 
 from redmeter import Meter
-from redmeter.integrations.cleaner import Cleaner, CleanerOfEachProcess
+from redmeter.integrations.cleaner import Cleaner
 from redmeter.integrations.wsgi import RedmeterMiddleware
 from support.servers import Server
 from support.waiting import eventually
@@ -49,8 +49,8 @@ def test_closing_a_meter_ends_its_cleaner_and_the_next_request_starts_another(
         assert len(running()) == 1
         meter.close()
         assert running() == []
-    other = CleanerOfEachProcess(meter)
-    other.see_to()
+    other = Cleaner(meter)
+    other.start()
     assert len(running()) == 1
     other.stop()
     assert (running(), meter._helpers) == ([], ())

@@ -30,7 +30,7 @@ from redmeter.book import stores
 from redmeter.errors import InvalidSetting, InvalidValue, StoreError, UnknownPrecision, shown
 from redmeter.format import counter, exponential_histogram, statistics
 from redmeter.format import message as message_kind
-from redmeter.format.hourly import THIS_HOUR
+from redmeter.format.intervals import THIS_HOUR
 from redmeter.format.moments import MAX_DOUBLE, Moments
 from redmeter.keys import MAX_SAMPLES, Kept, Keys, check_time, slice_start
 from redmeter.names import check_text

@@ -223,7 +223,7 @@ class PrometheusAPI:
 
     def query(self, parameters: Parameters, arrived: float) -> Success:
         """Evaluate a query at one time."""
-        from redmeter.promql.parameters import parse_time
+        from redmeter.promql.answers import parse_time
         from redmeter.reading import promql
 
         moment = parameters.one("time")
@@ -235,7 +235,7 @@ class PrometheusAPI:
 
     def query_range(self, parameters: Parameters, arrived: float) -> Success:
         """Evaluate a query over time."""
-        from redmeter.promql.parameters import parse_duration, parse_time
+        from redmeter.promql.answers import parse_duration, parse_time
         from redmeter.reading import promql
 
         start, end = (
@@ -295,7 +295,7 @@ class PrometheusAPI:
 
     def _listing(self, parameters: Parameters, arrived: float, *, bounds: bool = True) -> Any:
         """Return the label sets of the time range that match[] selects, or all."""
-        from redmeter.promql.parameters import parse_time
+        from redmeter.promql.answers import parse_time
         from redmeter.reading.promql_selectors import selectors
         from redmeter.reading.promql_series import SeriesLister
 
@@ -377,9 +377,9 @@ def _required(parameters: Parameters, name: str) -> str:
 
 def _limits(parameters: Parameters, arrived: float) -> Any:
     """Return the limits of a query, which ends PATIENCE after it arrived, or by `timeout`."""
+    from redmeter.promql.answers import parse_duration
     from redmeter.promql.errors import QueryTimeout
     from redmeter.promql.limits import Limits
-    from redmeter.promql.parameters import parse_duration
 
     text = parameters.one("timeout")
     seconds = PATIENCE if text is None else min(PATIENCE, parse_duration("timeout", text) / 1000)
@@ -396,8 +396,8 @@ def _limits(parameters: Parameters, arrived: float) -> Any:
 
 def _lookback(parameters: Parameters) -> int:
     """Return how long gauges keep their last value, in milliseconds."""
+    from redmeter.promql.answers import parse_duration
     from redmeter.promql.intervals import LOOKBACK
-    from redmeter.promql.parameters import parse_duration
 
     text = parameters.one("lookback_delta")
     return (parse_duration("lookback_delta", text) if text is not None else 0) or LOOKBACK

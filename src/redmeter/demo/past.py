@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from redmeter.demo import shape
-from redmeter.demo.catalogue import POPULARITY, PRODUCTS
+from redmeter.demo.database import POPULARITY, PRODUCTS
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.keys import Retention
 from redmeter.names import (

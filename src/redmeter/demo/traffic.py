@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from redmeter.demo import shape
-from redmeter.demo.catalogue import POPULARITY, PRODUCTS, SEARCHES
+from redmeter.demo.database import POPULARITY, PRODUCTS, SEARCHES
 
 #: How many visit at once at most.
 VISITORS = 24

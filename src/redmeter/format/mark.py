@@ -17,8 +17,7 @@ from typing import NamedTuple
 from redmeter.errors import InvalidValue
 from redmeter.keys import MAX_TIME, Keys
 from redmeter.names import without_sequences
-from redmeter.recorder_health import Mark
-from redmeter.types import Operation, Operations
+from redmeter.types import Mark, Operation, Operations
 
 #: Minimum seconds between two marks of one label without another label between them; a nearer one
 #: is the same mark.

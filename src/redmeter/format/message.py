@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from redmeter.expressions import late
 from redmeter.format import steps
-from redmeter.format.hourly import THIS_HOUR
+from redmeter.format.intervals import THIS_HOUR
 from redmeter.keys import HOUR, STEP, Keys, slice_start
 from redmeter.names import check_text, cleaned
 from redmeter.types import Operation, Operations

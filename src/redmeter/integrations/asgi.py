@@ -34,7 +34,7 @@ from typing import Any, Unpack
 
 from redmeter import Meter
 from redmeter.integrations.cancelling import is_cancelled
-from redmeter.integrations.cleaner import CleanerOfEachProcess
+from redmeter.integrations.cleaner import Cleaner
 from redmeter.integrations.frameworks import litestar_route, publish_routes
 from redmeter.integrations.loading import ASGI, load_application
 from redmeter.integrations.routes import Finder, path_within
@@ -94,7 +94,7 @@ class RedmeterMiddleware:
         self._route_of = self.requests.options.route
         self._finder = Finder(app)
         publish_routes(app)
-        self._cleaner = CleanerOfEachProcess(self.meter) if self.requests.options.cleaner else None
+        self._cleaner = Cleaner(self.meter) if self.requests.options.cleaner else None
 
     @property
     def meter(self) -> Meter:
@@ -131,7 +131,7 @@ class RedmeterMiddleware:
         refused: OSError | None = None
         scope[WATCHED] = True
         if self._cleaner is not None:
-            self._cleaner.see_to()  # there may be no lifespan, or none that gets here
+            self._cleaner.start()  # there may be no lifespan, or none that gets here
         spent = begin_if_enabled()
         start = now()
 
@@ -193,7 +193,7 @@ class RedmeterMiddleware:
         refused: OSError | None = None
         scope[WATCHED] = True
         if self._cleaner is not None:
-            self._cleaner.see_to()  # there may be no lifespan, or none that gets here
+            self._cleaner.start()  # there may be no lifespan, or none that gets here
         spent = begin_if_enabled()
         start = requests.now()
 
@@ -274,7 +274,7 @@ class RedmeterMiddleware:
         async def received() -> Message:
             message = await receive()
             if message["type"] == "lifespan.startup" and self._cleaner is not None:
-                self._cleaner.see_to()
+                self._cleaner.start()
             return message
 
         async def sent(message: Message) -> None:

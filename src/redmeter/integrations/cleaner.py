@@ -12,23 +12,31 @@ logger = logging.getLogger("redmeter")
 
 
 class Cleaner:
-    """A thread that cleans a meter's store every minute, see cleaning.py. `meter.close()` ends it.
+    """A thread that cleans a meter's store every minute. `meter.close()` ends it.
 
-    Any number of processes may run one. Errors are logged; a permanent one ends the thread.
+    Any number of processes may have one. An error is logged, and ends it unless it passes.
     """
 
     def __init__(self, meter: Meter) -> None:
         self._meter = Instrumentation(meter)
-        #: Set by stop(). Not an Event: a fork may copy its lock while it is held.
-        self.stopped = False
+        self._pid = 0
+        #: Changes with each start; None after stop(). Not an Event: a fork may copy its lock while
+        #: it is held.
+        self._run: object = None
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start it, unless it runs."""
-        if self._meter.store is None or (self._thread and self._thread.is_alive()):
+        """Start it, unless it was started in this process before; stop() permits another start.
+
+        Called with each request: servers fork, and threads stay behind then.
+        """
+        pid = os.getpid()
+        if self._meter.store is None or (self._run is not None and self._pid == pid):
             return
-        self.stopped = False
-        self._thread = threading.Thread(target=self._run, name="redmeter-cleaner", daemon=True)
+        self._pid, self._run = pid, object()
+        self._thread = threading.Thread(
+            target=self._clean, args=(self._run,), name="redmeter-cleaner", daemon=True
+        )
         try:
             self._thread.start()
         except RuntimeError as error:  # a limit of the machine
@@ -38,42 +46,17 @@ class Cleaner:
             self._meter.add_helper(self)
 
     def stop(self, timeout: float = 1.0) -> None:
-        """End the thread, and wait for that, `timeout` seconds at most."""
-        self.stopped = True
-        self._meter.remove_helper(self)
-        if self._thread is not None:
-            self._thread.join(timeout)
+        """End it, and wait at most so many seconds for that."""
+        if self._pid == os.getpid():
+            self._run = None
+            self._meter.remove_helper(self)
+            if self._thread is not None:
+                self._thread.join(timeout)
 
-    def _run(self) -> None:
+    def _clean(self, run: object) -> None:
         store = self._meter.store
         assert store is not None, "start() looks"
         try:
-            cleaning.run(store, quit=lambda: self.stopped)
+            cleaning.run(store, quit=lambda: self._run is not run)
         except RedmeterError as error:
             logger.error("redmeter stops cleaning: %s", error)
-
-
-class CleanerOfEachProcess:
-    """A cleaner of a meter's store for each process that serves requests.
-
-    The first request of a process starts it, since servers fork, which ends threads; and so does
-    the first request after it was stopped.
-    """
-
-    def __init__(self, meter: Meter) -> None:
-        self._meter = meter
-        self._pid = 0
-        self._cleaner = Cleaner(meter)
-
-    def see_to(self) -> None:
-        """Start it, unless it runs in this process."""
-        pid = os.getpid()
-        if pid != self._pid or self._cleaner.stopped:
-            self._pid = pid
-            self._cleaner = Cleaner(self._meter)
-            self._cleaner.start()
-
-    def stop(self) -> None:
-        """End this process's cleaner, and wait 1 s for that at most. see_to() starts another."""
-        if self._pid == os.getpid():
-            self._cleaner.stop()

@@ -50,7 +50,7 @@ from flask import (
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from redmeter import Meter
-from redmeter.integrations.cleaner import CleanerOfEachProcess
+from redmeter.integrations.cleaner import Cleaner
 from redmeter.integrations.frameworks import rule_template
 from redmeter.integrations.meters import strangers
 from redmeter.integrations.web import WATCHED, Arguments, Requests, requests_of
@@ -136,7 +136,7 @@ class _Middleware(RedmeterMiddleware):
         self.app = app
         self.root = root
         self.requests = requests
-        self.cleaner = CleanerOfEachProcess(self.meter) if requests.options.cleaner else None
+        self.cleaner = Cleaner(self.meter) if requests.options.cleaner else None
         of_options = requests.options.route
 
         def found(environ: Environ) -> str | None:

@@ -39,7 +39,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Unpack, cast
 
 from redmeter import Meter
-from redmeter.integrations.cleaner import CleanerOfEachProcess
+from redmeter.integrations.cleaner import Cleaner
 from redmeter.integrations.frameworks import publish_routes
 from redmeter.integrations.loading import WSGI, load_application
 from redmeter.integrations.spent import begin_if_enabled
@@ -83,7 +83,7 @@ class RedmeterMiddleware:
         #: The mount point in the application's settings, a prefix of all paths and routes.
         self.root = ""
         self.requests = requests_of(meter, options)
-        self.cleaner = CleanerOfEachProcess(self.meter) if self.requests.options.cleaner else None
+        self.cleaner = Cleaner(self.meter) if self.requests.options.cleaner else None
         publish_routes(app)
         #: Returns the route of an environ, as soon as the response starts; None: there is none.
         self.route: Callable[[Environ], str | None] | None = self.requests.options.route
@@ -104,7 +104,7 @@ class RedmeterMiddleware:
         if WATCHED in environ or not self.requests.watched(path):
             return self.app(environ, start_response)
         if self.cleaner is not None:
-            self.cleaner.see_to()
+            self.cleaner.start()
         watched = Watched(self.requests, environ, path, start_response, self.route)
         environ[WATCHED] = watched
         try:

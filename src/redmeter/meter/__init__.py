@@ -16,12 +16,12 @@ from redmeter.errors import InvalidSetting
 from redmeter.meter.events import EventMethods
 from redmeter.meter.metrics import MetricMethods
 from redmeter.queries import Queries
-from redmeter.recorder_health import RecorderHealth
 from redmeter.recording.messages.redact import MessageRules
 from redmeter.recording.next_store import NextStore
 from redmeter.recording.recorder import Recorder
 from redmeter.recording.sync import SyncRecorder
 from redmeter.store import Store, urls
+from redmeter.types import RecorderHealth
 
 if TYPE_CHECKING:
     import redis

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from redmeter.promql.extrapolation import extrapolation
-from redmeter.promql.histogram_ranges import HISTOGRAM_FUNCTIONS, Window
+from redmeter.promql.aggregation import masked_mean, masked_quantile, masked_sum, masked_variance
+from redmeter.promql.histogram_ranges import HISTOGRAM_FUNCTIONS, Window, extrapolation
 from redmeter.promql.limits import Limits
 from redmeter.promql.notes import Notes
 from redmeter.promql.semantics import RangeCall, Series
-from redmeter.promql.sums import masked_mean, masked_quantile, masked_sum, masked_variance
 from redmeter.promql.values import (
     Bools,
     Floats,

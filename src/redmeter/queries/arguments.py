@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from redmeter.clock import seconds_of
 from redmeter.errors import InvalidValue
 from redmeter.format.message import check_severity, severity_of
 from redmeter.keys import MAX_TIME, check_times
 from redmeter.names import canonical, check_text, parse_name, recorded_name
+from redmeter.store import Store
 from redmeter.types import Period, Selector
+
+if TYPE_CHECKING:
+    from redmeter.backends import Backend
 
 #: Unix seconds, or a datetime with a time zone.
 Time = float | datetime
@@ -204,3 +210,20 @@ def _duration(argument: str, length: float | str) -> float:
     if seconds is None or not number or not 0 < seconds < MAX_TIME:
         raise InvalidValue(length, f'{argument} is a number of seconds above 0, or text as "2h"')
     return seconds
+
+
+# The base of the query methods: the backend that executes them.
+
+
+class QueryBase:
+    """Holds the store that queries read, and the backend that reads it."""
+
+    def __init__(self, store: Store | None) -> None:
+        self._store = store
+
+    @cached_property
+    def _backend(self) -> Backend:
+        # Imported with the first query: a process that only records does not load the readings.
+        from redmeter.backends import Backend, StoreBackend
+
+        return Backend() if self._store is None else StoreBackend(self._store.reader)

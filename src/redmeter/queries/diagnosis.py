@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from redmeter.keys import check_times
 from redmeter.queries.arguments import (
+    QueryBase,
     Time,
     baseline_of,
     check_is_text,
@@ -16,7 +17,6 @@ from redmeter.queries.arguments import (
     time_of,
     window_length,
 )
-from redmeter.queries.base import QueryBase
 
 if TYPE_CHECKING:
     from redmeter.analysis.explanation import Explanation, Status

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, overload
 
 from redmeter.names import canonical
-from redmeter.queries.arguments import Time, group_labels, period_of, select, spellings
-from redmeter.queries.base import QueryBase
+from redmeter.queries.arguments import QueryBase, Time, group_labels, period_of, select, spellings
 
 if TYPE_CHECKING:
     from redmeter.reading.spread import Summary, SummaryGroup

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from redmeter.format.exception import check_group
 from redmeter.format.message import check_logger
-from redmeter.queries.arguments import Time, period_of, stored_severity
-from redmeter.queries.base import QueryBase
+from redmeter.queries.arguments import QueryBase, Time, period_of, stored_severity
 from redmeter.types import ERROR_GROUPS
 
 if TYPE_CHECKING:

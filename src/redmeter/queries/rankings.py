@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from math import ceil
 from typing import TYPE_CHECKING
 
-from redmeter.queries.arguments import Time, check_is_text, filter_of, period_of
-from redmeter.queries.base import QueryBase
+from redmeter.queries.arguments import QueryBase, Time, check_is_text, filter_of, period_of
 from redmeter.types import RANKED_ROWS, Top
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, overload
 
 from redmeter.errors import InvalidValue
 from redmeter.queries.arguments import (
+    QueryBase,
     Time,
     check_is_text,
     group_labels,
@@ -15,7 +16,6 @@ from redmeter.queries.arguments import (
     select,
     spellings,
 )
-from redmeter.queries.base import QueryBase
 
 if TYPE_CHECKING:
     from redmeter.results import Forecast, ForecastGroup, Group, Series, TotalGroup

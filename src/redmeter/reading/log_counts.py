@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from redmeter.format.hourly import hours_of
+from redmeter.format.intervals import hours_of
 from redmeter.format.message import parse_entry, parse_name
 from redmeter.format.steps import ALL, Steps, is_complete, parse, windows
 from redmeter.keys import HOUR, Keys, slice_start

@@ -4,7 +4,7 @@ They are kept in addition to the histograms, in the layout of "Redis in Action",
 values of other programs: see format/statistics.py.
 """
 
-from redmeter.format.hourly import hours_of
+from redmeter.format.intervals import hours_of
 from redmeter.format.statistics import merged
 from redmeter.keys import HOUR, slice_start
 from redmeter.results import HourlyStats, Statistics

@@ -8,13 +8,13 @@ import math
 from threading import Lock
 
 from redmeter.format.exponential_histogram import Distribution
-from redmeter.recorder_health import RecorderHealth
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.pending import PendingCounter, PendingHistogram
 from redmeter.recording.stats import RecorderStats
 from redmeter.store import Store
 from redmeter.store.retry import WriteRetry, is_recoverable
+from redmeter.types import RecorderHealth
 
 
 class BulkWriter:

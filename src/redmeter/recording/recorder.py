@@ -26,7 +26,6 @@ from redmeter.format.exponential_histogram import check_value
 from redmeter.format.mark import Noted
 from redmeter.keys import check_time
 from redmeter.names import parse_name
-from redmeter.recorder_health import RecorderHealth
 from redmeter.recording import process
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
 from redmeter.recording.collector import ATTENTION, Collector, FlushHooks
@@ -43,6 +42,7 @@ from redmeter.recording.stats import RecorderStats
 from redmeter.recording.status import StatusReporter
 from redmeter.store import Store
 from redmeter.store.retry import is_recoverable
+from redmeter.types import RecorderHealth
 
 #: Minimum time to wait for a reply when the process ends, seconds.
 SHORTEST = 0.1

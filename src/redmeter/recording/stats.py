@@ -10,8 +10,7 @@ from collections.abc import Iterable
 
 from redmeter.keys import Keys
 from redmeter.losses import TOTAL
-from redmeter.recorder_health import Loss, RecorderHealth
-from redmeter.types import Rejection
+from redmeter.types import Loss, RecorderHealth, Rejection
 
 
 class RecorderStats:

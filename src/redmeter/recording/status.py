@@ -7,10 +7,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from redmeter.errors import StoreError
-from redmeter.recorder_health import RecorderHealth
 from redmeter.recording.delivery import Delivery, kind_of
 from redmeter.recording.instance import RENEW_SECONDS
 from redmeter.recording.stats import RecorderStats
+from redmeter.types import RecorderHealth
 
 #: Seconds between two reports while events are recorded.
 REPORT_SECONDS = 10.0

@@ -27,7 +27,6 @@ from redmeter.format.message import name_of
 from redmeter.keys import MAX_TIME, Kept, check_time
 from redmeter.losses import AGED, FUTURE, NOT_FINITE
 from redmeter.names import cleaned, parse_name, recorded_name
-from redmeter.recorder_health import RecorderHealth
 from redmeter.recording.exceptions import (
     Found,
     PendingExceptions,
@@ -53,7 +52,7 @@ from redmeter.recording.scopes import Timer
 from redmeter.recording.stats import RecorderStats
 from redmeter.store import Store
 from redmeter.store.shard import Shard
-from redmeter.types import Operations, Outcome
+from redmeter.types import Operations, Outcome, RecorderHealth
 
 #: Reasons for skipping an interval that are no errors.
 _BY_TIME = (AGED, FUTURE)

@@ -90,7 +90,7 @@ class RedmeterMiddleware:
         if not self.requests.watched(_path(request)):
             return self.get_response(request)
         if self._cleaner is not None:
-            self._cleaner.see_to()
+            self._cleaner.start()
         spent, start = begin_if_enabled(), self.requests.now()
         try:
             response = self.get_response(request)
@@ -110,7 +110,7 @@ class RedmeterMiddleware:
         if not self.requests.watched(_path(request)):
             return await answer
         if self._cleaner is not None:
-            self._cleaner.see_to()
+            self._cleaner.start()
         spent, start = begin_if_enabled(), self.requests.now()
         try:
             response = await answer

@@ -19,7 +19,7 @@ from django.utils.module_loading import import_string  # type: ignore[import-unt
 
 from redmeter import Meter
 from redmeter.integrations import meters
-from redmeter.integrations.cleaner import CleanerOfEachProcess
+from redmeter.integrations.cleaner import Cleaner
 from redmeter.integrations.meters import meter_of, strangers
 from redmeter.integrations.options import Options
 from redmeter.integrations.web import Requests
@@ -55,9 +55,9 @@ def requests() -> Requests:
         return _made[0]
 
 
-def cleaner() -> CleanerOfEachProcess | None:
+def cleaner() -> Cleaner | None:
     """Return the cleaner of the project's store; None if the setting `cleaner` is off."""
-    return CleanerOfEachProcess(meter()) if requests().options.cleaner else None
+    return Cleaner(meter()) if requests().options.cleaner else None
 
 
 def problems() -> Iterator[str]:

@@ -1,4 +1,4 @@
--- Change the state of a shard that is copied to another store: see migrating/freeze.py.
+-- Change the state of a shard that is copied to another store: see migrating/states.py.
 --
 -- `frozen` is "TOKEN DEADLINE", by the server's clock: apply.lua applies no batch until then. It
 -- can be renewed or committed only before the deadline, so a process that slept past it has lost
