@@ -134,77 +134,50 @@ def _without(series: str, labels: Collection[str]) -> str:
     return format_name(base, {label: value for label, value in pairs if label not in labels})
 
 
-# --- Counters ------------------------------------------------------------------------------
-
-
-def rank_counts(counts: Mapping[str, int], wanted: Top) -> Ranking:
-    """Rank groups by their counts, or by their failures.
-
-    The share of a group is its part of all counts; of failures, their part of the group's count.
-
-    Args:
-        counts: of series; those without any are left out.
-    """
-    group, failing = group_by(wanted), wanted.failing
-    whole = _grouped(counts, group)
-    if failing:
-        failed = _grouped({s: n for s, n in counts.items() if has_labels(s, failing)}, group)
-        rows = [Ranked(key, whole[key], n / whole[key], n) for key, n in failed.items()]
-    else:
-        everything = sum(whole.values())
-        rows = [Ranked(key, n, n / everything, n) for key, n in whole.items()]
-    return _sorted(rows, wanted.limit, len(whole))
-
-
-def _grouped(counts: Mapping[str, int], group: GroupBy) -> dict[str | None, int]:
-    sums: dict[str | None, int] = {}
-    for series, count in counts.items():
-        key = group(series)
-        sums[key] = sums.get(key, 0) + count
-    return sums
-
-
-def _sorted(rows: Iterable[Ranked], limit: int, groups: int, examined: int = 0) -> Ranking:
-    highest = sorted(rows, key=lambda row: (-row.value, row.key or ""))[:limit]
-    return Ranking(tuple(highest), groups=groups, examined=examined or groups)
-
-
-# --- Histograms ----------------------------------------------------------------------------
+# --- Groups and rows -----------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class Group:
-    """The moments of some series that are one row, and their names."""
+    """The series that are one row: their names, and their moments, of counters the counts."""
 
     sums: Sums = field(default_factory=Sums)
     series: list[str] = field(default_factory=list)
+    #: Events of the series that have the labels `failing`.
+    failed: int = 0
 
     def value(self, order: Order) -> float | None:
         """Return the value that the group is ranked by, if that is no percentile.
 
         None for a total or a mean whose sum may have been cut: see Sums.exact_total.
         """
-        sums = self.sums
-        values = {"count": sums.count, "total": sums.exact_total, "mean": sums.exact_mean}
-        return values[order.word]
+        if order.word == "failing":
+            return self.failed
+        if order.word == "count":
+            return self.sums.count
+        return self.sums.exact_total if order.word == "total" else self.sums.exact_mean
 
 
-def grouped_sums(sums: Mapping[str, Sums], wanted: Top) -> dict[str | None, Group]:
-    """Group series by the rows of a ranking and merge their moments."""
+def groups_of(sums: Mapping[str, Sums], wanted: Top) -> dict[str | None, Group]:
+    """Group the series with events by the rows of a ranking, and merge their moments."""
     group, groups = group_by(wanted), dict[str | None, Group]()
     for series, part in sums.items():
-        part_of = groups.setdefault(group(series), Group())
-        part_of.sums.merge(part)
-        part_of.series.append(series)
+        if part.count > 0:
+            row = groups.setdefault(group(series), Group())
+            row.sums.merge(part)
+            row.series.append(series)
+            if wanted.failing and has_labels(series, wanted.failing):
+                row.failed += part.count
     return groups
 
 
-def rank_values(
+def rank(
     groups: Mapping[str | None, Group], values: Mapping[str | None, float | None], wanted: Top
 ) -> Ranking:
     """Rank groups by values; groups that lack one are left out, and not compared.
 
-    The share of a group is its part of the count, or of the total of the others if that is ranked.
+    The share of a group is its part of the count, or of the total of the others if that is ranked;
+    of failures, their part of the group's count. Groups without failures have no row.
     """
     count = sum(group.sums.count for group in groups.values())
     known = {key: value for key, value in values.items() if value is not None}
@@ -213,12 +186,21 @@ def rank_values(
     total = sum(value / largest for value in known.values()) if wanted.order == "total" else 0.0
     rows = []
     for key, value in known.items():
-        share = groups[key].sums.count / count
+        own = groups[key].sums.count
+        share = own / count
         if wanted.order == "total":
             share = value / largest / total if total else 0.0
-        rows.append(Ranked(key, groups[key].sums.count, share, value))
-    ranking = _sorted(rows, wanted.limit, len(groups), len(known))
-    return replace(ranking, complete=len(known) == len(values))
+        elif wanted.order == "failing":
+            share = value / own
+        if value or wanted.order != "failing":
+            rows.append(Ranked(key, own, share, value))
+    rows.sort(key=lambda row: (-row.value, row.key or ""))
+    return Ranking(
+        tuple(rows[: wanted.limit]),
+        groups=len(groups),
+        examined=len(known) or len(groups),
+        complete=len(known) == len(values),
+    )
 
 
 def bound(sums: Sums, q: float) -> float:
@@ -273,7 +255,7 @@ def rank_percentiles(
     wanted: Top,
 ) -> Ranking:
     """Rank groups by percentiles, and note whether the groups without one may be higher."""
-    ranking = rank_values(groups, values, wanted)
+    ranking = rank(groups, values, wanted)
     rest = [bound(group.sums, q) for key, group in groups.items() if key not in values]
     full = len(ranking) == wanted.limit
     complete = not rest or (full and ranking[-1].value > max(rest))

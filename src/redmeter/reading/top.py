@@ -28,11 +28,10 @@ from redmeter.reading.names import matching, matching_ends
 from redmeter.reading.ranking import (
     check,
     choose,
-    grouped_sums,
+    groups_of,
     intervals_of,
-    rank_counts,
+    rank,
     rank_percentiles,
-    rank_values,
 )
 from redmeter.reading.windows import Window, window_of
 from redmeter.results import Ranking
@@ -73,35 +72,27 @@ def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
         StoreError: the server is unreachable or refuses.
     """
     order = check(wanted)
-    if order.counters:
-        counters = _Series(keys, wanted, kept, histograms=False)
-        replies = yield from counters.read()
-        counts = {name: counters.count_of(reply) for name, reply in replies.items()}
-        happened = {name: count for name, count in counts.items() if count > 0}
-        ranking = rank_counts(happened, wanted)
-        if counts or order.word == "failing":
-            return replace(ranking, intervals=counters.size())
-    histograms = _Series(keys, wanted, kept, histograms=True)
-    replies = yield from histograms.read()
-    if order.counters and not replies:
-        return replace(ranking, intervals=counters.size())
-    size = histograms.size()
-    parts = {name: histograms.sums_of(reply) for name, reply in replies.items()}
-    groups = grouped_sums({name: part for name, part in parts.items() if part.count}, wanted)
+    series = _Series(keys, wanted, kept, histograms=not order.counters)
+    replies = yield from series.read()
+    if order.word == "count" and not replies:
+        histograms = _Series(keys, wanted, kept, histograms=True)
+        replies = yield from histograms.read()
+        series = histograms if replies else series
+    size = series.size()
+    groups = groups_of({name: series.sums_of(reply) for name, reply in replies.items()}, wanted)
     if order.q is None:
         values = {key: group.value(order) for key, group in groups.items()}
-        ranking = rank_values(groups, values, wanted)
-    else:
-        chosen, left_out = choose(groups, order.q, wanted.limit)
-        names = [name for key in chosen for name in groups[key].series]
-        merged = yield from _distributions(keys, names, histograms.fields())
-        values = {}
-        for key in chosen:
-            readable = [merged[name] for name in groups[key].series if name in merged]
-            whole = merge_all(Distribution(), readable)
-            if whole.count:
-                values[key] = whole.quantile(order.q)
-        ranking = rank_percentiles(groups, values, left_out, order.q, wanted)
+        return replace(rank(groups, values, wanted), intervals=size)
+    chosen, left_out = choose(groups, order.q, wanted.limit)
+    names = [name for key in chosen for name in groups[key].series]
+    merged = yield from _distributions(keys, names, series.fields())
+    values = {}
+    for key in chosen:
+        readable = (merged[name] for name in groups[key].series if name in merged)
+        whole = merge_all(Distribution(), readable)
+        if whole.count:
+            values[key] = whole.quantile(order.q)
+    ranking = rank_percentiles(groups, values, left_out, order.q, wanted)
     return replace(ranking, intervals=size)
 
 
@@ -183,19 +174,16 @@ class _Series:
         """
         return len(intervals_of(self._wanted, self._retention, self._now))
 
-    def count_of(self, reply: Sequence[bytes]) -> int:
-        """Return the count of a series."""
-        counts = counter.parse(list(zip(reply[::2], reply[1::2], strict=True)))
-        if not self._past:
-            return sum(counts.values())
-        return sum(count for start, count in counts.items() if start in self._intervals)
-
     def sums_of(self, reply: Sequence[bytes]) -> Sums:
-        """Return the moments of a series."""
-        if not self._past:
-            return merge_moments(reply[1::2])
-        pairs = zip(reply[::2], reply[1::2], strict=True)
-        return merge_moments(text for start, text in pairs if int(start) in self._intervals)
+        """Return the moments of a series; of a counter, its count."""
+        if self._histograms:
+            pairs = zip(reply[::2], reply[1::2], strict=True)
+            return merge_moments(text for start, text in pairs if self._ranks(int(start)))
+        counts = counter.parse(list(zip(reply[::2], reply[1::2], strict=True)))
+        return Sums(sum(count for start, count in counts.items() if self._ranks(start)))
+
+    def _ranks(self, start: int) -> bool:
+        return not self._past or start in self._intervals
 
     def fields(self) -> Mapping[int, Sequence[int]]:
         """Return the intervals that are ranked: precision -> starts."""

@@ -10,7 +10,9 @@ from redmeter.analysis.explanation import Explanation, Status
 from redmeter.backends import Backend, Groups
 from redmeter.clock import ManualClock
 from redmeter.errors import InvalidValue, LimitExceeded
+from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.mark import distinct
+from redmeter.format.moments import Sums, merge_all
 from redmeter.keys import Retention, slice_start
 from redmeter.names import parse_name
 from redmeter.reading.aggregates import aggregated, summed_up
@@ -27,7 +29,7 @@ from redmeter.reading.error_groups import (
 from redmeter.reading.error_groups import window_of as error_window
 from redmeter.reading.logs import check_limit
 from redmeter.reading.names import matching
-from redmeter.reading.ranking import check, intervals_of, rank_counts
+from redmeter.reading.ranking import check, groups_of, intervals_of, rank
 from redmeter.reading.samples import check_number, window
 from redmeter.reading.selection import (
     MAX_HISTOGRAMS,
@@ -56,10 +58,10 @@ from redmeter.testing.diagnosis import explained, status_of
 from redmeter.testing.readings import (
     Window,
     by_the_hour,
+    distributions,
     frequencies,
     labelled,
     newest,
-    ranked_observed,
     sources,
     stored_group,
     summed,
@@ -258,14 +260,24 @@ class MemoryBackend(Backend):
         )
         now = self._clock.wall()
         intervals = intervals_of(wanted, self._retention if counted else self._histograms, now)
+        spreads: dict[str, Distribution] = {}
         if counted:
             within = Period(wanted.precision, intervals.start, intervals.stop - 1)
-            totals = {name: one.total for name, one in self._series(counters, within).items()}
-            counts = {name: total for name, total in totals.items() if total and intervals}
-            ranking = rank_counts(counts, wanted)
+            counts = self._series(counters, within) if intervals else {}
+            sums = {name: Sums(one.total) for name, one in counts.items()}
         else:
-            ranking = ranked_observed(self._memory.events, observed, order, intervals, wanted)
-        return replace(ranking, intervals=len(intervals))
+            spreads = distributions(self._memory.events, observed, intervals)
+            sums = {
+                name: Sums(one.count, total=one.moments.total, m2=one.moments.m2)
+                for name, one in spreads.items()
+            }
+        groups = groups_of(sums, wanted)
+        values = {key: group.value(order) for key, group in groups.items() if order.q is None}
+        if order.q is not None:  # of all groups
+            for key, group in groups.items():
+                whole = merge_all(Distribution(), (spreads[name] for name in group.series))
+                values[key] = whole.quantile(order.q)
+        return replace(rank(groups, values, wanted), intervals=len(intervals))
 
     def explain(self, request: ExplainRequest) -> Explanation:
         return explained(self._memory, request, self._retention, self._histograms, self._clock)

@@ -6,19 +6,17 @@ from functools import reduce
 
 from redmeter.format.exception import Details, Occurrences
 from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.moments import Sums, merge_all
+from redmeter.format.moments import merge_all
 from redmeter.keys import HOUR, STEP, slice_start
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
 from redmeter.reading.error_groups import ErrorWindow, StoredGroup, shares_of
 from redmeter.reading.label_sets import has_labels
 from redmeter.reading.log_counts import ordered
-from redmeter.reading.ranking import Order, grouped_sums, rank_values
 from redmeter.reading.spread import Summary, summary_of
 from redmeter.reading.verdict_data import VerdictData
 from redmeter.recording.exceptions import Found
-from redmeter.results import Frequency, HourlyStats, LogSource, Message, Ranking, Statistics
+from redmeter.results import Frequency, HourlyStats, LogSource, Message, Statistics
 from redmeter.testing.recorder import Event, Logged
-from redmeter.types import Top
 
 #: Precision, start and end of a window, Unix seconds.
 Window = tuple[int, int, int]
@@ -85,45 +83,20 @@ def by_the_hour(events: Sequence[Event], series: str, now: float) -> Statistics:
     return Statistics(series, hours.get(this), before[-1] if before else None)
 
 
-def ranked_observed(
-    events: Sequence[Event],
-    names: Iterable[str],
-    order: Order,
-    intervals: range,
-    wanted: Top,
-) -> Ranking:
-    """Rank the groups of a histogram by their values.
+def distributions(
+    events: Sequence[Event], names: Iterable[str], intervals: range
+) -> dict[str, Distribution]:
+    """Return the values of histograms within some intervals.
 
     Args:
-        names: of the series.
-        intervals: starts of the intervals that count, in steps of the precision.
+        intervals: starts, in steps of the precision.
     """
-    spreads = {
-        name: _distribution(
-            [
-                e.observed
-                for e in events
-                if e.observed is not None
-                and e.series == name
-                and intervals.start <= e.time < intervals.stop
-            ]
-        )
-        for name in names
-    }
-    sums = {
-        name: Sums(one.count, total=one.moments.total, m2=one.moments.m2)
-        for name, one in spreads.items()
-        if one.count
-    }
-    groups = grouped_sums(sums, wanted)
-    if order.q is None:
-        return rank_values(groups, {k: g.value(order) for k, g in groups.items()}, wanted)
-    values = {}
-    for key, group in groups.items():
-        values[key] = merge_all(Distribution(), (spreads[name] for name in group.series)).quantile(
-            order.q
-        )
-    return rank_values(groups, values, wanted)
+    values: dict[str, list[float]] = {name: [] for name in names}
+    for event in events:
+        within = intervals.start <= event.time < intervals.stop
+        if event.observed is not None and event.series in values and within:
+            values[event.series].append(event.observed)
+    return {name: _distribution(some) for name, some in values.items()}
 
 
 def frequencies(
