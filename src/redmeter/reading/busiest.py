@@ -6,17 +6,18 @@ since part of its events is no traffic.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
+from redmeter.analysis.percentiles import merged
 from redmeter.analysis.status import BLOCK
 from redmeter.keys import Keys, entry, slice_start
-from redmeter.reading.join import Ask, Joined, join, of_counts
+from redmeter.reading.join import Ask, Joined, join, name_of, of_counts
 from redmeter.reading.label_sets import LabelSets, base_of
 from redmeter.reading.names import matching_ends
 from redmeter.reading.samples import counts_of
 from redmeter.reading.windows import Window
-from redmeter.store.query import Query, Read
+from redmeter.store.query import Query, in_parts
 
 MINUTE: Final = 60
 #: Counters that are judged, series that are ranked, and label sets of a counter.
@@ -42,43 +43,25 @@ def busiest_counters(keys: Keys, now: float) -> Query[dict[str, ByWidth]]:
     _, (page,) = yield [join(keys, keys.known, ends, cut, [ask], count=MAX_SERIES)]
     sums = Counter[str]()
     for member, (reply,) in Joined(page, 1, needed=False).readable():
-        name = member.decode(errors="replace").partition(":")[2]
-        sums[base_of(name)] += sum(counts_of(reply).values())
+        sums[base_of(name_of(member))] += sum(counts_of(reply).values())
     names = busiest(sums)
     asks = [Ask("HGETALL", f"{keys.key('count')}{width}:") for width in (MINUTE, BLOCK)]
-    reads: list[Read] = []
+    reads = []
     for name in names:
         label_sets = LabelSets(keys, keys.known, BLOCK, name)
-        reads += [label_sets.join_base(asks), label_sets.join(asks, MAX_LABEL_SETS + 1)]
-    if not reads:
-        return {}
-    _, replies = yield reads
+        reads.append([label_sets.join_base(asks), label_sets.join(asks, MAX_LABEL_SETS + 1)])
     found: dict[str, ByWidth] = {}
-    for at, name in enumerate(names):
-        parts = [
-            values
-            for reply in replies[2 * at : 2 * at + 2]
-            for _, values in Joined(reply, 2, needed=False).readable()
-        ]
+    for name, replies in zip(names, (yield from in_parts(reads)), strict=True):
+        joins = (Joined(reply, 2, needed=False) for reply in replies)
+        parts = [values for joined in joins for _, values in joined.readable()]
         if len(parts) <= MAX_LABEL_SETS:
-            found[name] = _merged(part[0] for part in parts), _merged(part[1] for part in parts)
-    # The running interval is no baseline.
-    running = slice_start(now, BLOCK)
-    return {
-        name: (minutes, {at: n for at, n in blocks.items() if at < running})
-        for name, (minutes, blocks) in found.items()
-    }
+            minutes, blocks = (merged(counts_of(part[at]) for part in parts) for at in (0, 1))
+            running = slice_start(now, BLOCK)  # which is no baseline
+            found[name] = minutes, {at: n for at, n in blocks.items() if at < running}
+    return found
 
 
 def busiest(sums: Mapping[str, int]) -> list[str]:
     """Return the names with the most events."""
     names = [name for name in sums if sums[name] > 0]
     return sorted(names, key=lambda name: (-sums[name], name))[:MAX_COUNTERS]
-
-
-def _merged(replies: Iterable[list[bytes]]) -> dict[int, int]:
-    merged: dict[int, int] = {}
-    for reply in replies:
-        for start, count in counts_of(reply).items():
-            merged[start] = merged.get(start, 0) + count
-    return merged

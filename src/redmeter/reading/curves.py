@@ -14,8 +14,7 @@ from redmeter.reading.distributions import SummaryGrid
 from redmeter.reading.spread import Summary
 from redmeter.reading.windows import Window
 from redmeter.results import Series
-from redmeter.store import View
-from redmeter.store.query import Query, Read
+from redmeter.store.query import Query, Read, together
 from redmeter.store.replies import Command, Reply, is_misplaced, raised
 
 #: The percentile of the curve of a histogram.
@@ -162,78 +161,36 @@ def curves(
         names: in their stored spelling.
         window, observed: of counters and gauges, and of histograms.
     """
-    each = 4
-    most = max(label_sets.MAX_MERGED, label_sets.MAX_COUNTED // max(1, len(names)))
-    bare = [name for name in names if "{" not in name]
-    reads: list[Read] = []
-    for name in names:
-        reads += asked_counts(keys, [name], window.fine)
-        reads.append(("HGETALL", keys.gauge(window.fine, name)))
-        reads += asked_spreads(keys, [name], observed.fine)
-    for name in bare:
-        reads += label_sets.event_reads(keys, "counters", name, window, most)
-        reads += label_sets.event_reads(keys, "histograms", name, observed, most)
-    view, replies = yield reads
-    curves_of = {
-        name: _curve(name, replies[each * at : each * (at + 1)], window, observed, view)
-        for at, name in enumerate(names)
-    }
-    rest = replies[each * len(names) :]
-    parts: dict[str, _Added] = {}
-    for at, name in enumerate(bare):
-        four = rest[each * at : each * (at + 1)]
-        counters, spreads = (
-            label_sets.event_counts("counters", four[:2]),
-            label_sets.event_counts("histograms", four[2:]),
-        )
-        if not curves_of[name].values and (counters.by_name or spreads.by_name):
-            parts[name] = _Added(keys, counters, spreads, window, observed)
-    if parts:
-        view, replies = yield [command for part in parts.values() for command in part.commands]
-        answers = iter(replies)
-        for name, part in parts.items():
-            curves_of[name] = part.curve(name, [next(answers) for _ in part.commands], view)
-    return [curves_of[name] for name in names]
+    limit = max(label_sets.MAX_MERGED, label_sets.MAX_COUNTED // max(1, len(names)))
+    return (yield from together([_curve(keys, name, window, observed, limit) for name in names]))
 
 
-class _Added:
-    """The merged curve of the label sets of a name: its commands, and the result of the replies.
-
-    Args:
-        counters, spreads: its label sets, as counters and as histograms.
-    """
-
-    def __init__(
-        self,
-        keys: Keys,
-        counters: label_sets.Counts,
-        spreads: label_sets.Counts,
-        window: Window,
-        observed: Window,
-    ) -> None:
-        self._counted = bool(counters.by_name)
-        self._sets = counters if self._counted else spreads
-        self._window = window if self._counted else observed
-        commands_of = asked_counts if self._counted else asked_spreads
-        self.commands = commands_of(keys, self._sets.busiest(), self._window.fine)
-
-    def curve(self, name: str, replies: Sequence[Reply], view: View) -> Curve:
-        """Merge the replies to the commands."""
-        window, of = self._window, self._sets.total
-        if self._counted:
-            return counted(name, replies, window.fine, window.start(view.now), view.now, of)
-        return spread(name, replies, window, view.histograms, view.now, of)
-
-
-def _curve(
-    name: str, replies: Sequence[Reply], window: Window, observed: Window, view: View
-) -> Curve:
-    start = window.start(view.now)
-    count, gauge, *observations = replies
-    measures = measured(name, gauge, window.fine, start, view.now)
-    if measures.values:
-        return measures
-    spreads = spread(name, observations, observed, view.histograms, view.now)
-    if spreads.values:
-        return spreads
-    return counted(name, [count], window.fine, start, view.now)
+def _curve(keys: Keys, name: str, window: Window, observed: Window, limit: int) -> Query[Curve]:
+    """Read the curve of a series, or of the busiest label sets of a name: see curves()."""
+    reads: list[Read] = [
+        *asked_counts(keys, [name], window.fine),
+        ("HGETALL", keys.gauge(window.fine, name)),
+        *asked_spreads(keys, [name], observed.fine),
+    ]
+    if "{" not in name:
+        reads += label_sets.event_reads(keys, "counters", name, window, limit)
+        reads += label_sets.event_reads(keys, "histograms", name, observed, limit)
+    view, (count, gauge, buckets, moments, *sets) = yield reads
+    now, start = view.now, window.start(view.now)
+    curve = measured(name, gauge, window.fine, start, now)
+    if not curve.values:
+        curve = spread(name, [buckets, moments], observed, view.histograms, now)
+    if not curve.values:
+        curve = counted(name, [count], window.fine, start, now)
+    if curve.values or not sets:
+        return curve
+    counters = label_sets.event_counts("counters", sets[:2])
+    histograms = label_sets.event_counts("histograms", sets[2:])
+    if counters.by_name:
+        view, replies = yield asked_counts(keys, counters.busiest(), window.fine)
+        start = window.start(view.now)
+        return counted(name, replies, window.fine, start, view.now, counters.total)
+    if histograms.by_name:
+        view, replies = yield asked_spreads(keys, histograms.busiest(), observed.fine)
+        return spread(name, replies, observed, view.histograms, view.now, histograms.total)
+    return curve

@@ -111,6 +111,11 @@ def _words(asks: Sequence[Ask]) -> list[str]:
     return words
 
 
+def name_of(member: bytes) -> str:
+    """Return the name of a member of an index, PRECISION:NAME."""
+    return member.decode(errors="replace").partition(":")[2]
+
+
 class Joined:
     """The answer to a join.
 
@@ -143,8 +148,7 @@ class Joined:
         """Yield the name of each member with its replies, errors included."""
         size = self._asks
         for at, member in enumerate(self.members):
-            name = member.decode(errors="replace").partition(":")[2]
-            yield name, self._replies[at * size : (at + 1) * size]
+            yield name_of(member), self._replies[at * size : (at + 1) * size]
 
     def readable(self) -> Iterator[tuple[bytes, Sequence[Reply]]]:
         """Yield each member with the replies of its keys.

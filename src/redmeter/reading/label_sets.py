@@ -16,7 +16,7 @@ from redmeter.format.packed_text import parse_moments
 from redmeter.keys import Keys, entry
 from redmeter.names import parse_name
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.join import Ask, Joined, join, of_window, read_on
+from redmeter.reading.join import Ask, Joined, join, name_of, of_window, read_on
 from redmeter.reading.samples import counts_of
 from redmeter.reading.windows import Window
 from redmeter.store import indexes
@@ -171,7 +171,7 @@ def event_counts(kind: EventKind, replies: Sequence[Reply]) -> Counts:
     """Parse the number of events of each label set: counts, or values of histograms."""
     by_name = {}
     for member, (reply,) in Joined(replies[0], 1, needed=False).readable():
-        name = member.decode(errors="replace").partition(":")[2]
+        name = name_of(member)
         if kind == "counters":
             by_name[name] = sum(counts_of(reply).values())
         else:

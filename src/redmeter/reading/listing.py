@@ -14,7 +14,7 @@ from redmeter.families import INDEX_OF
 from redmeter.keys import Kept, Keys, entry
 from redmeter.reading.curves import Curve, asked_counts, counted
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.join import Joined, join
+from redmeter.reading.join import Joined, join, name_of
 from redmeter.reading.label_sets import base_of
 from redmeter.reading.names import matching_ends
 from redmeter.reading.rowcurves import row_curves
@@ -25,7 +25,6 @@ from redmeter.reading.rows import (
     add_members,
     asks_of,
     hide_unknown_before,
-    name_of,
     sorted_rows,
 )
 from redmeter.reading.windows import Frame, Window, histogram_window, whole_window

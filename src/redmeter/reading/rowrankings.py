@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from redmeter.keys import Kept, entry
-from redmeter.reading.join import Joined, join
+from redmeter.reading.join import Joined, join, name_of
 from redmeter.reading.listing import MAX_LISTED, Listing, index_of, window_for
 from redmeter.reading.names import matching_ends
 from redmeter.reading.rows import (
@@ -33,7 +33,6 @@ from redmeter.reading.rows import (
     RowRanking,
     add_members,
     asks_of,
-    name_of,
     sorted_rows,
 )
 from redmeter.store import Store

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from redmeter.format.moments import Sums
 from redmeter.format.packed_text import merge_moments
 from redmeter.keys import Keys
-from redmeter.reading.join import Ask, Joined, of_before, of_field, of_window
+from redmeter.reading.join import Ask, Joined, name_of, of_before, of_field, of_window
 from redmeter.reading.label_sets import base_of
 from redmeter.reading.names import matching
 from redmeter.reading.samples import counts_of, number_of
@@ -196,11 +196,6 @@ def hide_unknown_before(rows: Collection[Row]) -> None:
     if not any(row.before for row in rows):
         for row in rows:
             row.before = None
-
-
-def name_of(member: bytes) -> str:
-    """Return the name of a member of an index, PRECISION:NAME."""
-    return member.decode(errors="replace").partition(":")[2]
 
 
 def _sum(kind: str, reply: Sequence[bytes]) -> Sums:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil
 from typing import TypeVar
 
+from redmeter.analysis.percentiles import merged
 from redmeter.errors import LimitExceeded, StoreError, StoreRefused
 from redmeter.format import counter, gauge
 from redmeter.format.counter import MAX_COUNT, count_of
@@ -162,11 +163,7 @@ def summed(
         starts: of the intervals.
         parse: parses a hash: interval start -> count.
     """
-    sums: dict[int, int] = {}
-    for reply in replies:
-        if not is_misplaced(reply):
-            for start, count in parse(reply).items():
-                sums[start] = sums.get(start, 0) + count
+    sums = merged(parse(reply) for reply in replies if not is_misplaced(reply))
     values = [sums.get(start) for start in starts]
     first = first_sample(values)
     return [*values[:first], *(value or 0 for value in values[first:])]

@@ -40,8 +40,8 @@ from redmeter.reading.samples import number_of
 from redmeter.reading.spread import distributions
 from redmeter.reading.windows import Window, whole_window
 from redmeter.store import indexes
-from redmeter.store.query import Query, Read
-from redmeter.store.replies import Command, Reply, is_misplaced, raised
+from redmeter.store.query import Query, Read, in_parts
+from redmeter.store.replies import Reply, is_misplaced, raised
 
 #: Shares of sampled durations that are read.
 MAX_SAMPLED = 20
@@ -136,23 +136,18 @@ def totals(
     joined = [Joined(join, 0, needed=False) for join in joins]
     sampled = [name for name, _, _ in series_in(joined)]
     timed = [HITS_SECONDS, *sampled] if durations else []
-    reads_of: list[list[Command]] = [
-        [
-            ("HMGET", keys.count(width, name), *map(str, starts))
-            for name in (HITS, HITS_FAILED)
-            for width, starts in before.items()
-        ],
-        asked_spreads(keys, timed, observed.fine),
-        slices_asked(keys, timed, earlier) if earlier else [],
+    asked = [
+        [("HMGET", keys.count(width, name), *map(str, starts)) for width, starts in before.items()]
+        for name in (HITS, HITS_FAILED)
     ]
-    replies: Sequence[Reply] = ()
-    if any(reads_of):
-        _, replies = yield [command for commands in reads_of for command in commands]
-    answers = iter(replies)
-    parts = [[next(answers) for _ in commands] for commands in reads_of]
-
-    middle = len(parts[0]) // 2
-    old, old_failed = _counts(before, parts[0][:middle]), _counts(before, parts[0][middle:])
+    *both, spreads, spreads_before = yield from in_parts(
+        [
+            *asked,
+            asked_spreads(keys, timed, observed.fine),
+            slices_asked(keys, timed, earlier) if earlier else [],
+        ]
+    )
+    old, old_failed = (_counts(before, replies) for replies in both)
     count = _sum(hits)
     count_before = (
         sum(count for at, count in old.items() if at >= since) if window.earlier else None
@@ -171,19 +166,19 @@ def totals(
         drawn=[*drawn],
     )
     if durations:
-        summary = summed(HITS_SECONDS, parts[1], observed, view.histograms, now)
-        old_parts = slices_answered(timed, earlier, parts[2], needed=False) if earlier else {}
+        summary = summed(HITS_SECONDS, spreads, observed, view.histograms, now)
+        old_parts = slices_answered(timed, earlier, spreads_before, needed=False) if earlier else {}
         old_spread = merge_all(Distribution(), old_parts.values())
         curve = percentile(distributions(summary))
         result.durations = Durations(
             curve,
             summary.p95,
             old_spread.quantile(QUANTILE) if old_spread.count else None,
-            sampled=summed("", parts[1][2:], observed, view.histograms, now).count > 0,
+            sampled=summed("", spreads[2:], observed, view.histograms, now).count > 0,
         )
         if drawn[0] is not hits:
             all_time = whole_window(view.histograms, observed.fine)
-            curve = spread(HITS_SECONDS, parts[1], all_time, view.histograms, now)
+            curve = spread(HITS_SECONDS, spreads, all_time, view.histograms, now)
         result.drawn.append(curve)
     return result
 

@@ -204,9 +204,7 @@ def traffic_of(windows: VerdictPlan, data: VerdictData) -> tuple[list[Traffic], 
     of: dict[str, dict[int, int]] = {}
     for route, is_failed, counts in _requests(data.counts):
         for sums in (of, failed) if is_failed else (of,):
-            mine = sums.setdefault(route, {})
-            for at, number in counts.items():
-                mine[at] = mine.get(at, 0) + number
+            sums[route] = percentiles.merged((sums.get(route, {}), counts))
     times: dict[str, list[Mapping[int, Distribution]]] = {}
     whole: list[Mapping[int, Distribution]] = []
     for name, by_start in data.times.items():
