@@ -1,9 +1,10 @@
-"""The reading rule, for a Meter and a MemoryMeter alike.
+"""The reading rule, for a Meter, a MemoryMeter, the command and the HTTP API alike.
 
 A name means all its label sets, aggregated; labels= filters, by= splits, exact= reads one series.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -11,7 +12,11 @@ import pytest
 
 from redmeter import InvalidValue, LimitExceeded, Meter, UnknownPrecision
 from redmeter.clock import ManualClock
+from redmeter.dashboard import Dashboard
 from redmeter.testing import MemoryMeter
+from support.asking import asking
+from support.invoking import invoking
+from support.servers import Server
 from support.stores import OpenMeter, server_time
 
 DAY = 86400
@@ -23,11 +28,13 @@ LONG = "/reports/" + "x" * 300
 def meter(request: pytest.FixtureRequest, open_meter: OpenMeter, client: Any) -> Meter:
     """Return a meter of each kind, with the same events, at the same time."""
     at = server_time(client)
-    made: Meter
     if request.param == "store":
-        made = open_meter()
-    else:
-        made = MemoryMeter(clock=ManualClock(at), strict=False)
+        return filled(open_meter(), at)
+    return filled(MemoryMeter(clock=ManualClock(at), strict=False), at)
+
+
+def filled(made: Meter, at: float | None = None) -> Meter:
+    """Record the events of the rule."""
     for amount, labels in (
         (1, None),
         (2, {"plan": "free", "shop": 1}),
@@ -43,6 +50,143 @@ def meter(request: pytest.FixtureRequest, open_meter: OpenMeter, client: Any) ->
     made.gauge("heat", labels={"room": "b"}).set(30)
     made.flush()
     return made
+
+
+#: What is read, the options, and the values by the values of the labels of `by`; None: refused.
+RULE: list[tuple[str, str, dict[str, Any], dict[tuple[str | None, ...], float] | None]] = [
+    ("series", "orders", {}, {(): 31}),
+    ("series", "orders", {"labels": {"plan": "pro"}}, {(): 12}),
+    ("series", 'orders{plan="pro"}', {"labels": {"shop": "2"}}, {(): 8}),
+    ("series", "orders", {"by": ["plan"]}, {(None,): 17, ("pro",): 12, ("free",): 2}),
+    (
+        "series",
+        "orders",
+        {"by": ["plan", "shop"], "labels": {"plan": "pro"}},
+        {("pro", "2"): 8, ("pro", "1"): 4},
+    ),
+    ("series", "orders", {"exact": True}, {(): 1}),
+    ("series", "orders", {"exact": True, "labels": {"plan": "pro", "shop": "1"}}, {(): 4}),
+    ("series", "orders", {"exact": True, "by": ["plan"]}, None),
+    ("gauge_series", "jobs", {}, {(): 3}),
+    ("gauge_series", "heat", {}, None),
+    ("gauge_series", "heat", {"aggregate": "mean"}, {(): 25}),
+    ("gauge_series", "heat", {"labels": {"room": "a"}}, {(): 20}),
+    ("gauge_series", "heat", {"by": ["room"]}, {("a",): 20, ("b",): 30}),
+    ("summary", "seconds", {}, {(): 3}),
+    ("summary", "seconds", {"labels": {"shop": "b"}}, {(): 1}),
+    ("summary", "seconds", {"by": ["shop"]}, {("a",): 2, ("b",): 1}),
+    ("top", "orders", {"by": ["plan"]}, {(None,): 17, ("pro",): 12, ("free",): 2}),
+    ("top", "orders", {"by": ["shop"], "labels": {"plan": "pro"}}, {("2",): 8, ("1",): 4}),
+]
+
+#: Answers a query with the values of its groups; None: refused.
+Ask = Callable[..., Any]
+
+
+def of_meter(meter: Meter) -> Ask:
+    """Return what asks a Meter."""
+
+    def ask(kind: str, name: str, **options: Any) -> Any:
+        by, width = options.get("by"), 3600 if kind == "summary" else DAY
+        if kind == "top":
+            options["by"] = by[0] if by else None
+        try:
+            found = getattr(meter, kind)(name, precision=width, **options)
+        except InvalidValue:
+            return None
+        if kind == "top":
+            return {(row.key,): row.count for row in found}
+        groups = {tuple(one.labels.values()): one for one in found} if by else {(): found}
+        if kind == "summary":
+            return {key: getattr(one, "summary", one).count for key, one in groups.items()}
+        series = {key: getattr(one, "series", one) for key, one in groups.items()}
+        return {key: one.total if kind == "series" else last(one) for key, one in series.items()}
+
+    return ask
+
+
+def of_json(run: Callable[[str, list[tuple[str, str]]], Any]) -> Ask:
+    """Return what asks for JSON.
+
+    Args:
+        run: given a kind and options, returns the document; None: refused.
+    """
+
+    def ask(kind: str, name: str, **options: Any) -> Any:
+        given = [("name", name), ("precision", "3600" if kind == "summary" else str(DAY))]
+        given += [("label", f"{key}={value}") for key, value in options.get("labels", {}).items()]
+        given += [("by", label) for label in options.get("by", ())]
+        given += [("exact", "1")] * ("exact" in options)
+        given += [("aggregate", word) for word in (options.get("aggregate"),) if word]
+        found = run(kind, given)
+        if found is None:
+            return None
+        if kind == "top":
+            return {(row["key"],): row["count"] for row in found["rows"]}
+        parts = next(
+            (found[key] for key in ("series", "summaries", "groups") if key in found), found
+        )
+        parts = parts if isinstance(parts, list) else [parts]
+        rows = {tuple(part.get("labels", {}).values()): part for part in parts}
+        if kind == "summary":
+            return {key: part["count"] for key, part in rows.items()}
+        values = {
+            key: [v for _, v in part["samples"]] if "samples" in part else part["values"]
+            for key, part in rows.items()
+        }
+        return {k: sum(v) if kind == "series" else v[-1] for k, v in values.items()}
+
+    return ask
+
+
+@pytest.fixture(params=["store", "memory", "command", "api"])
+def ask(
+    request: pytest.FixtureRequest, any_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Ask]:
+    """Ask each of them about the same events."""
+    door = request.param
+    request.getfixturevalue("client")
+    meter = filled(
+        MemoryMeter(clock=ManualClock(1_700_000_000.0), strict=False)
+        if door == "memory"
+        else request.getfixturevalue("open_meter")()
+    )
+    if door in ("store", "memory"):
+        yield of_meter(meter)
+    elif door == "command":
+        monkeypatch.setenv("REDMETER_URL", any_server.url)
+        with invoking() as run:
+
+            def command(kind: str, options: list[tuple[str, str]]) -> Any:
+                words = [kind.removeprefix("gauge_"), "--json"]
+                for key, value in options:
+                    words += [value] if key == "name" else [f"--{key}"]
+                    words += [value] if key not in ("name", "exact") else []
+                done = run(*words)
+                return json.loads(done.out) if done.code == 0 else None
+
+            yield of_json(command)
+    else:
+        dashboard = Dashboard(any_server.url, access="open")
+        with asking(dashboard) as client:
+
+            def get(kind: str, options: list[tuple[str, str]]) -> Any:
+                path = kind.removeprefix("gauge_")
+                extra = [("kind", "gauge")] if path != kind else []
+                answer = client.get(f"/api/{path}", params=[*options, *extra])
+                assert answer.status_code in (200, 400)
+                return answer.json() if answer.status_code == 200 else None
+
+            yield of_json(get)
+        dashboard.close()
+
+
+def test_the_rule_holds_wherever_one_asks(ask: Ask) -> None:
+    """The largest group first; None for series without the label; gauges by their labels."""
+    for kind, name, options, expected in RULE:
+        found = ask(kind, name, **options)
+        assert found == expected, (kind, name, options)
+        assert found is None or list(found) == list(expected or {}), (kind, name, options)
 
 
 def last(series: Any) -> Any:
@@ -64,24 +208,16 @@ def test_labels_filter(meter: Meter) -> None:
     assert meter.total("orders", labels={"plan": "pro"}) == 12
     assert meter.total('orders{plan="pro"}', labels={"shop": 2}) == 8
     assert meter.series("orders", precision=DAY, labels={"shop": 1}).total == 6
-    assert meter.summary("seconds", precision=3600, labels={"shop": "b"}).count == 1
     assert meter.total("orders", labels={"path": LONG}) == 16
     assert meter.total("orders", labels={"path": LONG}, exact=True) == 16
     assert meter.series("orders", precision=DAY, labels={"path": LONG}).total == 16
     assert meter.series("orders", precision=DAY, labels={"plan": "none"}).total == 0
 
 
-def test_by_splits(meter: Meter) -> None:
+def test_totals_are_split_too(meter: Meter) -> None:
     """The largest group first; None for series without the label."""
     totals = [(group.labels, group.total) for group in meter.total("orders", by="plan")]
     assert totals == [({"plan": None}, 17), ({"plan": "pro"}, 12), ({"plan": "free"}, 2)]
-    groups = meter.series("orders", precision=DAY, by=("plan", "shop"), labels={"plan": "pro"})
-    assert [(group.labels, group.series.total) for group in groups] == [
-        ({"plan": "pro", "shop": "2"}, 8),
-        ({"plan": "pro", "shop": "1"}, 4),
-    ]
-    summaries = meter.summary("seconds", precision=3600, by="shop")
-    assert [(one.labels["shop"], one.summary.count) for one in summaries] == [("a", 2), ("b", 1)]
 
 
 def test_forecasts_follow_the_same_rule(meter: Meter) -> None:
@@ -113,25 +249,8 @@ def test_forecasts_follow_the_same_rule(meter: Meter) -> None:
 def test_exact_reads_one_stored_series(meter: Meter) -> None:
     """Without the label sets of its name."""
     assert meter.total("orders", exact=True) == 1
-    assert meter.series("orders", precision=DAY, exact=True).total == 1
     assert meter.total("orders", labels={"plan": "pro", "shop": 1}, exact=True) == 4
     assert meter.summary("seconds", precision=3600, exact=True).count == 0
-    with pytest.raises(InvalidValue):
-        meter.series("orders", precision=DAY, by="plan", exact=True)  # type: ignore[call-overload]
-
-
-def test_gauges_are_summed_over_processes_alone(meter: Meter) -> None:
-    """Any other label needs by=, labels= or aggregate=."""
-    assert last(meter.gauge_series("jobs", precision=DAY)) == 3
-    with pytest.raises(InvalidValue):
-        meter.gauge_series("heat", precision=DAY)
-    assert last(meter.gauge_series("heat", precision=DAY, aggregate="mean")) == 25
-    assert last(meter.gauge_series("heat", precision=DAY, labels={"room": "a"})) == 20
-    groups = meter.gauge_series("heat", precision=DAY, by="room")
-    assert [(group.labels["room"], last(group.series)) for group in groups] == [
-        ("a", 20),
-        ("b", 30),
-    ]
 
 
 def test_rankings_follow_the_same_rule(meter: Meter) -> None:

@@ -82,8 +82,8 @@ def series(store: Store, values: Values) -> schemas.SeriesAnswer:
 def _selectors(values: Values) -> list[Selector]:
     """Return what the names of a request select."""
     labels, by, exact = _labels("label", values), values["by"], values["exact"]
-    if exact and (by or labels):
-        raise _together("exact=1 reads the series stored under a name", "leave out by and label")
+    if exact and by:
+        raise _together("exact=1 reads one series, which has no groups", "leave out by")
     if by and len(values["name"]) > 1:
         raise _together("by splits one name", "give one name")
     try:
