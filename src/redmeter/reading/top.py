@@ -176,14 +176,16 @@ class _Series:
 
     def sums_of(self, reply: Sequence[bytes]) -> Sums:
         """Return the moments of a series; of a counter, its count."""
+        intervals = self._intervals if self._past else None
         if self._histograms:
+            if intervals is None:
+                return merge_moments(reply[1::2])
             pairs = zip(reply[::2], reply[1::2], strict=True)
-            return merge_moments(text for start, text in pairs if self._ranks(int(start)))
+            return merge_moments(text for start, text in pairs if int(start) in intervals)
         counts = counter.parse(list(zip(reply[::2], reply[1::2], strict=True)))
-        return Sums(sum(count for start, count in counts.items() if self._ranks(start)))
-
-    def _ranks(self, start: int) -> bool:
-        return not self._past or start in self._intervals
+        if intervals is None:
+            return Sums(sum(counts.values()))
+        return Sums(sum(count for start, count in counts.items() if start in intervals))
 
     def fields(self) -> Mapping[int, Sequence[int]]:
         """Return the intervals that are ranked: precision -> starts."""
