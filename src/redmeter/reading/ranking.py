@@ -186,14 +186,14 @@ def rank(
     total = sum(value / largest for value in known.values()) if wanted.order == "total" else 0.0
     rows = []
     for key, value in known.items():
-        own = groups[key].sums.count
-        share = own / count
+        events = groups[key].sums.count
+        share = events / count
         if wanted.order == "total":
             share = value / largest / total if total else 0.0
         elif wanted.order == "failing":
-            share = value / own
+            share = value / events
         if value or wanted.order != "failing":
-            rows.append(Ranked(key, own, share, value))
+            rows.append(Ranked(key, events, share, value))
     rows.sort(key=lambda row: (-row.value, row.key or ""))
     return Ranking(
         tuple(rows[: wanted.limit]),

@@ -136,13 +136,13 @@ def totals(
     joined = [Joined(join, 0, needed=False) for join in joins]
     sampled = [name for name, _, _ in series_in(joined)]
     timed = [HITS_SECONDS, *sampled] if durations else []
-    asked = [
+    reads_before = [
         [("HMGET", keys.count(width, name), *map(str, starts)) for width, starts in before.items()]
         for name in (HITS, HITS_FAILED)
     ]
     *both, spreads, spreads_before = yield from in_parts(
         [
-            *asked,
+            *reads_before,
             asked_spreads(keys, timed, observed.fine),
             slices_asked(keys, timed, earlier) if earlier else [],
         ]
