@@ -1,5 +1,6 @@
 """Conditions over data in memory, and over a real server when rules are replayed."""
 
+import re
 import time
 from typing import Any
 
@@ -72,6 +73,11 @@ def test_rates_ratios_and_absence(meter: Meter, conditions: Conditions) -> None:
     few = read(conditions, rule("ratio", **failing, above=0.05, at_least=1000))
     assert few.holds is False
     assert "fewer than at_least" in few.detail
+    slow = rule("threshold", metric="work_seconds", value="p95", above=0.2, window=300)
+    meter.observe("work_seconds", 0.188601, at=time.time() - 90)
+    assert re.search(r" is 1[89]\d ms \(", read(conditions, slow).detail)
+    share = read(conditions, rule("ratio", **failing, above=0.05)).detail
+    assert share.startswith("10 %: 50 of 500 in ")
     assert read(conditions, rule("absent", metric="orders", window=600)).holds
     assert read(conditions, rule("absent", metric="requests", window=600)).holds is False
     quick = ((3600, 300, 8.0),)

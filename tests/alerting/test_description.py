@@ -36,6 +36,11 @@ windows = [{long = "1h", short = "5m", rate = 14.4}]
             "histogram_quantile(0.95, sum by (shop) (rate(buy_time[5m]))) > 1.5",
         ),
         (
+            'when = "threshold"\nmetric = "wait_seconds"\nvalue = "p95"\nabove = 0.1255',
+            "p95 of wait_seconds over 5 min is above 125.5 ms",
+            "histogram_quantile(0.95, sum(rate(wait_seconds[5m]))) > 0.1255",
+        ),
+        (
             'when = "threshold"\nmetric = "queue"\nvalue = "last"\nbelow = 1\nwindow = "90s"',
             "last of queue over 90 s is below 1",
             "sum(last_over_time(queue[90s])) < 1",

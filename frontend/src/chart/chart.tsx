@@ -8,7 +8,7 @@ import { hovering, palette } from "../state/page";
 import { columns, indexAt, type Line } from "./lines";
 import { options, type Live } from "./options";
 import { css } from "./palette";
-import { LANE } from "./draw";
+import { LANE, type Label } from "./draw";
 import { describe } from "./describe";
 import type { Unit } from "../lib/units";
 
@@ -39,6 +39,8 @@ export interface ChartProps {
   lane?: boolean;
   expectedRange?: readonly Expected[];
   outside?: readonly [number, number][];
+  /** When alerts about it fired: [from, to). */
+  firing?: readonly [number, number][];
   clock: Clock;
   log?: boolean;
   sync?: string;
@@ -115,6 +117,7 @@ export function Chart(props: ChartProps) {
     now: props.now,
     expectedRange: props.expectedRange ?? NONE,
     outside: props.outside ?? NONE,
+    firing: props.firing ?? NONE,
     stacked: props.stacked ?? false,
     labels: live.labels ?? [],
     colour: (name: string) => css(name, palette.peek()),
@@ -163,7 +166,17 @@ export function Chart(props: ChartProps) {
   // Not with every rendering: fed with data, a chart reports its cursor, which is rendered.
   useEffect(
     () => chart.current?.setData(data),
-    [data, props.from, props.to, props.now, props.marks, props.outside, props.clock, props.precision],
+    [
+      data,
+      props.from,
+      props.to,
+      props.now,
+      props.marks,
+      props.outside,
+      props.firing,
+      props.clock,
+      props.precision,
+    ],
   );
   // What was brushed over on one chart was shown on all of them.
   useEffect(
@@ -191,7 +204,10 @@ export function Chart(props: ChartProps) {
         const u = chart.current;
         const moment = u ? u.data[0][pointedAt(u)] : undefined;
         const label = u ? labelAt(u, live, event) : undefined;
-        if (label) props.pickMark?.(label);
+        // A label that stands for several marks zooms to them; those of one interval stay together.
+        if (label && label.mark.time - label.oldest >= props.precision)
+          props.zoom?.(label.oldest - props.precision, label.mark.time + 2 * props.precision);
+        else if (label) props.pickMark?.(label.mark);
         else if (moment !== undefined) props.pick?.(moment);
       }}
       onKeyDown={(event) => {
@@ -227,14 +243,14 @@ export function Chart(props: ChartProps) {
   );
 }
 
-/** The mark whose label is there. */
-function labelAt(u: uPlot, { labels }: Live, event: MouseEvent): Mark | undefined {
+/** The label that is there. */
+function labelAt(u: uPlot, { labels }: Live, event: MouseEvent): Label | undefined {
   const box = u.ctx.canvas.getBoundingClientRect();
   const x = (event.clientX - box.left) * devicePixelRatio;
   const y = (event.clientY - box.top) * devicePixelRatio;
   const top = u.bbox.top;
   if (y > top || y < top - LANE * devicePixelRatio) return undefined;
-  return labels.find(({ from, width }) => x >= from && x < from + width)?.mark;
+  return labels.find(({ from, width }) => x >= from && x < from + width);
 }
 
 /** The index of the interval that the cursor is in; -1: of none. */

@@ -47,6 +47,21 @@ export function drawUnknown(u: uPlot, before: number, colour: Colour): void {
   });
 }
 
+/** Shade the times at which alerts fired, below a solid edge. */
+export function drawFiring(u: uPlot, periods: readonly [number, number][], colour: string): void {
+  clipped(u, (context) => {
+    const { top, height } = u.bbox;
+    for (const [from, to] of periods) {
+      const left = u.valToPos(from, "x", true);
+      const width = Math.max(2 * devicePixelRatio, u.valToPos(to, "x", true) - left);
+      context.fillStyle = colour + "1f";
+      context.fillRect(left, top, width, height);
+      context.fillStyle = colour;
+      context.fillRect(left, top, width, 3 * devicePixelRatio);
+    }
+  });
+}
+
 /** The expected range of each interval, and its middle. */
 export function drawExpectedRange(
   u: uPlot,
@@ -79,6 +94,8 @@ export function drawExpectedRange(
 /** The label of a mark: its edge and width, pixels of the canvas. */
 export interface Label {
   mark: Mark;
+  /** When the oldest mark was that it stands for. */
+  oldest: number;
   from: number;
   width: number;
 }
@@ -136,7 +153,7 @@ export function drawMarks(
       const text = `${seen[index]?.text ?? ""}${more > 0 ? ` +${more}` : ""}`;
       context.fillText(text, from + 5 * ratio, y + 8.5 * ratio, long - 6 * ratio);
       const mark = seen[index]?.mark;
-      if (mark) labels.push({ mark, from, width: long });
+      if (mark) labels.push({ mark, oldest: seen[index - more]?.mark.time ?? mark.time, from, width: long });
     }
   }
   context.restore();

@@ -10,7 +10,7 @@ import { Card } from "../parts/card";
 import { Empty } from "../parts/empty";
 import { Chart, type Expected } from "./chart";
 import { EXPECTED, Legend, OUTSIDE } from "./legend";
-import { together, type Group, type Line } from "./lines";
+import { spansDecade, together, type Group, type Line } from "./lines";
 import { keptSince } from "./retention";
 import { HatchSwatch } from "./swatch";
 import { shared } from "./share";
@@ -34,6 +34,8 @@ interface Props {
   marks: readonly Mark[];
   expectedRange?: readonly Expected[];
   outside?: readonly [number, number][];
+  /** When alerts about it fired: [from, to). */
+  firing?: readonly [number, number][];
   series?: (line: Line) => string | null;
   actions?: ComponentChildren;
   /** The unit whose lines are parts of a whole. */
@@ -88,6 +90,9 @@ export function ChartGroup(props: Props) {
     shared.value = filled ? lines : null;
   }, [lines, filled]);
   useEffect(() => () => void (shared.value = null), []);
+  const logarithmic = (group: Group) =>
+    (group.unit === "seconds" || group.unit === "bytes") && (log ?? spansDecade(group));
+  const logs = groups.some(logarithmic);
   const open = tables.includes(id);
   const toggle = (list: "hidden" | "tables", key: string) => {
     const before = state.value[list];
@@ -97,7 +102,7 @@ export function ChartGroup(props: Props) {
     <>
       {props.actions}
       {filled && groups.some((group) => group.unit === "seconds" || group.unit === "bytes") && (
-        <button type="button" class="quiet" aria-pressed={log} onClick={() => set({ log: !log })}>
+        <button type="button" class="quiet" aria-pressed={logs} onClick={() => set({ log: !logs })}>
           Log axis
         </button>
       )}
@@ -148,10 +153,11 @@ export function ChartGroup(props: Props) {
                   now={now}
                   kept={unknown ? oldest : 0}
                   marks={marks}
+                  firing={props.firing ?? []}
                   lane={i === 0}
                   clock={clock}
                   stacked={stacked}
-                  log={log && (unit === "seconds" || unit === "bytes")}
+                  log={logarithmic(group)}
                   zoom={(a, b) => zoomTo(precision, a, b)}
                   point={point}
                   {...(props.pick ? { pick: props.pick } : {})}

@@ -1,6 +1,6 @@
 // Gaps, running intervals and different precisions in columns.
 import { expect, test } from "vitest";
-import { columns, figuresOf, indexAt, lineOf, together, valueAt } from "./lines";
+import { columns, figuresOf, indexAt, lineOf, spansDecade, together, valueAt } from "./lines";
 
 const series = (name: string, values: (number | null)[], more = {}) =>
   lineOf({ name, kind: "counter", precision: 10, start: 100, values, partial: false, ...more });
@@ -75,4 +75,13 @@ test("intervals of different widths are not drawn together", () => {
     [10, 2],
     [20, 1],
   ]);
+});
+
+test("percentiles that span a decade start with a logarithmic axis", () => {
+  const group = (kind: "histogram" | "counter", values: (number | null)[]) =>
+    ({ kind, lines: [{ values }] }) as never;
+  expect(spansDecade(group("histogram", [0.004, null, 0, 0.08]))).toBe(true);
+  expect(spansDecade(group("histogram", [0.04, 0.08]))).toBe(false);
+  expect(spansDecade(group("histogram", [null]))).toBe(false);
+  expect(spansDecade(group("counter", [1, 80]))).toBe(false);
 });

@@ -139,6 +139,12 @@ function apart(group: Group, line: Line): boolean {
   });
 }
 
+/** Whether percentiles are so different that a linear axis would show the highest only. */
+export function spansDecade({ kind, lines }: Group): boolean {
+  const values = lines.flatMap((line) => line.values.filter((value) => value !== null && value > 0));
+  return kind === "histogram" && Math.max(...values.map(Number)) > 10 * Math.min(...values.map(Number));
+}
+
 /** Lines of one unit, of intervals of one width and of like size are drawn together, in the order of the
  * lines. */
 export function together(lines: readonly Line[]): Group[] {

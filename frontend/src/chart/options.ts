@@ -7,7 +7,16 @@ import { tickOf, type Clock } from "../lib/time";
 import { value as written, type Unit } from "../lib/units";
 import { topOfShares } from "./axis";
 import type { Expected } from "./chart";
-import { drawExpectedRange, drawEnd, drawMarks, drawOutside, drawUnknown, LANE, type Label } from "./draw";
+import {
+  drawExpectedRange,
+  drawEnd,
+  drawFiring,
+  drawMarks,
+  drawOutside,
+  drawUnknown,
+  LANE,
+  type Label,
+} from "./draw";
 import { colourOf, FAINT } from "./palette";
 import { steps } from "./steps";
 
@@ -38,6 +47,7 @@ export interface Live {
   now: number;
   expectedRange: readonly Expected[];
   outside: readonly [number, number][];
+  firing: readonly [number, number][];
   /** Whether lines are parts of a whole. */
   stacked: boolean;
   /** Where the labels of marks were drawn. */
@@ -192,6 +202,7 @@ export function options(
       drawClear: [
         (u) => {
           drawUnknown(u, live.kept, live.colour);
+          drawFiring(u, live.firing, live.colour("--bad"));
           drawExpectedRange(u, live.expectedRange, live.precision, live.colour);
         },
       ],

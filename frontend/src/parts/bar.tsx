@@ -1,6 +1,6 @@
 // The bar on top: where one is, where one can go, which store this is, and how the page looks.
 import { address } from "../api/client";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { AlertsAnswer, ViewsAnswer } from "../api/types";
 import { health, setTheme, set, state, store } from "../state/page";
 import type { Theme } from "../state/url";
@@ -14,6 +14,7 @@ import { Go } from "./go";
 
 /** Milliseconds between two looks at which views have data. */
 const EVERY = 60_000;
+const NEVER = 86_400_000;
 /** Milliseconds between two looks at whether alerts fire. */
 const ALERTS_EVERY = 15_000;
 const LEVELS = { ok: "healthy", warn: "with warnings", fail: "broken" } as const;
@@ -33,8 +34,11 @@ export function Bar() {
   const lost = link.value.failure?.passing ?? false;
   const level = lost ? undefined : health.value?.level;
   const at = listOf(view);
-  const { data } = useFeed<ViewsAnswer>(address("views"), EVERY, false);
-  const { data: current } = useFeed<AlertsAnswer>(address("alerts", { limit: 1 }), ALERTS_EVERY, false);
+  // A view that has data keeps it for months: where all have, nothing is asked again.
+  const [all, settle] = useState(false);
+  const { data } = useFeed<ViewsAnswer>(address("views"), all ? NEVER : EVERY, false);
+  useEffect(() => settle(data !== null && data.database && data.jobs && data.exceptions), [data]);
+  const { data: current } = useFeed<AlertsAnswer>(address("alerts", { limit: 200 }), ALERTS_EVERY, false);
   useEffect(() => void (alerts.value = current), [current]);
   const firing = current?.firing ?? 0;
   const has = { ...data, alerts: (current?.rules.length ?? 0) > 0 };

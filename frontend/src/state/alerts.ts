@@ -1,4 +1,4 @@
-// The alerts that every view shows: whether there are rules, and how many alerts fire.
+// The alerts, for all views: the bar asks for them, others show how many fire and when they fired.
 import { signal } from "@preact/signals";
 import type { AlertsAnswer } from "../api/types";
 

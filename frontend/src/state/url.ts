@@ -25,8 +25,8 @@ export interface State {
   explain: string;
   /** The mark whose deploy verdict is open, Unix seconds. */
   mark: number | null;
-  /** Whether axes of durations are logarithmic. */
-  log: boolean;
+  /** Whether axes of durations are logarithmic; null: where their values span over a decade. */
+  log: boolean | null;
   /** Series that the chart shall show instead of its own choice. */
   series: string[];
   /** Lines that are switched off in the legend. */
@@ -55,7 +55,7 @@ export const USUAL: State = {
   against: "",
   explain: "",
   mark: null,
-  log: false,
+  log: null,
   series: [],
   hidden: [],
   tables: [],
@@ -111,7 +111,7 @@ export function parse(query: string): State {
     against: one(from.get("against"), AGAINST, ""),
     explain: text("explain"),
     mark: whole(from.get("mark"), 0, 253_402_300_799),
-    log: from.get("log") === "1",
+    log: from.has("log") ? from.get("log") === "1" : null,
     series: list("series"),
     hidden: list("hidden"),
     tables: list("table"),
@@ -151,7 +151,7 @@ export function serialise(state: State): string {
   for (const name of state.series) to.append("series", name);
   for (const name of state.hidden) to.append("hidden", name);
   for (const name of state.tables) to.append("table", name);
-  if (state.log) to.set("log", "1");
+  if (state.log !== null) to.set("log", state.log ? "1" : "0");
   if (state.paused) to.set("paused", "1");
   put("clock", state.clock, USUAL.clock);
   put("theme", state.theme, USUAL.theme);

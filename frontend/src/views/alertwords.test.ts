@@ -1,6 +1,6 @@
 // Words of the alerts view.
 import { expect, test } from "vitest";
-import { around, literal, span, summary, windowOf } from "./alertwords";
+import { around, firingOf, literal, span, summary, windowOf } from "./alertwords";
 
 test("a silence covers one alert, whatever its name has in it", () => {
   expect(literal('errors{route="/a[b]*?"}')).toBe('errors{route="/a[[]b][*][?]"}');
@@ -32,4 +32,23 @@ test("a duration is whole units, and a chart does not reach into the future", ()
   ]);
   expect(around(10_000.5, 10_100.2)).toEqual({ since: 8200, until: 10_101 });
   expect(around(10_000, 99_000)).toEqual({ since: 8200, until: 11_800 });
+});
+
+test("an alert fires until it is resolved, or until now", () => {
+  const transitions = [
+    { name: 'slow{route="/a"}', time: 90, status: "firing" },
+    { name: 'slow{route="/b"}', time: 80, status: "resolved" },
+    { name: 'slow{route="/b"}', time: 60, status: "firing" },
+    { name: "other", time: 50, status: "firing" },
+  ];
+  const rules = [
+    { name: "slow", metric: "seconds", by: "route" },
+    { name: "other", metric: "hits", by: "" },
+  ];
+  const answer = { rules, transitions, now: 100 } as never;
+  const a = { name: 'slow{route="/a"}', from: 90, to: 100 };
+  const b = { name: 'slow{route="/b"}', from: 60, to: 80 };
+  expect(firingOf(answer, "seconds")).toEqual([a, b]);
+  expect(firingOf(answer, 'seconds{route="/b",x="1"}')).toEqual([b]);
+  expect(firingOf(answer, "hits")).toEqual([{ name: "other", from: 50, to: 100 }]);
 });

@@ -37,6 +37,24 @@ export function summary({ rules }: Pick<AlertsAnswer, "rules">): string {
   return parts.map(([status, count]) => `${count.toLocaleString("en")} ${status}`).join(", ");
 }
 
+/** When alerts about a series fired, the newest first; until now if they still do. A rule with `by` has an
+ * alert for each value of a label, which is not about series with another value. */
+export function firingOf({ rules, transitions, now }: AlertsAnswer, series: string) {
+  const [base = "", labels = ""] = series.split("{");
+  const metrics = new Map(rules.map((rule) => [rule.name, rule]));
+  const periods: { name: string; from: number; to: number }[] = [];
+  const until = new Map<string, number>();
+  for (const { name, time, status } of transitions) {
+    const [rule = "", value = ""] = name.split("{");
+    const { metric, by = "" } = metrics.get(rule) ?? {};
+    if (metric !== base) continue;
+    if (labels.includes(`${by}="`) && by !== "" && !labels.includes(value.replace("}", ""))) continue;
+    if (status === "firing") periods.push({ name, from: time, to: until.get(name) ?? now });
+    until.set(name, time);
+  }
+  return periods;
+}
+
 /** Half an hour before a moment and after it, but not after now: the chart of what happened. */
 export function around(moment: number, now: number): { since: number; until: number } {
   const until = Math.min(Math.ceil(now), Math.ceil(moment) + 1800);

@@ -6,6 +6,7 @@ import { ChartGroup } from "../chart/group";
 import { Histogram } from "../chart/histogram";
 import { Matrix } from "../chart/matrix";
 import { coverage, pollEvery } from "../lib/ranges";
+import { momentOf } from "../lib/time";
 import { command, word } from "../lib/command";
 import { quoted } from "../lib/text";
 import { number, percent, unitOf, value } from "../lib/units";
@@ -16,8 +17,10 @@ import { Go, ToSeries } from "../parts/go";
 import { Share } from "../parts/share";
 import { Name, T } from "../parts/text";
 import { Toolbar } from "../parts/toolbar";
+import { alerts } from "../state/alerts";
 import { useFeed } from "../state/live";
 import { frame, state, store } from "../state/page";
+import { firingOf, span } from "./alertwords";
 import { expectedRangeOf, detailLines, percentile } from "./detaillines";
 import { Gauges } from "./gauges";
 import { similar } from "./names";
@@ -87,6 +90,8 @@ function Detail({ answer }: { answer: DetailAnswer }) {
   const lines = detailLines(answer);
   const precision = kind === "histogram" ? window.histograms : window.precision;
   const expected = kind === "histogram" ? {} : expectedRangeOf(forecast, precision);
+  const fired = alerts.value ? firingOf(alerts.value, name) : [];
+  const seen = fired.filter((each) => each.to > window.start && each.from < window.end);
   return (
     <>
       <ChartGroup
@@ -104,6 +109,8 @@ function Detail({ answer }: { answer: DetailAnswer }) {
           </Empty>
         }
         {...expected}
+        firing={seen.map(({ from, to }) => [from, to])}
+        foot={seen.length > 0 && <Fired periods={seen} />}
         actions={
           <Go view="overview" more={{ series: [name] }} class="to">
             On the overview
@@ -199,6 +206,26 @@ function Detail({ answer }: { answer: DetailAnswer }) {
         </Card>
       )}
     </>
+  );
+}
+
+/** The shaded periods of the chart, in words. */
+function Fired({ periods }: { periods: ReturnType<typeof firingOf> }) {
+  const { clock } = state.value;
+  return (
+    <p class="fine">
+      Fired:{" "}
+      {periods.slice(0, 5).map(({ name, from, to }, i) => (
+        <span key={`${name} ${from}`}>
+          {i > 0 && ", "}
+          <Go view="alerts" class="noun">
+            <T text={name} most={120} />
+          </Go>{" "}
+          {momentOf(from, clock)}, for {span(to - from)}
+        </span>
+      ))}
+      {periods.length > 5 && `, and ${number(periods.length - 5)} more`}
+    </p>
   );
 }
 

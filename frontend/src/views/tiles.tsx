@@ -1,15 +1,16 @@
 // The five numbers, each against the window before, each a way to what explains it.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import type { CounterRow, Numbers, Span } from "../api/types";
+import { address } from "../api/client";
+import type { CounterRow, CountersAnswer, MessagesAnswer, Numbers, Span } from "../api/types";
 import { ERRORS } from "../lib/severity";
 import { hourBefore } from "../lib/hours";
-import { coverage, durationLabel } from "../lib/ranges";
+import { coverage, durationLabel, pollEvery } from "../lib/ranges";
 import { momentOf } from "../lib/time";
-import { link } from "../state/live";
-import { state } from "../state/page";
+import { link, useFeed } from "../state/live";
+import { frame, state } from "../state/page";
 import type { State, View } from "../state/url";
-import { number, percent, rate, seconds } from "../lib/units";
+import { number, percent, rate, seconds, unitOf, value } from "../lib/units";
 import type { Counts, Meaning } from "../lib/change";
 import { referenceOf } from "../lib/frame";
 import { Go } from "../parts/go";
@@ -30,6 +31,8 @@ interface TileProps {
   to: View;
   more?: Partial<State>;
   note?: ComponentChildren;
+  /** Instead of a change. */
+  usual?: string;
   /** The same in words of the page. */
   said?: string;
   /** What would fill it. */
@@ -48,6 +51,7 @@ function Tile({
   to,
   more = {},
   note,
+  usual,
   said = "",
   none,
 }: TileProps) {
@@ -71,6 +75,8 @@ function Tile({
             <span class="faint">
               {link.value.missing.length > 0 ? "on the part that is unreachable" : none}
             </span>
+          ) : usual !== undefined ? (
+            <span class="faint">{usual}</span>
           ) : (
             <Pill
               value={value}
@@ -129,6 +135,58 @@ function MetricTiles({ rows, logged }: { rows: readonly CounterRow[]; logged: Nu
   );
 }
 
+/** Without counters: gauges with their range within the window; without these, messages by severity. */
+function OtherTiles({ logged, within }: { logged: Numbers["logged"]; within: string }) {
+  const { range } = state.value;
+  const every = Math.max(pollEvery(range), 10_000);
+  const options = { precision: range, ...frame(), kind: "gauges", grouped: "1", limit: 4 };
+  const gauges = useFeed<CountersAnswer>(address("counters", options), every, false);
+  const messages = useFeed<MessagesAnswer>(address("messages", { limit: 500 }), every, false);
+  const counts = new Map<string, number>();
+  for (const { severity, count } of messages.data?.frequent ?? [])
+    counts.set(severity, (counts.get(severity) ?? 0) + count);
+  const rows = gauges.data?.rows ?? [];
+  return (
+    <ul class="tiles" aria-label="Key figures">
+      {rows.map(({ name, value: newest, values }) => {
+        const known = values.filter((each) => each !== null);
+        const unit = unitOf(name);
+        const [low, high] = [value(Math.min(...known), unit), value(Math.max(...known), unit)];
+        return (
+          <Tile
+            key={name}
+            title={name}
+            value={newest}
+            before={null}
+            written={(each) => value(each, unit)}
+            meaning="neutral"
+            usual={low === high ? `steady ${within}` : `${low} to ${high} ${within}`}
+            to="series"
+            more={{ name }}
+            none={`not set ${within}`}
+          />
+        );
+      })}
+      {rows.length === 0 &&
+        [...counts].map(([severity, count]) => (
+          <Tile
+            key={severity}
+            title={`Messages, ${severity}`}
+            value={count}
+            before={null}
+            written={number}
+            meaning="neutral"
+            usual="in the last 60 min"
+            to="messages"
+            more={{ severity }}
+            none=""
+          />
+        ))}
+      <LoggedTile logged={logged} />
+    </ul>
+  );
+}
+
 interface TilesProps {
   numbers: Numbers;
   window: Span;
@@ -141,10 +199,11 @@ export function Tiles({ numbers, window, now, rows }: TilesProps) {
   compared.value = window.before;
   if (hits.name === null && rows.length > 0 && link.value.missing.length === 0)
     return <MetricTiles rows={rows} logged={logged} />;
-  const [often = "", ...per] = rate(hits.value ?? 0).split(" ");
-  const since = (at: number | null) => (at === null ? "" : `since ${momentOf(at, state.value.clock)}`);
   const zoomed = state.value.since !== null;
   const within = zoomed ? "in this window" : `in the last ${durationLabel(window.end - window.start)}`;
+  if (hits.name === null && link.value.missing.length === 0) return <OtherTiles {...{ logged, within }} />;
+  const [often = "", ...per] = rate(hits.value ?? 0).split(" ");
+  const since = (at: number | null) => (at === null ? "" : `since ${momentOf(at, state.value.clock)}`);
   const span = coverage(window.histograms_start, window.histograms, now);
   const observed = zoomed ? "in this window" : `in the last ${span}`;
   // Histograms are kept for another time than counters.

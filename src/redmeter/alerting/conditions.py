@@ -9,8 +9,16 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from redmeter.alerting.rules import BASELINES, Rule, describe_duration, percentile_of
+from redmeter.alerting.rules import (
+    BASELINES,
+    Rule,
+    describe_duration,
+    percentile_of,
+    times_its_rate,
+    unit_of_values,
+)
 from redmeter.alerting.state import Reading, Readings
+from redmeter.analysis.sentences import unit_of, value_text
 from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision
 
 if TYPE_CHECKING:
@@ -108,12 +116,12 @@ class Conditions:
             values, precision = self._percentiles(rule, percentile, at, now)
         else:
             values, precision = self._gauges(rule, at, now)
-        window = describe_duration(rule.window)
+        window, unit = describe_duration(rule.window), unit_of_values(rule)
 
         def reading(value: float | None) -> Reading:
             if value is None:
                 return Reading(False, detail=f"no values in {window}")
-            detail = f"{rule.value} of {rule.metric} over {window} is {value:g}"
+            detail = f"{rule.value} of {rule.metric} over {window} is {value_text(value, unit)}"
             return _compared(rule, value, f"{detail} ({_intervals(precision)})")
 
         return Readings({key: reading(value) for key, value in values.items()})
@@ -125,10 +133,10 @@ class Conditions:
 
         def reading(part: int, whole: int) -> Reading:
             if whole < rule.at_least:
-                detail = f"{whole} events in {over}, fewer than at_least = {rule.at_least}"
+                detail = f"{_events(whole)} in {over}, fewer than at_least = {rule.at_least}"
                 return Reading(False, None, detail)
-            share = f"{100 * part / whole:.3g} %"
-            detail = f"{share}: {part} of {whole} in {over} ({_intervals(precision)})"
+            share = value_text(part / whole, "ratio")
+            detail = f"{share}: {part:,} of {whole:,} in {over} ({_intervals(precision)})"
             return _compared(rule, part / whole, detail)
 
         return Readings({key: reading(parts.get(key, 0), each) for key, each in wholes.items()})
@@ -139,7 +147,7 @@ class Conditions:
             counts = {key: counts.get(key, 0) for key in self._seen(rule, at, now)}
         over = f"in {describe_duration(rule.window)} ({_intervals(precision)})"
         return Readings(
-            {key: Reading(n == 0, n, f"{n} events {over}") for key, n in counts.items()},
+            {key: Reading(n == 0, n, f"{_events(n)} {over}") for key, n in counts.items()},
             Reading(False, detail=f"no events in {describe_duration(SEEN)}"),
         )
 
@@ -202,7 +210,9 @@ class Conditions:
                 return Reading(False, detail="no value or no range for the last interval")
             above = rule.direction != "below" and point.value > point.high
             below = rule.direction != "above" and point.value < point.low
-            detail = f"{point.value:g}, expected {point.low:g} to {point.high:g}"
+            unit = unit_of(rule.metric)
+            value, low, high = (value_text(v, unit) for v in (point.value, point.low, point.high))
+            detail = f"{value}, expected {low} to {high}"
             return Reading(above or below, point.value, f"{detail} ({_intervals(rule.precision)})")
         return Reading(None, detail=forecast.reason or "no complete interval is stored")
 
@@ -345,7 +355,7 @@ def _burning(
 ) -> Reading:
     """Return the reading of burn rates, each of a long and a short window; None: few events."""
     details = [
-        f"burns the budget at {burn:.1f} times its rate over {describe_duration(long)} and "
+        f"burns the budget at {times_its_rate(burn)} over {describe_duration(long)} and "
         f"{describe_duration(short)}"
         for (long, short, rate), burn in burns
         if burn is not None and burn > rate
@@ -353,7 +363,7 @@ def _burning(
     worst = max((burn for _, burn in burns if burn is not None), default=0.0)
     if details:
         return Reading(True, worst, "; ".join(details))
-    return Reading(False, worst, "; ".join([f"burns at {worst:.1f} times its rate", *unknown]))
+    return Reading(False, worst, "; ".join([f"burns at {times_its_rate(worst)}", *unknown]))
 
 
 def _compared(rule: Rule, value: float, detail: str) -> Reading:
@@ -364,6 +374,10 @@ def _compared(rule: Rule, value: float, detail: str) -> Reading:
     holds = value > limit if above else value < limit
     clears = value <= clear if above else value >= clear
     return Reading(holds, value, detail, clears)
+
+
+def _events(count: int) -> str:
+    return f"{count:,} {'event' if count == 1 else 'events'}"
 
 
 def _intervals(precision: int) -> str:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
+from redmeter.analysis.sentences import unit_of, value_text
 from redmeter.formats.prometheus_names import counter_name, label_name, metric_name
 from redmeter.names import parse_name
 
@@ -180,12 +181,12 @@ def describe_condition(rule: Rule) -> str:
             width = describe_duration(rule.precision)
             text = f"{rule.metric} is {side} its expected range (intervals of {width})"
         case "burn":
-            rates = ", or ".join(
-                f"{rate:g} times its rate over {describe_duration(long)} and "
+            rates = ", or at ".join(
+                f"{times_its_rate(rate)} over {describe_duration(long)} and "
                 f"{describe_duration(short)}"
                 for long, short, rate in rule.windows
             )
-            share = f"{100 * rule.objective:.10g} %"
+            share = value_text(rule.objective, "ratio", exact=True)
             text = f"{rule.metric} / {rule.of} burns the error budget of {share} at {rates}"
         case "new_pattern":
             source = f" of {rule.logger}" if rule.logger else ""
@@ -238,7 +239,19 @@ def _limit(rule: Rule) -> str:
     word, limit = ("above", rule.above) if rule.above is not None else ("below", rule.below)
     if limit is None:
         return "?"
-    return f"{word} {100 * limit:.10g} %" if rule.when == "ratio" else f"{word} {limit:.10g}"
+    return f"{word} {value_text(limit, unit_of_values(rule), exact=True)}"
+
+
+def unit_of_values(rule: Rule) -> str:
+    """Return the unit of what a rule compares: a share, a count, or values of its metric."""
+    if rule.when == "ratio":
+        return "ratio"
+    return "" if rule.value in ("rate", "count") else unit_of(rule.metric)
+
+
+def times_its_rate(rate: float) -> str:
+    """Return how fast an error budget burns: "14.4 times its rate"."""
+    return "its rate" if rate == 1 else f"{rate:.3g} times its rate"
 
 
 def _comparison(rule: Rule) -> str:

@@ -18,19 +18,24 @@ def unit_of(name: str) -> str:
     return next((unit for end, unit in _UNITS.items() if base.endswith(end)), "")
 
 
-def value_text(value: float | None, unit: str = "") -> str:
-    """Write a value for people: "1,234", "7.7 %", "340 ms", "−2.5 %"."""
+def value_text(value: float | None, unit: str = "", *, exact: bool = False) -> str:
+    """Write a value for people: "1,234", "7.7 %", "340 ms", "−2.5 %".
+
+    Args:
+        exact: whether all its digits are written.
+    """
+    written = _exact if exact else _short
     if value is None:
         return "unknown"
     if value < 0:
-        return f"−{value_text(-value, unit)}"
+        return f"−{value_text(-value, unit, exact=exact)}"
     if unit == "ratio":
-        return f"{_short(value * 100)} %"
+        return f"{written(value * 100)} %"
     if unit in ("seconds", "bytes") and value:
         units = _SECONDS if unit == "seconds" else _BYTES
         size, name = next((u for u in units if abs(value) >= 0.9995 * u[0]), units[-1])
-        return f"{_short(value / size)} {name}"
-    return _short(value)
+        return f"{written(value / size)} {name}"
+    return written(value)
 
 
 def change_text(value: float, unit: str = "") -> str:
@@ -42,6 +47,10 @@ def _short(value: float) -> str:
     if abs(value) >= 999.5 or value == round(value):
         return f"{value:,.0f}"
     return f"{value:.2g}" if abs(value) < 10 else f"{value:.3g}"
+
+
+def _exact(value: float) -> str:
+    return f"{value:,.10g}"
 
 
 def text(words: str) -> Part:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from redmeter import results
 from redmeter.analysis.forecast import forecast as make_forecast
+from redmeter.analysis.sentences import unit_of
 from redmeter.dashboard import rows, schemas, serialize
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.serialize import convert
@@ -322,7 +323,7 @@ def detail(store: Store, values: Values) -> schemas.DetailAnswer:
         now=view.now,
         missing=store.skipped(),
         name=name,
-        unit=serialize.unit_of(name),
+        unit=unit_of(name),
         precisions=found.curves,
         labels=[
             rows.Label(

@@ -21,9 +21,6 @@ from redmeter.keys import HOUR
 from redmeter.reading import overview as reading_overview
 from redmeter.reading import spread as spreads
 
-#: End of a name -> unit of its values.
-_UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_ratio": "ratio"}
-
 T = TypeVar("T")
 _Converter = Callable[[Any], Any]
 
@@ -191,9 +188,3 @@ def of_numbers(numbers: reading_overview.Numbers) -> rows.Numbers:
             expected=logged.before,
         ),
     )
-
-
-def unit_of(name: str) -> str:
-    """Return the unit of the values of a series, by the end of its name without labels."""
-    base = name.partition("{")[0]
-    return next((unit for end, unit in _UNITS.items() if base.endswith(end)), "")

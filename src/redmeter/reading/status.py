@@ -283,7 +283,9 @@ def with_sentence(status: Status, now: float) -> Status:
         parts.append(text("."))
     else:
         reason = next((check.reason for check in status.checks if check.reason), "no data")
-        parts.append(text(f"Not enough data to compare: {reason}."))
+        *others, last = [_title(check) for check in status.checks]
+        titles = f"{', '.join(others)} and {last}" if others else last
+        parts.append(text(f"Not enough data to compare {titles}: {reason}."))
     return replace(status, parts=parts, sentence=joined(parts))
 
 
