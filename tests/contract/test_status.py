@@ -99,7 +99,7 @@ def test_a_store_without_requests_has_too_little_data(meter: Meter) -> None:
     found = meter.status()
     assert found.state == "unknown"
     assert all(check.reason for check in found.checks)
-    assert found.sentence.startswith("Not enough data to compare Requests, Error rate and p95")
+    assert found.sentence.startswith("Not enough data to compare requests, error rate and p95")
 
 
 @pytest.mark.parametrize("last", [40, 400])

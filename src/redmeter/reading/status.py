@@ -57,6 +57,11 @@ def _title(check: Check) -> str:
     return _TITLES.get(check.measure, check.name)
 
 
+def _inner_title(check: Check) -> str:
+    """Return the title within a sentence."""
+    return _title(check) if check.measure in ("p95", "count") else _title(check).lower()
+
+
 @dataclass(slots=True)
 class Vitals:
     """The totals of a web application by interval."""
@@ -268,11 +273,9 @@ def with_sentence(status: Status, now: float) -> Status:
         parts += [*_unusual(check, now), text(". ")]
     usual = [check for check in status.checks if check.state == "usual"]
     for number, check in enumerate(usual):
-        title = _title(check)
         if number:
             parts.append(text(" and " if number == len(usual) - 1 else ", "))
-            keeps_case = check.measure in ("p95", "count")
-            title = title if keeps_case else title.lower()
+        title = _inner_title(check) if number else _title(check)
         parts.append(Part(kind="metric", text=title, name=check.name))
     if usual:
         parts.append(text(" as expected. "))
@@ -283,7 +286,7 @@ def with_sentence(status: Status, now: float) -> Status:
         parts.append(text("."))
     else:
         reason = next((check.reason for check in status.checks if check.reason), "no data")
-        *others, last = [_title(check) for check in status.checks]
+        *others, last = [_inner_title(check) for check in status.checks]
         titles = f"{', '.join(others)} and {last}" if others else last
         parts.append(text(f"Not enough data to compare {titles}: {reason}."))
     return replace(status, parts=parts, sentence=joined(parts))
