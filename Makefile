@@ -29,7 +29,7 @@ help: ## list the targets
 $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: set PYTHON=/path/to/python3"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
 # The page: made by the install above, and anew where its sources are newer.
@@ -45,9 +45,8 @@ up: $(READY) $(PAGE) ## start the embedded server and the cleaner in the backgro
 stop: $(READY) ## end what `make up` started
 	@$(BIN)/redmeter stop
 
-test: check $(PAGE) ## all checks and tests but the nightly ones
-	tools/npm run --silent test
-	$(BIN)/python tests/support/chromium.py
+test: $(READY) $(PAGE) ## all checks and tests but the nightly ones
+	@$(MAKE) --no-print-directory -j 2 .types .style .page
 	$(PYTEST) -m "not nightly"
 
 nightly: $(READY) $(PAGE) fuzz ## what takes too long for `make test`: a short soak, long runs, tests of the tests
@@ -72,8 +71,8 @@ quick: check $(PAGE) ## checks, unit and contract tests: one server, few example
 check: $(READY) ## formatting, lint, types, docs
 	@$(MAKE) --no-print-directory -j 2 .types .style
 
-# The two halves of `make check`.
-.PHONY: .types .style
+# The two halves of `make check`, and what `make test` runs beside the longer one.
+.PHONY: .types .style .page
 .types:
 	$(BIN)/mypy
 
@@ -85,6 +84,10 @@ check: $(READY) ## formatting, lint, types, docs
 	$(BIN)/python tools/words.py --check
 	$(BIN)/python tools/mutants --check
 	tools/npm run --silent check
+
+.page:
+	tools/npm run --silent test
+	$(BIN)/python tests/support/chromium.py
 
 format: $(READY) ## format the code, write the generated docs
 	$(BIN)/ruff format

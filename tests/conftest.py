@@ -7,6 +7,7 @@ default, or of the first that is named.
 """
 
 import functools
+import gc
 import logging
 import signal
 from collections.abc import Iterator
@@ -65,6 +66,16 @@ LONGEST = ("tests/faults/cluster/", "tests/faults/test_recorder_model.py", "test
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the tests first that take longest; the others keep their order."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+# Nothing of what is collected is garbage: do not look for any among it, now or later.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage from here on."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -90,9 +90,9 @@ def with_losses(page: str) -> str:
     return before + begin + table + end + rest.partition(end)[2]
 
 
-def stale(root: Path) -> list[str]:
-    """Return the pages below a folder that are missing or not what they should be."""
-    return [path for path, text in pages().items() if _read(root / path) != text]
+def stale(root: Path) -> dict[str, str]:
+    """Return the pages that are missing below a folder or differ there: path -> text."""
+    return {path: text for path, text in pages().items() if _read(root / path) != text}
 
 
 def _read(path: Path) -> str:
@@ -306,14 +306,15 @@ def main(arguments: list[str]) -> int:
     if arguments not in ([], ["--check"]):
         sys.stderr.write("usage: tools/docs.py [--check]\n")
         return 2
-    for path in stale(ROOT):
+    found = stale(ROOT)
+    for path, text in found.items():
         if arguments:
             sys.stderr.write(f"{path} is stale: {FIX}\n")
             continue
         (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
-        (ROOT / path).write_text(pages()[path], encoding="utf-8")
+        (ROOT / path).write_text(text, encoding="utf-8")
         sys.stdout.write(f"written: {path}\n")
-    return int(bool(stale(ROOT)))
+    return int(bool(arguments and found))
 
 
 if __name__ == "__main__":

@@ -358,7 +358,7 @@ def test_each_page_can_be_reached() -> None:
 def test_generated_pages_are_current(tool: ModuleType) -> None:
     """Whoever changes a command or a setting writes them anew."""
     assert sorted(tool.pages()) == sorted([*GENERATED, tool.OPTIONS, tool.FAULTS])
-    assert tool.stale(ROOT) == [], tool.FIX
+    assert tool.stale(ROOT) == {}, tool.FIX
 
 
 def test_a_stale_page_fails_the_check_and_the_fix_is_named(
