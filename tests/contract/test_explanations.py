@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
+from redmeter.analysis.explanation import Explanation
 from redmeter.errors import InvalidValue, UnknownPrecision
 from redmeter.format.exception import Occurrences, operations
 from redmeter.keys import Keys
@@ -21,10 +22,20 @@ ROUTES = [f"/{number}" for number in range(12)]
 
 
 @pytest.fixture(params=["store", "memory"])
-def meter(request: pytest.FixtureRequest, open_meter: OpenMeter) -> Meter:
+def meter(
+    request: pytest.FixtureRequest, open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch
+) -> Meter:
     """A meter on a server, and one in memory whose clock shows the same time."""
     if request.param == "store":
-        return open_meter()
+        meter = open_meter(sync=False)
+        explain = meter.explain
+
+        def stored_and_explained(*arguments: Any, **options: Any) -> Explanation:
+            assert meter.flush()
+            return explain(*arguments, **options)
+
+        monkeypatch.setattr(meter, "explain", stored_and_explained)
+        return meter
     memory = MemoryMeter()
     memory.clock.set_wall(time.time())
     return memory

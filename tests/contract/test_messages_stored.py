@@ -36,7 +36,7 @@ def an_hour(*messages: tuple[float, str], keep: int = 100, count: int = 1) -> Lo
     made = LogHour(keep)
     for at, text in messages:
         made.add(text, Group(count, at, at, f"sample of {text}"))
-        made.add_texts([(at, text)])
+    made.add_texts(messages)
     return made
 
 

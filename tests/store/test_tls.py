@@ -121,8 +121,8 @@ def test_everything_works_over_tls(any_speaker: Speaker, tmp_path: Path) -> None
         assert doctor.examine(store).location == f"rediss://127.0.0.1:{any_speaker.port}/0"
     home = Home(tmp_path, url)
     try:
-        assert home.run("series", "hits", "-p", "1min").code == 0
-        assert home.run("doctor").code == 0
+        assert home.invoke("series", "hits", "-p", "1min").code == 0
+        assert home.invoke("doctor").code == 0
     finally:
         home.close()
 
@@ -390,7 +390,7 @@ def test_no_password_and_no_key_is_in_an_error(
     dashboard.close()
     home = Home(tmp_path, url)
     try:
-        done = home.run("names")
+        done = home.invoke("names")
         assert done.code == 3
         said += [done.out, done.err]
     finally:
