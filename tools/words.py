@@ -86,14 +86,16 @@ RULES = (
             f"src/redmeter/store/{name}"
             for name in ("config.py", "lua/bind.lua", "lua/receive.lua")
         ),
+        "docs/stored-format.md",
         # Names of keys that are secrets, or are not.
         "src/redmeter/analysis/secrets.py",
     ),
     _rule(
         r"\b[Mm]asters?\b",
         "primary",
-        "src/redmeter/store/sentinel.py",  # Sentinel's own word
-        "src/redmeter/analysis/secrets.py",
+        # Sentinel's own word, in its commands; an option of uWSGI.
+        *("src/redmeter/store/sentinel.py", "docs/stored-format.md", "docs/glossary.md"),
+        *("docs/integrations/web.md", "src/redmeter/analysis/secrets.py"),
     ),
     # Names
     # `found: int = 0` is a field of a result: the number of rows, of which it has a page.
