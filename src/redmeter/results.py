@@ -40,11 +40,13 @@ class Series(Sequence[Sample[V]], Generic[V]):
     sample are 0 for a counter, and None for a gauge. Empty if nothing is stored.
     """
 
+    #: The name of the series.
     name: str
     #: Interval width, seconds.
     precision: int
     #: Start of the oldest interval, Unix seconds.
     start: int
+    #: The values, one per interval, oldest first.
     values: tuple[V, ...]
     #: Whether the newest interval is the current one, so that its value may grow.
     partial: bool
@@ -106,6 +108,7 @@ class Group(Generic[V]):
 
     #: The labels that the query split by; None for series without the label.
     labels: Mapping[str, str | None]
+    #: The aggregated series.
     series: Series[V]
 
 
@@ -115,6 +118,7 @@ class TotalGroup:
 
     #: The labels that the query split by; None for series without the label.
     labels: Mapping[str, str | None]
+    #: The sum of their grand totals.
     total: int
 
 
@@ -159,6 +163,7 @@ class Ranked:
 class Ranking(_Rows[Ranked]):
     """A ranking; also the sequence of its rows, the highest first."""
 
+    #: The groups, in the order of the ranking.
     rows: tuple[Ranked, ...] = ()
     #: The number of groups that could be ranked.
     groups: int = 0
@@ -182,8 +187,11 @@ class HourlyStats:
 
     #: Start of the hour, Unix seconds.
     start: int
+    #: The number of values.
     count: int
+    #: The lowest value.
     low: float
+    #: The highest value.
     high: float
     #: The sum; None where the count times the largest magnitude reaches 1.8e308.
     total: float | None
@@ -197,6 +205,7 @@ class HourlyStats:
 class Statistics:
     """The hourly statistics of a series."""
 
+    #: The name of the histogram.
     name: str
     #: The current hour; None if no value was observed in it.
     this: HourlyStats | None
@@ -208,7 +217,9 @@ class Statistics:
 class Message:
     """One log message."""
 
+    #: The name of the logger.
     logger: str
+    #: The severity in stored form, e.g. "error".
     severity: str
     #: Unix seconds; None if it is not stored.
     time: float | None
@@ -220,16 +231,19 @@ class Message:
 class Frequency:
     """The frequency of a log pattern."""
 
+    #: The name of the logger.
     logger: str
+    #: The severity in stored form, e.g. "error".
     severity: str
     #: The part that the messages have in common; "(other)" stands for those above the limit.
     pattern: str
-    #: Messages of the current hour, and of the hour before; if `sliding`, of the last 60 minutes
-    #: and of the 60 minutes before.
+    #: Messages of the current hour; if `sliding`, of the last 60 minutes.
     count: int
+    #: Messages of the hour before; if `sliding`, of the 60 minutes before.
     before: int
-    #: When it was seen first and last, Unix seconds; None if unknown.
+    #: When it was first seen, Unix seconds; None if unknown.
     first: float | None
+    #: When it was last seen, Unix seconds; None if unknown.
     last: float | None
     #: The last of the messages, or its beginning; "" if unknown.
     sample: str
@@ -244,6 +258,7 @@ ChangeKind = Literal["new", "spiking", "gone"]
 class Change(Frequency):
     """A log pattern that is new, comes more often, or stopped."""
 
+    #: How it changed: "new", "spiking" or "gone".
     kind: ChangeKind = field(kw_only=True)
 
 
@@ -251,10 +266,11 @@ class Change(Frequency):
 class Changes(_Rows[Change]):
     """The log patterns that changed; also their sequence, by severity, then kind, then count."""
 
+    #: The patterns, by severity, then kind, then count.
     changes: tuple[Change, ...] = ()
-    #: Pairs of logger and severity with messages, and how many of them were compared: of
-    #: thousands, those that logged last.
+    #: Pairs of logger and severity with messages.
     sources: int = 0
+    #: How many of them were compared: of thousands, those that logged last.
     compared: int = 0
     #: How many of those compared were compared by clock hours, because their counts by five
     #: minutes do not cover two hours yet, or another program writes them; the others were compared
@@ -269,7 +285,9 @@ class Changes(_Rows[Change]):
 class LogSource:
     """A logger and a severity of stored messages."""
 
+    #: The name of the logger.
     logger: str
+    #: The severity in stored form, e.g. "error".
     severity: str
     #: The time of the last message, Unix seconds.
     last: float
@@ -281,10 +299,11 @@ class ForecastPoint:
 
     #: Start of the interval, Unix seconds.
     start: int
-    #: The ends of the expected range; of a counter whole numbers, never below 0.
+    #: Lower end of the expected range; of a counter a whole number, never below 0.
     low: float
     #: The median: the value is as likely above as below.
     mid: float
+    #: Upper end of the expected range; of a counter a whole number.
     high: float
 
 
@@ -294,9 +313,13 @@ class ForecastCheck:
 
     #: Start of the interval, Unix seconds.
     start: int
+    #: Its value.
     value: float
+    #: Lower end of the expected range.
     low: float
+    #: Median of the expected range.
     mid: float
+    #: Upper end of the expected range.
     high: float
     #: Whether the value is outside the expected range; False for the first intervals of a series.
     outside: bool
@@ -308,9 +331,13 @@ class Anomaly:
 
     #: Start of the interval, Unix seconds.
     start: int
+    #: Its value.
     value: float
+    #: Lower end of the expected range.
     low: float
+    #: Median of the expected range.
     mid: float
+    #: Upper end of the expected range.
     high: float
     #: Distance from the mean of the values before it, in standard deviations of these.
     strength: float
@@ -320,7 +347,9 @@ class Anomaly:
 class Forecast:
     """The expected range of a series, past and future."""
 
+    #: The name of the series.
     name: str
+    #: The kind of the series.
     kind: Literal["counter", "gauge"]
     #: Interval width, seconds.
     precision: int
@@ -346,6 +375,7 @@ class ForecastGroup:
 
     #: The labels that the query split by; None for series without the label.
     labels: Mapping[str, str | None]
+    #: The forecast of their sum.
     forecast: Forecast
 
 
@@ -356,8 +386,11 @@ class ForecastGroup:
 class QueryBucket:
     """A bucket of a histogram: how many values are above `lower` and up to `upper`."""
 
+    #: Lower edge.
     lower: float
+    #: Upper edge.
     upper: float
+    #: The number of values, which may be a fraction after PromQL's arithmetic.
     count: float
 
 
@@ -365,8 +398,11 @@ class QueryBucket:
 class QueryHistogram:
     """A histogram as a sample of a query's result."""
 
+    #: The number of values, which may be a fraction after PromQL's arithmetic.
     count: float
+    #: The sum of the values.
     sum: float
+    #: The buckets that hold values, ascending.
     buckets: tuple[QueryBucket, ...]
 
 
@@ -376,6 +412,7 @@ class QuerySample:
 
     #: Unix seconds.
     time: float
+    #: A number, or a native histogram.
     value: float | QueryHistogram
 
 
@@ -396,8 +433,11 @@ class QueryResult:
     #: `vector`: one sample for each series. `matrix`: samples over time. `scalar`: one series
     #: without labels. `string`: `text`.
     kind: Literal["vector", "matrix", "scalar", "string"]
+    #: The series; empty for `string`.
     series: tuple[QuerySeries, ...] = ()
+    #: The text, for `string`.
     text: str = ""
-    #: Problems of the query, and facts about the result, in Prometheus' words.
+    #: Problems of the query, in Prometheus' words.
     warnings: tuple[str, ...] = ()
+    #: Facts about the result, in Prometheus' words.
     infos: tuple[str, ...] = ()

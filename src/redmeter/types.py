@@ -116,6 +116,7 @@ class Mark:
 
     #: Unix seconds.
     time: float
+    #: Its text, at most 100 characters.
     label: str
 
 
@@ -125,9 +126,11 @@ class Loss:
 
     #: A key of losses.LOSS_REASONS (aged, memory, …), or an error code of the server.
     reason: str
+    #: The name of the series.
     series: str
     #: Interval width, seconds; 0 for the grand total.
     precision: int
+    #: The number of events.
     events: int
 
 
@@ -161,8 +164,9 @@ class RecorderHealth:
     #: Events that went to a series labeled overflow="true", or to (other), because their name had
     #: too many series, or all names together; without events that are not collected yet.
     overflowed: int
-    #: Series in memory, and an estimate of the memory of these and their events, bytes.
+    #: Series in memory.
     series: int
+    #: An estimate of the memory of these series and their events, bytes.
     buffer_bytes: int
     #: Acknowledged batches.
     batches: int
@@ -170,8 +174,9 @@ class RecorderHealth:
     retried: int
     #: When a batch was last stored, Unix seconds; None if none was.
     last_flush: float | None
-    #: Errors in the background: kind -> count; and the text of the last.
+    #: Errors in the background: kind -> count.
     troubles: Mapping[str, int]
+    #: The text of the last of these errors; "" if there was none.
     last_trouble: str
     #: The part of the `aged` losses whose time (`at=`) was already too long ago when they were
     #: recorded: precision -> events.

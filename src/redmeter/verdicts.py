@@ -24,19 +24,24 @@ LOOKS: Final = (300, 900, 3600)
 class VerdictMetric:
     """A metric after a deploy, compared with before."""
 
+    #: The judgment of this metric.
     verdict: Judgment
-    #: Error rate, 0 to 1, or p95, seconds; None if unknown.
+    #: Error rate, 0 to 1, or p95, seconds, after the deploy; None if unknown.
     after: float | None = None
+    #: The same in the baseline; None if unknown.
     before: float | None = None
-    #: The ratio, None if unknown or if it was 0 before; and the difference, None if unknown.
+    #: `after / before`; None if unknown or if it was 0 before.
     ratio: float | None = None
+    #: `after - before`; None if unknown.
     difference: float | None = None
-    #: 95 % confidence interval of the ratio; None if unknown.
+    #: Lower end of the 95 % confidence interval of the ratio; None if unknown.
     low: float | None = None
+    #: Upper end of the same; None if unknown.
     high: float | None = None
-    #: The probability of such a change without a deploy, one-sided, in the direction of the change;
-    #: and the same, adjusted for the number of tests. None if it was not tested.
+    #: The probability of such a change without a deploy, one-sided, in the direction of the
+    #: change. None if it was not tested.
     p: float | None = None
+    #: The same, adjusted for the number of tests.
     p_adjusted: float | None = None
     #: The test, in words; "" if there was none.
     test: str = ""
@@ -48,9 +53,13 @@ class VerdictMetric:
 class VerdictTraffic:
     """Requests after a deploy and before; reported, never judged."""
 
+    #: Requests after the deploy.
     after: int
+    #: Requests in the baseline.
     before: int
+    #: Requests per second after the deploy.
     after_per_second: float
+    #: Requests per second in the baseline.
     before_per_second: float
     #: The ratio of the rates; None if there were none before.
     ratio: float | None
@@ -62,9 +71,14 @@ class VerdictRow:
 
     #: None for all requests.
     route: str | None
+    #: The judgment of the route, by both metrics: worse before unknown before better before
+    #: same.
     verdict: Judgment
+    #: Its requests.
     requests: VerdictTraffic
+    #: Its error rate, 0 to 1.
     error_rate: VerdictMetric
+    #: Its p95, seconds.
     p95: VerdictMetric
 
 
@@ -74,7 +88,9 @@ class VerdictPatterns:
 
     #: False if the deploy is longer ago than counts by five minutes are kept.
     kept: bool = False
+    #: Patterns that are new since the deploy.
     new: tuple[Frequency, ...] = ()
+    #: Patterns that are gone since the deploy.
     vanished: tuple[Frequency, ...] = ()
 
 
@@ -82,9 +98,11 @@ class VerdictPatterns:
 class NotKept:
     """A baseline that is not kept."""
 
+    #: Whose retention is too short.
     of: Literal["counters", "histograms"]
-    #: Start of the baseline, and of the oldest interval that is kept, Unix seconds.
+    #: Start of the baseline, Unix seconds.
     since: int
+    #: Start of the oldest interval that is kept, Unix seconds.
     oldest: int
     #: The command that keeps as much from now on; "" if no retention does.
     command: str
@@ -94,7 +112,9 @@ class NotKept:
 class VerdictWindow:
     """A window of time, Unix seconds: [since, until)."""
 
+    #: Its start, included.
     since: int
+    #: Its end, excluded.
     until: int
 
 
@@ -102,6 +122,7 @@ class VerdictWindow:
 class Verdict:
     """Whether a deploy made requests fail more often, or slower."""
 
+    #: The judgment of the deploy as a whole.
     verdict: Judgment
     #: One sentence that explains the verdict.
     reason: str
@@ -109,25 +130,33 @@ class Verdict:
     mark: Mark | None
     #: The moment of the deploy, Unix seconds.
     since: float
+    #: What the time after the deploy was compared with.
     against: Against
     #: Interval width of everything that was compared, seconds.
     precision: int
-    #: Fixed looks, the newest one that is complete, seconds after the interval of the mark; and
-    #: when the next one is complete, Unix seconds.
+    #: Fixed times at which the deploy is judged, seconds after the interval of the mark.
     looks: tuple[int, ...] = LOOKS
+    #: The newest look that is complete; None if none is.
     look: int | None = None
+    #: When the next look is complete, Unix seconds; None if this was the last.
     next_look: int | None = None
+    #: The window after the deploy; None if there is none yet.
     after: VerdictWindow | None = None
+    #: The baseline; None if it is unknown.
     before: VerdictWindow | None = None
+    #: The baseline that is not kept, if that is why there is no judgment.
     not_kept: NotKept | None = None
-    #: The error budget of all looks, and the number of tests of this one.
+    #: The error budget of all looks: the probability of a false alarm.
     level: float = LEVEL
+    #: The number of tests of this look.
     tests: int = 0
+    #: All requests together; None if nothing was compared.
     overall: VerdictRow | None = None
     #: Worse ones first, then better ones, then by requests.
     routes: tuple[VerdictRow, ...] = ()
     #: Routes that there are.
     routes_of: int = 0
+    #: The log patterns that changed.
     patterns: VerdictPatterns = VerdictPatterns()
     #: Other marks within both windows.
     marks: tuple[Mark, ...] = ()

@@ -440,6 +440,7 @@ export interface components {
         };
         /** @description A precision that keeps both the window and its baseline. */
         Alternative: {
+            /** @description Interval width, seconds. */
             precision: number;
             /** @description Start of the oldest interval that it keeps, Unix seconds. */
             reaches: number;
@@ -448,9 +449,13 @@ export interface components {
         Anomaly: {
             /** @description Start of the interval, Unix seconds. */
             start: number;
+            /** @description Its value. */
             value: number;
+            /** @description Lower end of the expected range. */
             low: number;
+            /** @description Median of the expected range. */
             mid: number;
+            /** @description Upper end of the expected range. */
             high: number;
             /** @description Distance from the mean of the values before it, in standard deviations of these. */
             strength: number;
@@ -471,77 +476,105 @@ export interface components {
         };
         /** @description A log pattern that is new, comes far more often than before, or stopped. */
         ChangeRow: {
+            /** @description The name of the logger. */
             logger: string;
+            /** @description The severity in stored form, e.g. "error". */
             severity: string;
             /** @description The part that the messages have in common; "(other)" stands for those above the limit. */
             pattern: string;
-            /** @description Messages of the current hour, and of the hour before; if `sliding`, of the last 60 minutes and of the 60 minutes before. */
+            /** @description Messages of the current hour; if `sliding`, of the last 60 minutes. */
             count: number;
+            /** @description Messages of the hour before; if `sliding`, of the 60 minutes before. */
             before: number;
-            /** @description When it was seen first and last, Unix seconds; null if unknown. */
+            /** @description When it was first seen, Unix seconds; null if unknown. */
             first: number | null;
+            /** @description When it was last seen, Unix seconds; null if unknown. */
             last: number | null;
             /** @description The last of the messages, or its beginning; "" if unknown. */
             sample: string;
             /** @description Whether the hours are sliding hours; else clock hours, UTC. */
             sliding: boolean;
-            /** @enum {string} */
+            /**
+             * @description How it changed: "new", "spiking" or "gone".
+             * @enum {string}
+             */
             kind: "new" | "spiking" | "gone";
             /** @description The count of the last hour by now at the rate of the hour before. */
             expected: number;
         };
         /** @description The series that have one value of a label, before and after. */
         ChangedGroup: {
+            /** @description The name of the label. */
             label: string;
             /** @description null: without this label. */
             value: string | null;
-            /** @description Its count, error rate or p95. `before` is that of the baseline, a count scaled to the length of the window. null if there were no events. */
+            /** @description Its count, error rate or p95 in the baseline, a count scaled to the length of the window. null if there were no events. */
             before: number | null;
+            /** @description The same in the window. */
             after: number | null;
             /** @description Its part of the total's change: for counts `after - before`; for an error rate the sum of both effects; for a p95 the total's p95 less the same with this group as in the baseline. */
             change: number;
             /** @description The same as a share of the total's change; null where that is 0, and of a p95. */
             share: number | null;
-            /** @description For an error rate: the effect of the group's own error rate, and of its share of requests. */
+            /** @description For an error rate: the effect of the group's own error rate on the total. */
             rate_effect: number | null;
+            /** @description For an error rate: the effect of the group's share of requests on the total. */
             mix_effect: number | null;
-            /** @description Events (requests of an error rate, values of a p95) in the baseline, unscaled, and in the window. */
+            /** @description Events in the baseline, unscaled: requests of an error rate, values of a p95. */
             count_before: number;
+            /** @description The same in the window. */
             count: number;
             /** @description Whether the change is beyond noise, and not that of another named group. */
             named: boolean;
         };
         /** @description The groups of one label. Changes of different labels must not be added. */
         ChangedLabel: {
+            /** @description The name of the label. */
             label: string;
             /** @description The largest changes first, named ones before all others. */
             groups: components["schemas"]["ChangedGroup"][];
-            /** @description How many groups there are, and the summed change of those that are not listed; null of a p95. */
+            /** @description How many groups there are. */
             of: number;
+            /** @description The summed change of the groups that are not listed; null of a p95. */
             rest: number | null;
         };
         /** @description One measure of the last five complete minutes, and its expected range. */
         Check: {
-            /** @enum {string} */
+            /**
+             * @description The measure.
+             * @enum {string}
+             */
             measure: "requests" | "error rate" | "p95" | "count";
+            /** @description The series that it is made of. */
             name: string;
+            /** @description Explains the value. */
             explain: components["schemas"]["ExplainLink"];
+            /** @description The unit of `value` and of the range. */
             unit: string;
-            /** @enum {string} */
+            /**
+             * @description Whether the value is within, above or below the expected range.
+             * @enum {string}
+             */
             state: "usual" | "high" | "low" | "unknown";
             /** @description Why it is unknown. */
             reason: string;
+            /** @description Its value; null if there were no events. */
             value: number | null;
-            /** @description The expected range, and the usual value. */
+            /** @description Lower end of the expected range; null if unknown. */
             low: number | null;
+            /** @description The usual value; null if unknown. */
             mid: number | null;
+            /** @description Upper end of the expected range; null if unknown. */
             high: number | null;
             /** @description Events within the window. */
             count: number;
-            /** @description The baseline: its interval width, its window, and how many intervals it has. */
+            /** @description Interval width of the baseline, seconds. */
             precision: number;
+            /** @description Start of the baseline, Unix seconds, included. */
             baseline_since: number;
+            /** @description End of the baseline, Unix seconds, excluded. */
             baseline_until: number;
+            /** @description How many intervals the baseline has. */
             intervals: number;
             /** @description Since when the value has been out of its range, Unix seconds. */
             began: number | null;
@@ -611,12 +644,17 @@ export interface components {
         };
         /** @description Mean time per request that is spent in the database, seconds. */
         DatabaseTime: {
+            /** @description The series: `http_request_db_seconds`. */
             name: string;
+            /** @description Mean seconds in the baseline; null if there were no requests. */
             before: number | null;
+            /** @description Mean seconds in the window; null if there were no requests. */
             after: number | null;
+            /** @description `after - before`, seconds; null if one of them is. */
             change: number | null;
-            /** @description As a share of the response time, 0 to 1. */
+            /** @description As a share of the response time in the baseline, 0 to 1. */
             share_before: number | null;
+            /** @description As a share of the response time in the window, 0 to 1. */
             share: number | null;
         };
         /** @description /api/detail. */
@@ -667,11 +705,13 @@ export interface components {
             function: string;
             /** @description The end of the pattern of log messages with this exception. */
             log_place: string;
-            /** @description Number of exceptions in the window, and ever. */
+            /** @description Number of exceptions in the window. */
             count: number;
+            /** @description Number of exceptions ever. */
             total: number;
-            /** @description Times of the first and of the last one, ever, Unix seconds. */
+            /** @description Time of the first one ever, Unix seconds. */
             first: number;
+            /** @description Time of the last one ever, Unix seconds. */
             last: number;
             /** @description Whether the first one is in the window. */
             is_new: boolean;
@@ -688,9 +728,11 @@ export interface components {
         ErrorShare: {
             /** @description A route, the name of a task, or a release; "(other)": all beyond the limit. */
             name: string;
+            /** @description The number of exceptions. */
             count: number;
-            /** @description Unix seconds. */
+            /** @description Time of the first one, Unix seconds. */
             first: number;
+            /** @description Time of the last one, Unix seconds. */
             last: number;
         };
         /** @description /api/exception. */
@@ -709,20 +751,29 @@ export interface components {
         ExceptionChange: {
             /** @description As in Meter.exceptions(). */
             id: string;
+            /** @description Module and qualified name of the exception's class; built-in types without a module. */
             type: string;
+            /** @description Text of the newest exception, without secrets. */
             message: string;
+            /** @description Innermost frame of the application, `pay.py:42 in charge`; "" without a traceback. */
             place: string;
-            /** @enum {string} */
+            /**
+             * @description How its rate changed.
+             * @enum {string}
+             */
             kind: "new" | "more" | "fewer" | "vanished";
-            /** @description Exceptions in the baseline, scaled to the length of the window, and in the window. */
+            /** @description Exceptions in the baseline, scaled to the length of the window. */
             before: number;
+            /** @description Exceptions in the window. */
             count: number;
-            /** @description Times of the first and of the last one, ever, Unix seconds. */
+            /** @description Time of the first one ever, Unix seconds. */
             first: number;
+            /** @description Time of the last one ever, Unix seconds. */
             last: number;
         };
         /** @description Groups of exceptions whose rate changed, new ones first, then the largest changes. */
         ExceptionChanges: {
+            /** @description The groups whose rate changed. */
             groups: components["schemas"]["ExceptionChange"][];
             /** @description Interval width of their counts, which may be wider than that of the windows. All intervals that touch the window count as part of it. */
             precision: number | null;
@@ -733,20 +784,23 @@ export interface components {
         ExceptionsAnswer: {
             /** @description Width of the intervals, seconds. */
             precision: number;
-            /** @description The window [start, end), Unix seconds. */
+            /** @description Start of the window, Unix seconds, included. */
             start: number;
+            /** @description End of the window, Unix seconds, excluded. */
             end: number;
             /** @description Start of the oldest interval that is kept at this precision. */
             kept_since: number;
             /** @description Exceptions in the window, of all groups that match, also of those beyond the limit. */
             count: number;
-            /** @description Number of these groups, and how many of them are new in the window. */
+            /** @description Number of these groups. */
             found: number;
+            /** @description How many of these groups are new in the window. */
             new: number;
             /** @description Exceptions in the window that are in no group, because there were too many groups. */
             other: number;
             /** @description Groups that were ever removed to make room for new ones. */
             evicted: number;
+            /** @description The groups of this page of the list. */
             groups: components["schemas"]["ErrorGroup"][];
             now: number;
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
@@ -757,58 +811,89 @@ export interface components {
             now: number;
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
+            /** @description The name of the series. */
             name: string;
+            /** @description The labels that the series were selected by. */
             labels: {
                 [key: string]: string;
             };
-            /** @enum {string} */
+            /**
+             * @description The measure that was compared.
+             * @enum {string}
+             */
             measure: "count" | "error rate" | "p95";
+            /** @description The unit of `before`, `after` and `change`. */
             unit: string;
             /**
              * @description `not kept`: no precision keeps both windows; `no data`: there are no events to compare.
              * @enum {string}
              */
             state: "compared" | "not kept" | "no data";
+            /** @description Why nothing was compared; "" if it was. */
             reason: string;
+            /** @description The result in one sentence. */
             sentence: string;
+            /** @description The pieces of the sentence. */
             parts: components["schemas"]["Part"][];
-            /** @description Interval width of both windows, and the start of the oldest interval that is kept. */
+            /** @description Interval width of both windows, seconds; null if no precision keeps them. */
             precision: number | null;
+            /** @description Start of the oldest interval that this precision keeps, Unix seconds. */
             reaches: number | null;
-            /** @description The windows that were compared, [since, until), on the edges of intervals. */
+            /** @description Start of the compared window, on the edge of an interval, Unix seconds, included. */
             since: number;
+            /** @description End of the same, excluded. */
             until: number;
+            /** @description Start of the requested window, Unix seconds. */
             asked_since: number;
+            /** @description End of the requested window, Unix seconds. */
             asked_until: number;
-            /** @enum {string} */
+            /**
+             * @description How the baseline was chosen.
+             * @enum {string}
+             */
             baseline: "before" | "yesterday" | "week" | "custom";
+            /** @description Start of the compared baseline, Unix seconds, included. */
             baseline_since: number;
+            /** @description End of the same, excluded. */
             baseline_until: number;
             /** @description If `not kept`: precisions that keep both windows, with edges rounded to their intervals. */
             alternatives: components["schemas"]["Alternative"][];
-            /** @description The total; of counts the baseline's is scaled to the length of the window. */
+            /** @description The total in the baseline; a count is scaled to the length of the window. null if there were no events. */
             before: number | null;
+            /** @description The total in the window; null if there were no events. */
             after: number | null;
+            /** @description `after - before`; null if one of them is. */
             change: number | null;
+            /** @description Events in the baseline, unscaled: requests of an error rate, values of a p95. */
             count_before: number;
+            /** @description The same in the window. */
             count: number;
             /** @description Whether the total changed and no group is named. */
             even: boolean;
             /** @description Whether there were enough intervals to estimate noise; if not, there are no causes. */
             judged: boolean;
+            /** @description Why noise could not be estimated; "" if it was. */
             judged_reason: string;
             /** @description Groups whose change is beyond noise, the main one first. Each change is named once, by the label that fits it best. */
             causes: components["schemas"]["ChangedGroup"][];
+            /** @description The labels, with the groups of each. */
             dimensions: components["schemas"]["ChangedLabel"][];
+            /** @description Log patterns that are new, or have vanished. */
             messages: components["schemas"]["PatternChanges"];
+            /** @description Groups of exceptions whose rate changed. */
             exceptions: components["schemas"]["ExceptionChanges"];
+            /** @description Marks within the window, and within the baseline if it ends where the window begins. */
             marks: components["schemas"]["Mark"][];
+            /** @description Time that was spent in the database; null if it is not recorded. */
             database: components["schemas"]["DatabaseTime"] | null;
+            /** @description Data that was skipped, and why, in words. */
             not_compared: string[];
         };
         /** @description The arguments of explain() that explain a check's value. */
         ExplainLink: {
+            /** @description The series. */
             name: string;
+            /** @description The failing label values, LABEL=VALUE, if the measure is an error rate. */
             failing: string[];
         };
         /** @description The result of one check. */
@@ -822,8 +907,12 @@ export interface components {
         };
         /** @description The expected range of a series, past and future. */
         Forecast: {
+            /** @description The name of the series. */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description The kind of the series.
+             * @enum {string}
+             */
             kind: "counter" | "gauge";
             /** @description Interval width, seconds. */
             precision: number;
@@ -844,8 +933,12 @@ export interface components {
         };
         /** @description /api/forecast. */
         ForecastAnswer: {
+            /** @description The name of the series. */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description The kind of the series.
+             * @enum {string}
+             */
             kind: "counter" | "gauge";
             /** @description Interval width, seconds. */
             precision: number;
@@ -871,9 +964,13 @@ export interface components {
         ForecastCheck: {
             /** @description Start of the interval, Unix seconds. */
             start: number;
+            /** @description Its value. */
             value: number;
+            /** @description Lower end of the expected range. */
             low: number;
+            /** @description Median of the expected range. */
             mid: number;
+            /** @description Upper end of the expected range. */
             high: number;
             /** @description Whether the value is outside the expected range; false for the first intervals of a series. */
             outside: boolean;
@@ -882,23 +979,28 @@ export interface components {
         ForecastPoint: {
             /** @description Start of the interval, Unix seconds. */
             start: number;
-            /** @description The ends of the expected range; of a counter whole numbers, never below 0. */
+            /** @description Lower end of the expected range; of a counter a whole number, never below 0. */
             low: number;
             /** @description The median: the value is as likely above as below. */
             mid: number;
+            /** @description Upper end of the expected range; of a counter a whole number. */
             high: number;
         };
         /** @description The frequency of a log pattern. */
         Frequency: {
+            /** @description The name of the logger. */
             logger: string;
+            /** @description The severity in stored form, e.g. "error". */
             severity: string;
             /** @description The part that the messages have in common; "(other)" stands for those above the limit. */
             pattern: string;
-            /** @description Messages of the current hour, and of the hour before; if `sliding`, of the last 60 minutes and of the 60 minutes before. */
+            /** @description Messages of the current hour; if `sliding`, of the last 60 minutes. */
             count: number;
+            /** @description Messages of the hour before; if `sliding`, of the 60 minutes before. */
             before: number;
-            /** @description When it was seen first and last, Unix seconds; null if unknown. */
+            /** @description When it was first seen, Unix seconds; null if unknown. */
             first: number | null;
+            /** @description When it was last seen, Unix seconds; null if unknown. */
             last: number | null;
             /** @description The last of the messages, or its beginning; "" if unknown. */
             sample: string;
@@ -907,15 +1009,19 @@ export interface components {
         };
         /** @description The frequency of a log pattern in the last hour, and in the hour before. */
         FrequencyRow: {
+            /** @description The name of the logger. */
             logger: string;
+            /** @description The severity in stored form, e.g. "error". */
             severity: string;
             /** @description The part that the messages have in common; "(other)" stands for those above the limit. */
             pattern: string;
-            /** @description Messages of the current hour, and of the hour before; if `sliding`, of the last 60 minutes and of the 60 minutes before. */
+            /** @description Messages of the current hour; if `sliding`, of the last 60 minutes. */
             count: number;
+            /** @description Messages of the hour before; if `sliding`, of the 60 minutes before. */
             before: number;
-            /** @description When it was seen first and last, Unix seconds; null if unknown. */
+            /** @description When it was first seen, Unix seconds; null if unknown. */
             first: number | null;
+            /** @description When it was last seen, Unix seconds; null if unknown. */
             last: number | null;
             /** @description The last of the messages, or its beginning; "" if unknown. */
             sample: string;
@@ -1039,19 +1145,26 @@ export interface components {
         };
         /** @description A pattern of log messages that is new, or has vanished. */
         LogPattern: {
+            /** @description The name of the logger. */
             logger: string;
+            /** @description The severity in stored form, e.g. "error". */
             severity: string;
+            /** @description The part that the messages have in common. */
             pattern: string;
+            /** @description One of the messages, or its beginning; "" if unknown. */
             sample: string;
-            /** @description When it was seen first and last, Unix seconds. */
+            /** @description When it was first seen, Unix seconds. */
             first: number;
+            /** @description When it was last seen, Unix seconds. */
             last: number;
             /** @description Messages in the window if it is new, in the baseline if it has vanished; null if unknown. */
             count: number | null;
         };
         /** @description A logger and a severity of stored messages. */
         LogSource: {
+            /** @description The name of the logger. */
             logger: string;
+            /** @description The severity in stored form, e.g. "error". */
             severity: string;
             /** @description The time of the last message, Unix seconds. */
             last: number;
@@ -1082,6 +1195,7 @@ export interface components {
         Mark: {
             /** @description Unix seconds. */
             time: number;
+            /** @description Its text, at most 100 characters. */
             label: string;
         };
         /** @description /api/marks. */
@@ -1093,7 +1207,9 @@ export interface components {
         };
         /** @description One log message. */
         Message: {
+            /** @description The name of the logger. */
             logger: string;
+            /** @description The severity in stored form, e.g. "error". */
             severity: string;
             /** @description Unix seconds; null if it is not stored. */
             time: number | null;
@@ -1129,10 +1245,14 @@ export interface components {
         };
         /** @description A baseline that is not kept. */
         NotKept: {
-            /** @enum {string} */
+            /**
+             * @description Whose retention is too short.
+             * @enum {string}
+             */
             of: "counters" | "histograms";
-            /** @description Start of the baseline, and of the oldest interval that is kept, Unix seconds. */
+            /** @description Start of the baseline, Unix seconds. */
             since: number;
+            /** @description Start of the oldest interval that is kept, Unix seconds. */
             oldest: number;
             /** @description The command that keeps as much from now on; "" if no retention does. */
             command: string;
@@ -1266,20 +1386,27 @@ export interface components {
         };
         /** @description A piece of a sentence. The texts of all pieces, joined, are the sentence. */
         Part: {
-            /** @enum {string} */
+            /**
+             * @description What the piece is about, so that a page can link or highlight it.
+             * @enum {string}
+             */
             kind: "text" | "metric" | "value" | "usual" | "group" | "mark" | "time" | "baseline";
+            /** @description Its text. */
             text: string;
             /** @description The metric, for `metric` and `group`. */
             name: string | null;
             /** @description The label and its value, for `group`; a value of null means "without this label". */
             label: string | null;
+            /** @description The value of the label. */
             value: string | null;
             /** @description Unix seconds, for `mark` and `time`. */
             time: number | null;
         };
         /** @description Log patterns of the window that the baseline lacks, and the reverse. */
         PatternChanges: {
+            /** @description Patterns that are new in the window. */
             new: components["schemas"]["LogPattern"][];
+            /** @description Patterns of the baseline that have vanished. */
             vanished: components["schemas"]["LogPattern"][];
             /** @description Why they were not compared; "" if they were. */
             reason: string;
@@ -1367,11 +1494,13 @@ export interface components {
          *     sample are 0 for a counter, and null for a gauge. Empty if nothing is stored.
          */
         Series: {
+            /** @description The name of the series. */
             name: string;
             /** @description Interval width, seconds. */
             precision: number;
             /** @description Start of the oldest interval, Unix seconds. */
             start: number;
+            /** @description The values, one per interval, oldest first. */
             values: number[];
             /** @description Whether the newest interval is the current one, so that its value may grow. */
             partial: boolean;
@@ -1476,12 +1605,20 @@ export interface components {
             now: number;
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
-            /** @enum {string} */
+            /**
+             * @description `unusual` if a check is out of its range, `unknown` if none could be made.
+             * @enum {string}
+             */
             state: "usual" | "unusual" | "unknown";
+            /** @description The result in one sentence. */
             sentence: string;
+            /** @description The pieces of the sentence. */
             parts: components["schemas"]["Part"][];
+            /** @description Start of the five minutes, Unix seconds, included. */
             since: number;
+            /** @description End of the five minutes, Unix seconds, excluded. */
             until: number;
+            /** @description The measures that were checked. */
             checks: components["schemas"]["Check"][];
         };
         /** @description The store and its retention. */
@@ -1581,6 +1718,7 @@ export interface components {
         };
         /** @description /api/top. */
         TopAnswer: {
+            /** @description The groups, in the order of the ranking. */
             rows: components["schemas"]["Ranked"][];
             /** @description The number of groups that could be ranked. */
             groups: number;
@@ -1608,7 +1746,10 @@ export interface components {
         };
         /** @description /api/verdict. */
         VerdictAnswer: {
-            /** @enum {string} */
+            /**
+             * @description The judgment of the deploy as a whole.
+             * @enum {string}
+             */
             verdict: "worse" | "better" | "same" | "too little data" | "not kept";
             /** @description One sentence that explains the verdict. */
             reason: string;
@@ -1616,25 +1757,36 @@ export interface components {
             mark: components["schemas"]["Mark"] | null;
             /** @description The moment of the deploy, Unix seconds. */
             since: number;
-            /** @enum {string} */
+            /**
+             * @description What the time after the deploy was compared with.
+             * @enum {string}
+             */
             against: "previous" | "yesterday" | "last-week";
             /** @description Interval width of everything that was compared, seconds. */
             precision: number;
-            /** @description Fixed looks, the newest one that is complete, seconds after the interval of the mark; and when the next one is complete, Unix seconds. */
+            /** @description Fixed times at which the deploy is judged, seconds after the interval of the mark. */
             looks: number[];
+            /** @description The newest look that is complete; null if none is. */
             look: number | null;
+            /** @description When the next look is complete, Unix seconds; null if this was the last. */
             next_look: number | null;
+            /** @description The window after the deploy; null if there is none yet. */
             after: components["schemas"]["VerdictWindow"] | null;
+            /** @description The baseline; null if it is unknown. */
             before: components["schemas"]["VerdictWindow"] | null;
+            /** @description The baseline that is not kept, if that is why there is no judgment. */
             not_kept: components["schemas"]["NotKept"] | null;
-            /** @description The error budget of all looks, and the number of tests of this one. */
+            /** @description The error budget of all looks: the probability of a false alarm. */
             level: number;
+            /** @description The number of tests of this look. */
             tests: number;
+            /** @description All requests together; null if nothing was compared. */
             overall: components["schemas"]["VerdictRow"] | null;
             /** @description Worse ones first, then better ones, then by requests. */
             routes: components["schemas"]["VerdictRow"][];
             /** @description Routes that there are. */
             routes_of: number;
+            /** @description The log patterns that changed. */
             patterns: components["schemas"]["VerdictPatterns"];
             /** @description Other marks within both windows. */
             marks: components["schemas"]["Mark"][];
@@ -1644,19 +1796,26 @@ export interface components {
         };
         /** @description A metric after a deploy, compared with before. */
         VerdictMetric: {
-            /** @enum {string} */
+            /**
+             * @description The judgment of this metric.
+             * @enum {string}
+             */
             verdict: "worse" | "better" | "same" | "too little data" | "not kept";
-            /** @description Error rate, 0 to 1, or p95, seconds; null if unknown. */
+            /** @description Error rate, 0 to 1, or p95, seconds, after the deploy; null if unknown. */
             after: number | null;
+            /** @description The same in the baseline; null if unknown. */
             before: number | null;
-            /** @description The ratio, null if unknown or if it was 0 before; and the difference, null if unknown. */
+            /** @description `after / before`; null if unknown or if it was 0 before. */
             ratio: number | null;
+            /** @description `after - before`; null if unknown. */
             difference: number | null;
-            /** @description 95 % confidence interval of the ratio; null if unknown. */
+            /** @description Lower end of the 95 % confidence interval of the ratio; null if unknown. */
             low: number | null;
+            /** @description Upper end of the same; null if unknown. */
             high: number | null;
-            /** @description The probability of such a change without a deploy, one-sided, in the direction of the change; and the same, adjusted for the number of tests. null if it was not tested. */
+            /** @description The probability of such a change without a deploy, one-sided, in the direction of the change. null if it was not tested. */
             p: number | null;
+            /** @description The same, adjusted for the number of tests. */
             p_adjusted: number | null;
             /** @description The test, in words; "" if there was none. */
             test: string;
@@ -1667,31 +1826,45 @@ export interface components {
         VerdictPatterns: {
             /** @description false if the deploy is longer ago than counts by five minutes are kept. */
             kept: boolean;
+            /** @description Patterns that are new since the deploy. */
             new: components["schemas"]["Frequency"][];
+            /** @description Patterns that are gone since the deploy. */
             vanished: components["schemas"]["Frequency"][];
         };
         /** @description A route after a deploy, compared with before. */
         VerdictRow: {
             /** @description null for all requests. */
             route: string | null;
-            /** @enum {string} */
+            /**
+             * @description The judgment of the route, by both metrics: worse before unknown before better before same.
+             * @enum {string}
+             */
             verdict: "worse" | "better" | "same" | "too little data" | "not kept";
+            /** @description Its requests. */
             requests: components["schemas"]["VerdictTraffic"];
+            /** @description Its error rate, 0 to 1. */
             error_rate: components["schemas"]["VerdictMetric"];
+            /** @description Its p95, seconds. */
             p95: components["schemas"]["VerdictMetric"];
         };
         /** @description Requests after a deploy and before; reported, never judged. */
         VerdictTraffic: {
+            /** @description Requests after the deploy. */
             after: number;
+            /** @description Requests in the baseline. */
             before: number;
+            /** @description Requests per second after the deploy. */
             after_per_second: number;
+            /** @description Requests per second in the baseline. */
             before_per_second: number;
             /** @description The ratio of the rates; null if there were none before. */
             ratio: number | null;
         };
         /** @description A window of time, Unix seconds: [since, until). */
         VerdictWindow: {
+            /** @description Its start, included. */
             since: number;
+            /** @description Its end, excluded. */
             until: number;
         };
         /** @description /api/views. */

@@ -13,12 +13,15 @@ Measure = Literal["count", "error rate", "p95"]
 class Part:
     """A piece of a sentence. The texts of all pieces, joined, are the sentence."""
 
+    #: What the piece is about, so that a page can link or highlight it.
     kind: Literal["text", "metric", "value", "usual", "group", "mark", "time", "baseline"]
+    #: Its text.
     text: str
     #: The metric, for `metric` and `group`.
     name: str | None = None
     #: The label and its value, for `group`; a value of None means "without this label".
     label: str | None = None
+    #: The value of the label.
     value: str | None = None
     #: Unix seconds, for `mark` and `time`.
     time: float | None = None
@@ -28,24 +31,27 @@ class Part:
 class ChangedGroup:
     """The series that have one value of a label, before and after."""
 
+    #: The name of the label.
     label: str
     #: None: without this label.
     value: str | None
-    #: Its count, error rate or p95. `before` is that of the baseline, a count scaled to the length
-    #: of the window. None if there were no events.
+    #: Its count, error rate or p95 in the baseline, a count scaled to the length of the
+    #: window. None if there were no events.
     before: float | None
+    #: The same in the window.
     after: float | None
     #: Its part of the total's change: for counts `after - before`; for an error rate the sum of
     #: both effects; for a p95 the total's p95 less the same with this group as in the baseline.
     change: float
     #: The same as a share of the total's change; None where that is 0, and of a p95.
     share: float | None = None
-    #: For an error rate: the effect of the group's own error rate, and of its share of requests.
+    #: For an error rate: the effect of the group's own error rate on the total.
     rate_effect: float | None = None
+    #: For an error rate: the effect of the group's share of requests on the total.
     mix_effect: float | None = None
-    #: Events (requests of an error rate, values of a p95) in the baseline, unscaled, and in the
-    #: window.
+    #: Events in the baseline, unscaled: requests of an error rate, values of a p95.
     count_before: int = 0
+    #: The same in the window.
     count: int = 0
     #: Whether the change is beyond noise, and not that of another named group.
     named: bool = False
@@ -55,11 +61,13 @@ class ChangedGroup:
 class ChangedLabel:
     """The groups of one label. Changes of different labels must not be added."""
 
+    #: The name of the label.
     label: str
     #: The largest changes first, named ones before all others.
     groups: list[ChangedGroup]
-    #: How many groups there are, and the summed change of those that are not listed; None of a p95.
+    #: How many groups there are.
     of: int
+    #: The summed change of the groups that are not listed; None of a p95.
     rest: float | None = None
 
 
@@ -67,12 +75,17 @@ class ChangedLabel:
 class LogPattern:
     """A pattern of log messages that is new, or has vanished."""
 
+    #: The name of the logger.
     logger: str
+    #: The severity in stored form, e.g. "error".
     severity: str
+    #: The part that the messages have in common.
     pattern: str
+    #: One of the messages, or its beginning; "" if unknown.
     sample: str
-    #: When it was seen first and last, Unix seconds.
+    #: When it was first seen, Unix seconds.
     first: float
+    #: When it was last seen, Unix seconds.
     last: float
     #: Messages in the window if it is new, in the baseline if it has vanished; None if unknown.
     count: int | None = None
@@ -82,7 +95,9 @@ class LogPattern:
 class PatternChanges:
     """Log patterns of the window that the baseline lacks, and the reverse."""
 
+    #: Patterns that are new in the window.
     new: list[LogPattern] = field(default_factory=list)
+    #: Patterns of the baseline that have vanished.
     vanished: list[LogPattern] = field(default_factory=list)
     #: Why they were not compared; "" if they were.
     reason: str = ""
@@ -94,15 +109,21 @@ class ExceptionChange:
 
     #: As in Meter.exceptions().
     id: str
+    #: Module and qualified name of the exception's class; built-in types without a module.
     type: str
+    #: Text of the newest exception, without secrets.
     message: str
+    #: Innermost frame of the application, `pay.py:42 in charge`; "" without a traceback.
     place: str
+    #: How its rate changed.
     kind: Literal["new", "more", "fewer", "vanished"]
-    #: Exceptions in the baseline, scaled to the length of the window, and in the window.
+    #: Exceptions in the baseline, scaled to the length of the window.
     before: float
+    #: Exceptions in the window.
     count: int
-    #: Times of the first and of the last one, ever, Unix seconds.
+    #: Time of the first one ever, Unix seconds.
     first: float
+    #: Time of the last one ever, Unix seconds.
     last: float
 
 
@@ -110,6 +131,7 @@ class ExceptionChange:
 class ExceptionChanges:
     """Groups of exceptions whose rate changed, new ones first, then the largest changes."""
 
+    #: The groups whose rate changed.
     groups: list[ExceptionChange] = field(default_factory=list)
     #: Interval width of their counts, which may be wider than that of the windows. All intervals
     #: that touch the window count as part of it.
@@ -122,12 +144,17 @@ class ExceptionChanges:
 class DatabaseTime:
     """Mean time per request that is spent in the database, seconds."""
 
+    #: The series: `http_request_db_seconds`.
     name: str
+    #: Mean seconds in the baseline; None if there were no requests.
     before: float | None
+    #: Mean seconds in the window; None if there were no requests.
     after: float | None
+    #: `after - before`, seconds; None if one of them is.
     change: float | None
-    #: As a share of the response time, 0 to 1.
+    #: As a share of the response time in the baseline, 0 to 1.
     share_before: float | None
+    #: As a share of the response time in the window, 0 to 1.
     share: float | None
 
 
@@ -135,6 +162,7 @@ class DatabaseTime:
 class Alternative:
     """A precision that keeps both the window and its baseline."""
 
+    #: Interval width, seconds.
     precision: int
     #: Start of the oldest interval that it keeps, Unix seconds.
     reaches: float
@@ -142,49 +170,75 @@ class Alternative:
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """What accounts for a rise or a fall: see Meter.explain()."""
+    """The labels, log patterns and other changes that account for a rise or a fall."""
 
+    #: The name of the series.
     name: str
+    #: The labels that the series were selected by.
     labels: dict[str, str] = field(default_factory=dict)
+    #: The measure that was compared.
     measure: Measure = "count"
+    #: The unit of `before`, `after` and `change`.
     unit: str = ""
     #: `not kept`: no precision keeps both windows; `no data`: there are no events to compare.
     state: Literal["compared", "not kept", "no data"] = "no data"
+    #: Why nothing was compared; "" if it was.
     reason: str = ""
+    #: The result in one sentence.
     sentence: str = ""
+    #: The pieces of the sentence.
     parts: list[Part] = field(default_factory=list)
-    #: Interval width of both windows, and the start of the oldest interval that is kept.
+    #: Interval width of both windows, seconds; None if no precision keeps them.
     precision: int | None = None
+    #: Start of the oldest interval that this precision keeps, Unix seconds.
     reaches: float | None = None
-    #: The windows that were compared, [since, until), on the edges of intervals.
+    #: Start of the compared window, on the edge of an interval, Unix seconds, included.
     since: float = 0.0
+    #: End of the same, excluded.
     until: float = 0.0
+    #: Start of the requested window, Unix seconds.
     asked_since: float = 0.0
+    #: End of the requested window, Unix seconds.
     asked_until: float = 0.0
+    #: How the baseline was chosen.
     baseline: Literal["before", "yesterday", "week", "custom"] = "before"
+    #: Start of the compared baseline, Unix seconds, included.
     baseline_since: float = 0.0
+    #: End of the same, excluded.
     baseline_until: float = 0.0
     #: If `not kept`: precisions that keep both windows, with edges rounded to their intervals.
     alternatives: list[Alternative] = field(default_factory=list)
-    #: The total; of counts the baseline's is scaled to the length of the window.
+    #: The total in the baseline; a count is scaled to the length of the window. None if
+    #: there were no events.
     before: float | None = None
+    #: The total in the window; None if there were no events.
     after: float | None = None
+    #: `after - before`; None if one of them is.
     change: float | None = None
+    #: Events in the baseline, unscaled: requests of an error rate, values of a p95.
     count_before: int = 0
+    #: The same in the window.
     count: int = 0
     #: Whether the total changed and no group is named.
     even: bool = False
     #: Whether there were enough intervals to estimate noise; if not, there are no causes.
     judged: bool = False
+    #: Why noise could not be estimated; "" if it was.
     judged_reason: str = ""
     #: Groups whose change is beyond noise, the main one first. Each change is named once, by the
     #: label that fits it best.
     causes: list[ChangedGroup] = field(default_factory=list)
+    #: The labels, with the groups of each.
     dimensions: list[ChangedLabel] = field(default_factory=list)
+    #: Log patterns that are new, or have vanished.
     messages: PatternChanges = field(default_factory=PatternChanges)
+    #: Groups of exceptions whose rate changed.
     exceptions: ExceptionChanges = field(default_factory=ExceptionChanges)
+    #: Marks within the window, and within the baseline if it ends where the window begins.
     marks: list[Mark] = field(default_factory=list)
+    #: Time that was spent in the database; None if it is not recorded.
     database: DatabaseTime | None = None
+    #: Data that was skipped, and why, in words.
     not_compared: list[str] = field(default_factory=list)
 
 
@@ -192,7 +246,9 @@ class Explanation:
 class ExplainLink:
     """The arguments of explain() that explain a check's value."""
 
+    #: The series.
     name: str
+    #: The failing label values, LABEL=VALUE, if the measure is an error rate.
     failing: list[str] = field(default_factory=list)
 
 
@@ -200,24 +256,35 @@ class ExplainLink:
 class Check:
     """One measure of the last five complete minutes, and its expected range."""
 
+    #: The measure.
     measure: Literal["requests", "error rate", "p95", "count"]
+    #: The series that it is made of.
     name: str
+    #: Explains the value.
     explain: ExplainLink
+    #: The unit of `value` and of the range.
     unit: str = ""
+    #: Whether the value is within, above or below the expected range.
     state: Literal["usual", "high", "low", "unknown"] = "unknown"
     #: Why it is unknown.
     reason: str = ""
+    #: Its value; None if there were no events.
     value: float | None = None
-    #: The expected range, and the usual value.
+    #: Lower end of the expected range; None if unknown.
     low: float | None = None
+    #: The usual value; None if unknown.
     mid: float | None = None
+    #: Upper end of the expected range; None if unknown.
     high: float | None = None
     #: Events within the window.
     count: int = 0
-    #: The baseline: its interval width, its window, and how many intervals it has.
+    #: Interval width of the baseline, seconds.
     precision: int = 0
+    #: Start of the baseline, Unix seconds, included.
     baseline_since: float = 0.0
+    #: End of the baseline, Unix seconds, excluded.
     baseline_until: float = 0.0
+    #: How many intervals the baseline has.
     intervals: int = 0
     #: Since when the value has been out of its range, Unix seconds.
     began: float | None = None
@@ -229,11 +296,17 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """Whether the last five complete minutes are as usual: see Meter.status()."""
+    """Whether the last five complete minutes are as usual, by measure."""
 
+    #: `unusual` if a check is out of its range, `unknown` if none could be made.
     state: Literal["usual", "unusual", "unknown"] = "unknown"
+    #: The result in one sentence.
     sentence: str = ""
+    #: The pieces of the sentence.
     parts: list[Part] = field(default_factory=list)
+    #: Start of the five minutes, Unix seconds, included.
     since: float = 0.0
+    #: End of the five minutes, Unix seconds, excluded.
     until: float = 0.0
+    #: The measures that were checked.
     checks: list[Check] = field(default_factory=list)

@@ -34,9 +34,11 @@ class ErrorShare:
 
     #: A route, the name of a task, or a release; "(other)": all beyond the limit.
     name: str
+    #: The number of exceptions.
     count: int
-    #: Unix seconds.
+    #: Time of the first one, Unix seconds.
     first: float
+    #: Time of the last one, Unix seconds.
     last: float
 
 
@@ -56,11 +58,13 @@ class ErrorGroup:
     function: str
     #: The end of the pattern of log messages with this exception.
     log_place: str
-    #: Number of exceptions in the window, and ever.
+    #: Number of exceptions in the window.
     count: int
+    #: Number of exceptions ever.
     total: int
-    #: Times of the first and of the last one, ever, Unix seconds.
+    #: Time of the first one ever, Unix seconds.
     first: float
+    #: Time of the last one ever, Unix seconds.
     last: float
     #: Whether the first one is in the window.
     is_new: bool
@@ -80,20 +84,23 @@ class ErrorGroups:
 
     #: Width of the intervals, seconds.
     precision: int
-    #: The window [start, end), Unix seconds.
+    #: Start of the window, Unix seconds, included.
     start: int
+    #: End of the window, Unix seconds, excluded.
     end: int
     #: Start of the oldest interval that is kept at this precision.
     kept_since: int
     #: Exceptions in the window, of all groups that match, also of those beyond the limit.
     count: int
-    #: Number of these groups, and how many of them are new in the window.
+    #: Number of these groups.
     found: int
+    #: How many of these groups are new in the window.
     new: int
     #: Exceptions in the window that are in no group, because there were too many groups.
     other: int
     #: Groups that were ever removed to make room for new ones.
     evicted: int
+    #: The groups of this page of the list.
     groups: tuple[ErrorGroup, ...]
 
 

@@ -26,10 +26,12 @@ _PERCENTILES = ("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)
 class Bucket:
     """A bucket of a histogram that holds values."""
 
-    #: Its edges. The upper one is 2^(1/16) = 1.044 times the lower one; a value is in the bucket
-    #: if it is the edge farther from zero. Zeros are in a bucket whose edges are both 0.
+    #: Its lower edge. A value is in the bucket if it is the edge farther from zero; zeros
+    #: are in a bucket whose edges are both 0.
     low: float
+    #: Its upper edge; farther from zero, it is 2^(1/16) = 1.044 times the other one.
     high: float
+    #: The number of values in it.
     count: int
 
 
@@ -45,13 +47,17 @@ class Spread:
     mean: float | None
     #: Their sample standard deviation; 0 of a single value, None above about 1e154.
     stddev: float | None
-    #: The lowest and the highest value.
+    #: The lowest value.
     low: float | None
+    #: The highest value.
     high: float | None
-    #: Percentiles by nearest rank, within 2.17 % of the exact ones; p50 is the median.
+    #: The median, by nearest rank, within 2.17 % of the exact one.
     p50: float | None
+    #: The 90th percentile, within 2.17 % of the exact one.
     p90: float | None
+    #: The 95th percentile, within 2.17 % of the exact one.
     p95: float | None
+    #: The 99th percentile, within 2.17 % of the exact one.
     p99: float | None
     #: The buckets that hold values, ascending.
     buckets: tuple[Bucket, ...]
@@ -60,7 +66,7 @@ class Spread:
         return f"<{type(self).__name__} of {self.count}: mean {self.mean}, p95 {self.p95}>"
 
     def quantile(self, q: float) -> float | None:
-        """Return the value that a part q of all does not exceed, by nearest rank.
+        """Return the value that a share q of all values does not exceed, by nearest rank.
 
         It is within 2.17 % of the exact one; those of 0 and 1 are exact. None without values.
 
@@ -70,17 +76,27 @@ class Spread:
         return self.quantiles((q,))[0]
 
     def quantiles(self, qs: Iterable[float]) -> list[float | None]:
-        """Return several quantiles at once, which is cheaper. See quantile()."""
+        """Return several quantiles at once, which is cheaper than quantile() for each.
+
+        Args:
+            qs: from 0 (the lowest value) to 1 (the highest); 0.95 is the 95th percentile.
+
+        Returns:
+            The quantiles in this order, each within 2.17 % of the exact one; None without values.
+
+        Raises:
+            InvalidValue: one of `qs` is not 0 to 1.
+        """
         quantiles = list(qs)
         return (
             [*self._distribution().quantiles(quantiles)] if self.count else [None] * len(quantiles)
         )
 
     def share_above(self, threshold: float) -> float | None:
-        """Return the part of the values above a threshold, 0 to 1; None without values.
+        """Return the share of values above a threshold, 0 to 1; None without values.
 
-        It is off by less than the share of the bucket that the threshold is in: of values that
-        differ from it by less than 4.5 %.
+        The error is below the share of the threshold's bucket, whose values differ from the
+        threshold by less than 4.5 %.
         """
         return self._distribution().share_above(threshold) if self.count else None
 
@@ -95,11 +111,13 @@ class Spread:
 class Summary(Spread):
     """The distribution of the values of a series over a window, and by interval."""
 
+    #: The name of the histogram.
     name: str
     #: Interval width, seconds.
     precision: int
-    #: The window, Unix seconds: [start, end).
+    #: Start of the window, Unix seconds, included.
     start: int
+    #: End of the window, Unix seconds, excluded.
     end: int
     #: Whether its newest interval is the current one, so that more values may come.
     partial: bool
@@ -121,6 +139,7 @@ class SummaryGroup:
 
     #: The labels that the query split by; None for series without the label.
     labels: Mapping[str, str | None]
+    #: The summary of their values.
     summary: Summary
 
 

@@ -74,7 +74,8 @@ class MemoryMeter(Meter):
         """Return the number of events counted, over all label sets; 0 if there are none.
 
         Args:
-            name, labels: see total().
+            name: of the counter.
+            labels: only the series with these label values; None: all label sets.
         """
         return self.total(name, labels=labels)
 

@@ -45,7 +45,9 @@ class Event:
 class Logged:
     """One message, with the pattern by which it is counted; both as they would be stored."""
 
+    #: The message.
     message: Message
+    #: Its pattern.
     pattern: str
 
 
