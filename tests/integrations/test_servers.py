@@ -35,15 +35,19 @@ REPLACED = ("--max-requests", "40")
 @pytest.mark.parametrize(
     ("served", "requests", "workers"),
     [
-        pytest.param(uvicorn(1), 150, 1, id="uvicorn, 1 worker"),
-        pytest.param(uvicorn(2), 150, 2, id="uvicorn, 2 workers"),
+        # The nightly ones differ from others, and from tests/faults/processes, in one thing alone.
+        pytest.param(uvicorn(1), 60, 1, id="uvicorn, 1 worker", marks=pytest.mark.nightly),
+        pytest.param(uvicorn(2), 60, 2, id="uvicorn, 2 workers"),
         pytest.param(django_in_uvicorn(), 60, 2, id="uvicorn, django"),
-        pytest.param(gunicorn(*REPLACED), 60, 3, id="gunicorn"),
+        pytest.param(gunicorn(*REPLACED), 60, 3, id="gunicorn", marks=pytest.mark.nightly),
         pytest.param(gunicorn("--preload", *REPLACED), 60, 3, id="gunicorn, preload"),
         pytest.param(gunicorn("--threads", "4", *REPLACED), 60, 3, id="gunicorn, threads"),
         pytest.param(gunicorn("--worker-class", "gevent", *REPLACED), 60, 3, id="gunicorn, gevent"),
         pytest.param(
-            gunicorn("--threads", "4", *REPLACED, code=DJANGO), 60, 3, id="gunicorn, django"
+            gunicorn("--threads", "4", *REPLACED, code=DJANGO),
+            *(60, 3),
+            id="gunicorn, django",
+            marks=pytest.mark.nightly,
         ),
     ],
 )
@@ -106,7 +110,12 @@ def test_waitress_stores_every_request_that_it_answered(
     [
         pytest.param(uvicorn(2), 60, id="uvicorn"),
         pytest.param(gunicorn(), 30, id="gunicorn"),
-        pytest.param(gunicorn("--worker-class", "gevent", "--preload"), 30, id="gunicorn, gevent"),
+        pytest.param(
+            gunicorn("--worker-class", "gevent", "--preload"),
+            30,
+            id="gunicorn, gevent",
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_workers_that_are_replaced_store_what_they_answered(

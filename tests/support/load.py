@@ -13,6 +13,10 @@ from typing import NamedTuple, Self
 from support.programs import Done, Program
 from support.waiting import eventually
 
+#: Seconds that a client waits between two requests: without it, clients take up as much of the
+#: machine as the server, also while that starts and answers nothing.
+PAUSE = 0.01
+
 
 class Answered(NamedTuple):
     """A request that was answered to its last byte."""
@@ -36,7 +40,7 @@ class Load:
     def __init__(self, port: int, paths: Sequence[str] = ("/",), clients: int = 3) -> None:
         self._port = port
         self._paths = paths
-        self._go_on = True
+        self._stopped = threading.Event()
         self.answered: list[Answered] = []
         self._threads = [threading.Thread(target=self._ask) for _ in range(clients)]
         for thread in self._threads:
@@ -44,7 +48,7 @@ class Load:
 
     def _ask(self) -> None:
         for path in itertools.cycle(self._paths):
-            if not self._go_on:
+            if self._stopped.wait(PAUSE):
                 return
             connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10)
             with contextlib.suppress(OSError, http.client.HTTPException):
@@ -60,7 +64,7 @@ class Load:
 
     def stop(self) -> list[Answered]:
         """Stop; return all that was answered."""
-        self._go_on = False
+        self._stopped.set()
         for thread in self._threads:
             thread.join()
         return self.answered
