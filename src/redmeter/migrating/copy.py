@@ -14,10 +14,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
+from zlib import crc32
 
 from redmeter.errors import StoreError, StoreRefused
 from redmeter.families import FAMILIES
-from redmeter.keys import Keys
 from redmeter.migrating.contents import StoredKey, all_keys, batched, shard_of_member
 from redmeter.migrating.report import MigrationError, Report
 from redmeter.store import Store
@@ -134,8 +134,8 @@ class Copy:
         self._between = between
         #: (shard, family) of an index of the target -> members that it must have.
         self.members: Counter[tuple[int, str]] = Counter()
-        #: Shard of the target -> sum of its totals.
-        self.totals: Counter[int] = Counter()
+        #: (shard, family) of totals of the target -> sum of the checksums of its fields.
+        self.checksums: Counter[tuple[int, str]] = Counter()
 
     def run(self, progress: Callable[[int], None]) -> None:
         """Copy everything.
@@ -244,8 +244,8 @@ class Copy:
                 if shard in self._shards:
                     by_shard[shard] += (one, other)
                     self.members[shard, index.family.name] += 1
-                    if index.family.members == "NAME":
-                        self.totals[shard] += whole_number(other)
+                    if index.type == "hash":
+                        self.checksums[shard, index.family.name] += checksum(one, other)
             for shard, members in by_shard.items():
                 key = index.key_in(self._target.shards[shard].keys)
                 self._writer.add(shard, Write(key, index.command, False, 0, members, None))
@@ -253,12 +253,9 @@ class Copy:
             self._between()
 
 
-def whole_number(text: bytes) -> int:
-    """Read a total; a text that is no number counts as 0."""
-    try:
-        return int(text)
-    except ValueError:
-        return 0
+def checksum(name: bytes, value: bytes) -> int:
+    """Return the checksum of a field of totals."""
+    return crc32(name + b"\0" + value)
 
 
 def _is_foreign(reply: Reply) -> bool:
@@ -413,14 +410,17 @@ def check_contents(target: Store, copy: Copy, shards: Collection[int]) -> None:
         for family, size in zip(families, sizes, strict=True):
             copied = copy.members[number, family.name]
             _compare(f"{family.name} in shard {number}", copied, raised(size))
-        _compare(f"sum of totals in shard {number}", copy.totals[number], _total(target, keys))
+            if family.type == "hash":
+                copied = copy.checksums[number, family.name]
+                found = _checksum(target, keys.key(family.name))
+                _compare(f"checksum of {family.name} in shard {number}", copied, found)
 
 
-def _total(target: Store, keys: Keys) -> int:
-    fields: dict[bytes, bytes] = {}
-    for page in scan(target.ask, lambda at: ("HSCAN", keys.total, at, "COUNT", str(CHUNK))):
-        fields.update(pairs(page))
-    return sum(map(whole_number, fields.values()))
+def _checksum(target: Store, key: str) -> int:
+    checksums: dict[bytes, int] = {}
+    for page in scan(target.ask, lambda at: ("HSCAN", key, at, "COUNT", str(CHUNK))):
+        checksums.update((name, checksum(name, value)) for name, value in pairs(page))
+    return sum(checksums.values())
 
 
 def _compare(what: str, wanted: int, found: int) -> None:
