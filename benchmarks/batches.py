@@ -24,7 +24,7 @@ from redmeter.store.sockets import pack
 from redmeter.types import Batch, Operations
 
 #: What a batch of the kinds that are measured may have: the scripts that are loaded before.
-_CODES = (("slice", "add"), ("last",), ("hist", "moments", "stat"))
+_CODES = (("slice", "add"), ("last",), ("hist", "moments", "stat", "sums"))
 
 
 class Packed(NamedTuple):

@@ -87,7 +87,7 @@ class Series:
         """Have no series of a kind hold what was written last."""
         template, *others = self.names[kind]
         copy(
-            self.bench,
+            self.bench.conn,
             self.part.keys,
             KEPT,
             kind,

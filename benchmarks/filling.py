@@ -8,7 +8,8 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from batches import Bench
+import redis
+
 from redmeter.families import INDEX_OF, listed_by
 from redmeter.format import counter, gauge, histogram
 from redmeter.format.exponential_histogram import Distribution
@@ -70,7 +71,7 @@ def fill(part: Shard, kept: Kept, kind: str, names: Iterable[str], before: int) 
 
 
 def copy(
-    bench: Bench,
+    conn: redis.Redis,
     keys: Keys,
     kept: Kept,
     kind: str,
@@ -80,10 +81,10 @@ def copy(
     """Make series like one that is there, each with the keys of its shard."""
     index = INDEX_OF[f"{kind}s"]
     retention = kept.histograms if kind == "histogram" else kept.series
-    pipe = bench.conn.pipeline(transaction=False)
+    pipe = conn.pipeline(transaction=False)
     for precision, samples in retention.items():
         for family in listed_by(index):
-            dumped = bench.conn.dump(keys.key(family.name, entry(precision, template)))
+            dumped = conn.dump(keys.key(family.name, entry(precision, template)))
             assert isinstance(dumped, bytes), "the template is there"
             life = (samples + 1) * precision * 1000 * 9 // 8
             for there, name in targets:

@@ -1,6 +1,7 @@
 """A real Prometheus scrapes /metrics while load runs; its rate() and ours, compared with the truth.
 
     python benchmarks/prometheus.py [SECONDS]
+    REDMETER_BENCH_SMOKE=1 python benchmarks/prometheus.py      for a few seconds
 
 Needs the programs prometheus and promtool (Debian's package prometheus). Everything is on the
 loopback interface, and ends by itself. Load is recorded by one Meter, which flushes once a second.
@@ -29,9 +30,9 @@ from support.servers import Server, free_port  # noqa: E402
 from table import sized  # noqa: E402
 
 #: How often Prometheus scrapes, the window and the step of queries, seconds.
-SCRAPE, WINDOW, STEP = 5, 20, 5
+SCRAPE, WINDOW, STEP = sized((5, 20, 5), (1, 4, 1))
 #: How long the load runs, seconds, unless another number is given.
-LENGTH = sized(240, 40)
+LENGTH = sized(240, 12)
 #: Seconds between two rounds of the load.
 TICK = 0.05
 
@@ -57,7 +58,7 @@ def error_of(answers: dict[int, float], times: Sequence[float], steps: range, wi
     truth = {
         at: (bisect_right(times, at) - bisect_right(times, at - window)) / window for at in steps
     }
-    whole = sum(truth.values())
+    whole = sum(truth.values()) or 1.0
     apart = sum(abs(answers.get(at, 0.0) - rate) for at, rate in truth.items())
     return Error(apart / whole, sum(answers.get(at, 0.0) for at in steps) / whole - 1)
 

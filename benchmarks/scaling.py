@@ -23,6 +23,7 @@ import scaling_tables  # noqa: E402
 import simulation  # noqa: E402
 from batches import Bench  # noqa: E402
 from support.servers import Server  # noqa: E402
+from table import sized  # noqa: E402
 
 PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
 
@@ -46,7 +47,7 @@ def measure(bench: Bench, processes: int, rounds: int) -> tuple[capacity.Costs, 
 def check(bench: Bench, processes: int) -> tuple[list[tuple[float, float]], list[str]]:
     """Let processes flush, on one server and on one with shards; return what was seen."""
     measured, told = [], []
-    for spread, count in ((False, processes), (True, max(100, processes // 5))):
+    for spread, count in ((False, processes), (True, max(sized(100, 16), processes // 5))):
         some = simulation.Processes(bench, capacity.USUAL, count, spread=spread)
         some.flush_all()  # by which each of them has been there
         busy, paced = some.flush_all(), some.flush_all(paced=True)

@@ -1,22 +1,27 @@
-"""What a scrape costs, compared with prometheus_client; and grand totals of histograms. For run.py.
+"""What scrapes cost, compared with prometheus_client; grand totals of histograms; exports.
 
-Both sides export the same counters. Ours include reading the store and listing its series anew;
-prometheus_client has its values in the memory of the process. Times are processor times of this
-process; the server's are in the note.
+Rows for run.py. Both sides of a scrape have the same counters, or the same histograms: ours with
+two buckets for each power of two, prometheus_client's with its 15. Ours include reading the store
+and listing its series anew; prometheus_client has its values in the memory of the process. Times
+are processor times of this process; the server's are in the note.
 """
 
 import random
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from filling import observed
+from filling import copy, fill, observed
 from table import Row, milli, sized
 
 if TYPE_CHECKING:
     import redis
+    from prometheus_client import CollectorRegistry
 
     from redmeter.store import Store
 
@@ -24,22 +29,19 @@ if TYPE_CHECKING:
 COUNTERS = sized((1_000, 10_000), (10, 20))
 #: Histograms of a flush, and values of each.
 HISTOGRAMS, VALUES = sized(200, 3), 20
+#: Histograms that are scraped.
+SCRAPED = sized(1_000, 3)
+#: Counters that are exported, few and many; minutes of each.
+EXPORTED, MINUTES = sized((100, 10_000), (2, 4)), 120
 
 
 def scrapes(conn: "redis.Redis", url: str) -> Iterator[Row]:
-    """Scrape counters; at each number of them in both formats."""
-    from prometheus_client import CollectorRegistry, Counter, openmetrics
-    from prometheus_client.exposition import generate_latest
+    """Scrape counters, at each number of them, and histograms."""
+    from prometheus_client import CollectorRegistry, Counter, Histogram
 
-    from redmeter.formats.exposition import Format
-    from redmeter.reading.scrape import Scraper
-    from redmeter.store import open as open_store
     from support.stores import store_all
 
     for number in COUNTERS:
-        conn.flushall()
-        store = open_store(url)
-        assert store is not None
         registry = CollectorRegistry()
         counter = Counter("requests", "requests", ["route", "status"], registry=registry)
         now, chance = int(time.time()), random.Random(1)
@@ -48,48 +50,86 @@ def scrapes(conn: "redis.Redis", url: str) -> Iterator[Row]:
             route, status, amount = f"/shop/part{n // 5}", f"{n % 5 + 1}xx", chance.randrange(10**6)
             counts[f'requests{{route="{route}",status="{status}"}}'] = {now: amount}
             counter.labels(route, status).inc(amount)
-        store_all(store, counts)
-        scraper = Scraper(store)
-        scraper._exports._seconds = 0
-        sides: dict[str, tuple[Format, Callable[[CollectorRegistry], object]]] = {
-            "text": (Format(), generate_latest),
-            "OpenMetrics": (Format(openmetrics=True), openmetrics.exposition.generate_latest),
-        }
-        for name, (form, generate) in sides.items():
-            ours, other = partial(scraper.scrape, form), partial(generate, registry)
-            assert ours().count(b"\n") > number
-            rounds = [(_cpu(conn, ours), _cpu(conn, other)) for _ in range(sized(15, 1))]
-            mine, theirs = (statistics.median(one[side][0] for one in rounds) for side in (0, 1))
-            ratio = statistics.median(a[0] / b[0] for a, b in rounds if b[0])
-            server = statistics.median(a[1] for a, _ in rounds)
-            what = f"/metrics, {number:,} counters, {name}"
-            yield Row(what, milli(mine), milli(theirs), ratio, "<= 0.1", f"server {milli(server)}")
-        store.close()
+        with _emptied(conn, url) as store:
+            store_all(store, counts)
+            yield from _scraped(conn, store, registry, f"{number:,} counters")
+    registry, now = CollectorRegistry(), int(time.time())
+    timer = Histogram("took_seconds", "took", ["route"], registry=registry)
+    for n in range(SCRAPED):
+        for low, high, amount in observed(VALUES, n + now).buckets():
+            for _ in range(amount):
+                timer.labels(f"/{n}").observe((low + high) / 2)
+    with _emptied(conn, url) as store:
+        _observe(store, SCRAPED, now)
+        yield from _scraped(conn, store, registry, f"{SCRAPED:,} histograms")
+
+
+@contextmanager
+def _emptied(conn: "redis.Redis", url: str) -> Iterator["Store"]:
+    """Empty the server, and open its store."""
+    from redmeter.store import open as open_store
+
+    conn.flushall()
+    store = open_store(url)
+    assert store is not None, "the URL is not off"
+    with closing(store):
+        yield store
+
+
+def _scraped(
+    conn: "redis.Redis", store: "Store", registry: "CollectorRegistry", what: str
+) -> Iterator[Row]:
+    """Scrape a store and a registry in both formats."""
+    from prometheus_client import openmetrics
+    from prometheus_client.exposition import generate_latest
+
+    from redmeter.formats.exposition import Format
+    from redmeter.reading.scrape import Scraper
+
+    scraper = Scraper(store)
+    scraper._exports._seconds = 0
+    sides: dict[str, tuple[Format, Callable[[CollectorRegistry], object]]] = {
+        "text": (Format(), generate_latest),
+        "OpenMetrics": (Format(openmetrics=True), openmetrics.exposition.generate_latest),
+    }
+    for name, (form, generate) in sides.items():
+        ours, other = partial(scraper.scrape, form), partial(generate, registry)
+        rounds = [(_cpu(conn, ours), _cpu(conn, other)) for _ in range(sized(15, 1))]
+        mine, theirs = (statistics.median(one[side][0] for one in rounds) for side in (0, 1))
+        ratio = statistics.median(a[0] / b[0] for a, b in rounds if b[0])
+        server = statistics.median(a[1] for a, _ in rounds)
+        note = f"server {milli(server)}, {len(ours()) / 1e6:.2f} MB"
+        target = "<= 0.1" if "counters" in what else "<= 0.5"
+        yield Row(f"/metrics, {what}, {name}", milli(mine), milli(theirs), ratio, target, note)
+
+
+def _observe(store: "Store", number: int, second: int, *, totals: bool = True) -> None:
+    """Write a flush of histograms."""
+    from redmeter.format import histogram
+    from redmeter.keys import Kept
+    from redmeter.types import Operations
+
+    values = {
+        f'took_seconds{{route="/{n}"}}': {second: observed(VALUES, n + second)}
+        for n in range(number)
+    }
+
+    def build(kept: Kept) -> Operations:
+        every = histogram.operations(store.keys, kept.histograms, values)
+        return tuple(one for one in every if totals or one.code != "sums")
+
+    store.shard("").write(build)
 
 
 def totals(conn: "redis.Redis", url: str) -> Iterator[Row]:
     """Write a flush of histograms with grand totals, and without."""
-    from redmeter.format import histogram
-    from redmeter.keys import Kept
     from redmeter.store import open as open_store
-    from redmeter.types import Operations
 
-    names = [f'took_seconds{{route="/{n}"}}' for n in range(HISTOGRAMS)]
     stores = [open_store(url, prefix=prefix) for prefix in ("with:", "without:")]
-
-    def flush(store: "Store", second: int, *, with_totals: bool) -> Callable[[], object]:
-        values = {name: {second: observed(VALUES, n + second)} for n, name in enumerate(names)}
-
-        def build(kept: Kept) -> Operations:
-            every = histogram.operations(store.keys, kept.histograms, values)
-            return tuple(one for one in every if with_totals or one.code != "sums")
-
-        return lambda: store.shard("").write(build)
-
     now = int(time.time())
     rounds = [
         [
-            _cpu(conn, flush(store, second, with_totals=store is stores[0]))
+            _cpu(conn, partial(_observe, store, HISTOGRAMS, second, totals=store is stores[0]))
             for store in stores
             if store is not None
         ]
@@ -102,6 +142,45 @@ def totals(conn: "redis.Redis", url: str) -> Iterator[Row]:
     used = [int(conn.memory_usage(f"with:{key}:", samples=0) or 0) for key in ("sums", "spreads")]
     text = "memory, grand totals of a histogram"
     yield Row(text, f"{sum(used) / HISTOGRAMS:,.0f} B", "", None, "none")
+
+
+def exports(conn: "redis.Redis", url: str) -> Iterator[Row]:
+    """Export all minutes of counters as CSV: the largest resident memory of the process."""
+    from redmeter.keys import Kept
+
+    with _emptied(conn, url) as store:
+        part, kept, now = store.shard(""), Kept({60: MINUTES}, {}), int(time.time())
+        fill(part, kept, "counter", ["few"], now)
+        peaks = []
+        for number in EXPORTED:
+            names = [(part.keys, f"many{n}") for n in range(number)]
+            copy(conn, part.keys, kept, "counter", "few", names)
+            peaks.append((number * MINUTES, *_exported(url)))
+    (few, _, least), (many, took, most) = peaks
+    what = f"export of {many:,} rows, peak memory"
+    other, note = f"{least / 1e6:.1f} MB", f"other: {few:,} rows; {took:.1f} s of CPU"
+    yield Row(what, f"{most / 1e6:.1f} MB", other, most / least, "<= 1.2", note)
+
+
+#: Runs a command, and prints its processor time and peak memory to its errors. `ru_maxrss` would be
+#: that of the process that starts it, where that is larger.
+_MEASURED = """
+import atexit, re, runpy, sys, time
+from pathlib import Path
+def report():
+    peak = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())
+    print(time.process_time(), peak[1], file=sys.stderr)
+atexit.register(report)
+runpy.run_module("redmeter", run_name="__main__")
+"""
+
+
+def _exported(url: str) -> tuple[float, int]:
+    """Export everything; return seconds of processor time, and the peak memory, bytes."""
+    command = [sys.executable, "-c", _MEASURED, "export", "many*", "--url", url]
+    done = subprocess.run(command, stdout=-3, stderr=-1, check=True, text=True)
+    seconds, kilobytes = done.stderr.splitlines()[-1].split()
+    return float(seconds), int(kilobytes) * 1024
 
 
 def _cpu(conn: "redis.Redis", function: Callable[[], object]) -> tuple[float, float]:
@@ -117,4 +196,4 @@ def _server_cpu(conn: "redis.Redis") -> float:
     return float(found["used_cpu_user"]) + float(found["used_cpu_sys"])
 
 
-ROWS = {"scrape": scrapes, "histogram totals": totals}
+ROWS = {"scrape": scrapes, "histogram totals": totals, "export": exports}

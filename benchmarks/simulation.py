@@ -80,7 +80,7 @@ class Processes:
             home = self.parts[self._part_of(first)]
             fill(home, KEPT, kind, [first], now)
             targets = [(self.parts[self._part_of(name)].keys, name) for name in others]
-            copy(self.bench, home.keys, KEPT, kind, first, targets)
+            copy(self.bench.conn, home.keys, KEPT, kind, first, targets)
 
     def flush(self, process: int) -> list[bytes]:
         """Return the batches by which a process stores what happened in a second."""
