@@ -411,9 +411,9 @@ def check_contents(target: Store, copy: Copy, shards: Collection[int]) -> None:
             copied = copy.members[number, family.name]
             _compare(f"{family.name} in shard {number}", copied, raised(size))
             if family.type == "hash":
+                what = f"checksum of {family.name} in shard {number}"
                 copied = copy.checksums[number, family.name]
-                found = _checksum(target, keys.key(family.name))
-                _compare(f"checksum of {family.name} in shard {number}", copied, found)
+                _compare(what, copied, _checksum(target, keys.key(family.name)))
 
 
 def _checksum(target: Store, key: str) -> int:
