@@ -10,14 +10,15 @@ from functools import partial
 
 from redmeter.errors import LimitExceeded
 from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.packed_text import merged
+from redmeter.format.packed_text import merged, parse
 from redmeter.keys import Keys, Retention, slice_start
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.samples import first_sample, window
 from redmeter.reading.spread import Summary, Texts, distribution_of, summary_of
 from redmeter.results import Series
 from redmeter.store import Store
-from redmeter.store.replies import Command, Reply, pairs
+from redmeter.store.query import Query
+from redmeter.store.replies import Command, Reply, is_misplaced, pairs, raised
 
 #: Most series of one request, a summary of each.
 MAX_SERIES = 500
@@ -101,6 +102,26 @@ def slices_answered(
         ]
         merges[name] = merged(texts)
     return merges
+
+
+def interval_distributions(
+    keys: Keys, names: Sequence[str], precision: int, starts: Sequence[int]
+) -> Query[dict[str, dict[int, Distribution]]]:
+    """Read intervals of many series in one round trip: by name and start, those with values.
+
+    Series that cannot be read are left out.
+    """
+    if not names:
+        return {}
+    _, replies = yield slices_asked(keys, names, {precision: starts})
+    intervals_of: dict[str, dict[int, Distribution]] = {}
+    for name, buckets, moments in zip(names, replies[::2], replies[1::2], strict=True):
+        if is_misplaced(buckets) or is_misplaced(moments):
+            continue
+        texts = zip(starts, raised(buckets), raised(moments), strict=True)
+        parsed = ((start, parse(*both)) for start, *both in texts)
+        intervals_of[name] = {start: one for start, one in parsed if one is not None}
+    return intervals_of
 
 
 def window_of(

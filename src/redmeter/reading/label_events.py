@@ -11,9 +11,10 @@ from typing import Final
 
 from redmeter.format import counter
 from redmeter.format.exponential_histogram import Distribution, upper_edge
-from redmeter.format.packed_text import parse, parse_moments
+from redmeter.format.packed_text import parse_moments
 from redmeter.keys import Keys
 from redmeter.reading.comparison import Comparison
+from redmeter.reading.distributions import interval_distributions
 from redmeter.reading.join import Ask, Joined, series_in
 from redmeter.reading.label_sets import OTHER, LabelSets
 from redmeter.reading.samples import number_of
@@ -84,21 +85,8 @@ def read_histograms(
             f"{len(busiest) - len(chosen):,} of {len(busiest):,} label sets, the least busy: "
             f"{share:.1%} of the values"
         )
-    if not chosen:
-        return result
-    _, replies = yield [
-        ("HMGET", key(precision, one), *fields)
-        for one in chosen
-        for key in (keys.hist, keys.moments)
-    ]
-    for at, one in enumerate(chosen):
-        buckets, moments = replies[2 * at], replies[2 * at + 1]
-        if isinstance(buckets, Exception) or isinstance(moments, Exception):
-            continue  # another program's
-        texts = zip(starts, buckets, moments, strict=True)
-        parsed = ((start, parse(bucket, moment)) for start, bucket, moment in texts)
-        intervals = {start: one for start, one in parsed if one is not None}
-        result.histograms.append((labels_of[one], intervals))
+    histograms = yield from interval_distributions(keys, chosen, precision, starts)
+    result.histograms += [(labels_of[one], intervals) for one, intervals in histograms.items()]
     return result
 
 

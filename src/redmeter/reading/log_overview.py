@@ -20,7 +20,7 @@ from redmeter.reading.join import Ask, Joined, join_newest
 from redmeter.reading.log_counts import PatternFields, Place, Source, ordered, place_of
 from redmeter.results import Change, Frequency, LogSource, Message
 from redmeter.store import indexes
-from redmeter.store.query import Query
+from redmeter.store.query import Query, in_parts
 from redmeter.store.replies import Command, Reply, is_misplaced, raised
 
 #: Logs that are read, and those whose newest messages are read.
@@ -113,17 +113,15 @@ def log_overview(
     logs = list(by_source) if logger is not None else [(s.logger, s.severity) for s in loggers]
     recent = logs[:MAX_RECENT_SOURCES] if limit else []
     lists: list[Command] = [("LRANGE", keys.recent(*s), "0", str(limit - 1)) for s in recent]
-    if commands := [*seen.commands, *late.commands, *lists]:
-        view, replies = yield commands
-        remaining = iter(replies)
-        times = seen.texts([next(remaining) for _ in seen.commands])
-        late_steps = late.texts([next(remaining) for _ in late.commands])
-        frequent = log_counts.with_times(_slid(frequent, late_steps, now), times)
-        lists_of = zip(recent, remaining, strict=True)
-        entries = {source: raised(reply) for source, reply in lists_of if not is_misplaced(reply)}
-        result.recent = [message for _, message in log_counts.newest(entries, limit)]
+    times, steps_read, newest = yield from in_parts([seen.commands, late.commands, lists])
+    frequent = log_counts.with_times(
+        _slid(frequent, late.texts(steps_read), now), seen.texts(times)
+    )
+    lists_of = zip(recent, newest, strict=True)
+    entries = {source: raised(reply) for source, reply in lists_of if not is_misplaced(reply)}
+    result.recent = [message for _, message in log_counts.newest(entries, limit)]
     result.clock_hours = log_counts.clock_hours(frequent)
-    result.changes = analysis.changes(frequent, view.now)
+    result.changes = analysis.changes(frequent, now)
     result.frequent = ordered(frequent)[: limit or MAX_MESSAGES]
     return result
 

@@ -4,15 +4,13 @@ Two round trips: marks, totals and the counts of all routes; then the histograms
 routes. One more for each 1,000 label sets of requests beyond the first, and for log patterns.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, cast
 
 from redmeter.analysis.changes import GONE_EXPECTED, severity_rank
 from redmeter.analysis.verdict import combined, count_tests, judge, ordered
 from redmeter.errors import InvalidValue
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.packed_text import parse
 from redmeter.keys import HOUR, Keys, entry, span
 from redmeter.names import (
     HITS,
@@ -23,7 +21,7 @@ from redmeter.names import (
 )
 from redmeter.reading import logs
 from redmeter.reading import marks as reading_marks
-from redmeter.reading.distributions import slices_asked
+from redmeter.reading.distributions import interval_distributions
 from redmeter.reading.http import route_of
 from redmeter.reading.join import Ask, Joined, series_in
 from redmeter.reading.label_sets import LabelSets
@@ -165,22 +163,9 @@ def _read(keys: Keys, asked: VerdictQuestion) -> Query[tuple[list[Mark], Verdict
             for name, parsed, _ in series_in(timed)
             if parsed.base == HITS_SECONDS or route_of(parsed.labels) in chosen
         ]
-        data.times = yield from _times(keys, [HITS_SECONDS, *names], width, windows.starts)
+        series = [HITS_SECONDS, *names]
+        data.times |= yield from interval_distributions(keys, series, width, windows.starts)
     return marks, windows, data
-
-
-def _times(
-    keys: Keys, names: Sequence[str], width: int, starts: Sequence[int]
-) -> Query[dict[str, Mapping[int, Distribution]]]:
-    _, replies = yield slices_asked(keys, names, {width: list(starts)})
-    times: dict[str, Mapping[int, Distribution]] = {}
-    for name, buckets, moments in zip(names, replies[::2], replies[1::2], strict=True):
-        if is_misplaced(buckets) or is_misplaced(moments):
-            continue
-        texts = zip(starts, raised(buckets), raised(moments), strict=True)
-        parsed = ((at, parse(*two)) for at, *two in texts)
-        times[name] = {at: one for at, one in parsed if one is not None}
-    return times
 
 
 # --- The verdict ---------------------------------------------------------------------------
