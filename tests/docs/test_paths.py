@@ -1,5 +1,6 @@
 """CONTRIBUTING.md draws the paths of one inc() and of one series(): of the files that run."""
 
+import gc
 import re
 import sys
 import time
@@ -39,11 +40,14 @@ def files_that_run(call: Callable[[], object]) -> set[str]:
         files.add(frame.f_code.co_filename)
 
     before = sys.getprofile()
+    gc.collect()  # objects of other tests, which would end meanwhile
+    gc.disable()
     sys.setprofile(note)
     try:
         call()
     finally:
         sys.setprofile(before)
+        gc.enable()
     paths = {Path(file) for file in files}
     return {path.relative_to(PACKAGE).as_posix() for path in paths if PACKAGE in path.parents}
 
