@@ -1,5 +1,6 @@
 """The public names."""
 
+import dataclasses
 import inspect
 import typing
 from collections.abc import Iterator
@@ -51,6 +52,15 @@ def test_what_a_meter_takes_and_returns_has_a_public_name() -> None:
             waiting |= mentioned(kind) - seen
     assert {kind.__name__ for kind in seen} <= set(redmeter.__all__)
     assert {"HourlyStats", "Loss", "Timer"} <= {kind.__name__ for kind in seen}
+
+
+def test_results_hold_tuples_not_lists() -> None:
+    """A frozen result cannot be changed through its fields."""
+    kinds = [getattr(redmeter, name) for name in redmeter.__all__]
+    hints = [typing.get_type_hints(kind) for kind in kinds if dataclasses.is_dataclass(kind)]
+    assert len(hints) > 30
+    lists = [field for each in hints for field, hint in each.items() if "list[" in str(hint)]
+    assert lists == []
 
 
 def test_all_names_are_there_in_order() -> None:

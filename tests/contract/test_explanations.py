@@ -104,7 +104,7 @@ def test_a_filter_by_labels_leaves_out_other_label_sets(meter: Meter) -> None:
     record(meter, end, 30, spike, method="GET")
     record(meter, end, 30, lambda *_: 10, method="POST")
     assert meter.explain("jobs", end - 300, end, labels={"method": "POST"}).count == 600
-    assert meter.explain('jobs{method="POST"}', end - 300, end).causes == []
+    assert meter.explain('jobs{method="POST"}', end - 300, end).causes == ()
 
 
 def test_a_baseline_that_is_not_kept_is_never_replaced_by_a_coarser_one(meter: Meter) -> None:
@@ -116,8 +116,8 @@ def test_a_baseline_that_is_not_kept_is_never_replaced_by_a_coarser_one(meter: M
     assert found.precision in (5, 60)
     assert found.reaches is not None
     assert found.reaches > end - 86_400
-    assert found.causes == []
-    assert found.dimensions == []
+    assert found.causes == ()
+    assert found.dimensions == ()
     assert found.sentence.startswith("Not kept: intervals of")
     hours = [one for one in found.alternatives if one.precision == 3600]
     for one in hours:  # missing within the first minutes of an hour, which is not complete
@@ -198,7 +198,7 @@ def test_marks_and_log_patterns_are_listed(meter: Meter) -> None:
     meter.log("payments", "card refused: %s", "expired", severity="error")
     found = meter.explain("jobs", end - 300, end)
     assert [mark.label for mark in found.marks] == ["shop 2.4.0"]
-    assert found.messages.new == []
+    assert found.messages.new == ()
 
 
 def test_exceptions_of_a_meter_in_memory_are_compared() -> None:
@@ -239,14 +239,14 @@ def test_a_stored_group_of_exceptions_is_compared(
     assert [(one.id, one.kind, one.count) for one in explained.exceptions.groups] == [
         ("a" * 16, "more", 40)
     ]
-    assert explained.not_compared == []
+    assert explained.not_compared == ()
 
 
 def test_nothing_recorded_is_no_data(meter: Meter) -> None:
     """Neither a rise nor an error."""
     end = minute_of(meter)
     found = meter.explain("jobs", end - 300, end)
-    assert (found.state, found.causes) == ("no data", [])
+    assert (found.state, found.causes) == ("no data", ())
     assert found.sentence == "Nothing to compare: no events in either window."
 
 
@@ -257,7 +257,7 @@ def test_too_few_intervals_are_listed_but_not_judged(meter: Meter) -> None:
     found = meter.explain("jobs", end - 120, end, precision=60)
     assert found.judged is False
     assert "8 are needed" in found.judged_reason
-    assert found.causes == []
+    assert found.causes == ()
     assert found.dimensions[0].groups[0].value == "/7"
 
 

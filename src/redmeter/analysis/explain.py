@@ -386,7 +386,7 @@ def _causes(
         dimensions.append(
             ChangedLabel(
                 label=label,
-                groups=rows[:MAX_GROUPS],
+                groups=tuple(rows[:MAX_GROUPS]),
                 of=len(rows),
                 rest=sum(rest) if additive else None,
             )

@@ -64,7 +64,7 @@ class ChangedLabel:
     #: The name of the label.
     label: str
     #: The largest changes first, named ones before all others.
-    groups: list[ChangedGroup]
+    groups: tuple[ChangedGroup, ...]
     #: How many groups there are.
     of: int
     #: The summed change of the groups that are not listed; None of a p95.
@@ -96,9 +96,9 @@ class PatternChanges:
     """Log patterns of the window that the baseline lacks, and the reverse."""
 
     #: Patterns that are new in the window.
-    new: list[LogPattern] = field(default_factory=list)
+    new: tuple[LogPattern, ...] = ()
     #: Patterns of the baseline that have vanished.
-    vanished: list[LogPattern] = field(default_factory=list)
+    vanished: tuple[LogPattern, ...] = ()
     #: Why they were not compared; "" if they were.
     reason: str = ""
 
@@ -132,7 +132,7 @@ class ExceptionChanges:
     """Groups of exceptions whose rate changed, new ones first, then the largest changes."""
 
     #: The groups whose rate changed.
-    groups: list[ExceptionChange] = field(default_factory=list)
+    groups: tuple[ExceptionChange, ...] = ()
     #: Interval width of their counts, which may be wider than that of the windows. All intervals
     #: that touch the window count as part of it.
     precision: int | None = None
@@ -187,7 +187,7 @@ class Explanation:
     #: The result in one sentence.
     sentence: str = ""
     #: The pieces of the sentence.
-    parts: list[Part] = field(default_factory=list)
+    parts: tuple[Part, ...] = ()
     #: Interval width of both windows, seconds; None if no precision keeps them.
     precision: int | None = None
     #: Start of the oldest interval that this precision keeps, Unix seconds.
@@ -207,7 +207,7 @@ class Explanation:
     #: End of the same, excluded.
     baseline_until: float = 0.0
     #: If `not kept`: precisions that keep both windows, with edges rounded to their intervals.
-    alternatives: list[Alternative] = field(default_factory=list)
+    alternatives: tuple[Alternative, ...] = ()
     #: The total in the baseline; a count is scaled to the length of the window. None if
     #: there were no events.
     before: float | None = None
@@ -227,19 +227,19 @@ class Explanation:
     judged_reason: str = ""
     #: Groups whose change is beyond noise, the main one first. Each change is named once, by the
     #: label that fits it best.
-    causes: list[ChangedGroup] = field(default_factory=list)
+    causes: tuple[ChangedGroup, ...] = ()
     #: The labels, with the groups of each.
-    dimensions: list[ChangedLabel] = field(default_factory=list)
+    dimensions: tuple[ChangedLabel, ...] = ()
     #: Log patterns that are new, or have vanished.
     messages: PatternChanges = field(default_factory=PatternChanges)
     #: Groups of exceptions whose rate changed.
     exceptions: ExceptionChanges = field(default_factory=ExceptionChanges)
     #: Marks within the window, and within the baseline if it ends where the window begins.
-    marks: list[Mark] = field(default_factory=list)
+    marks: tuple[Mark, ...] = ()
     #: Time that was spent in the database; None if it is not recorded.
     database: DatabaseTime | None = None
     #: Data that was skipped, and why, in words.
-    not_compared: list[str] = field(default_factory=list)
+    not_compared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,7 +249,7 @@ class ExplainLink:
     #: The series.
     name: str
     #: The failing label values, LABEL=VALUE, if the measure is an error rate.
-    failing: list[str] = field(default_factory=list)
+    failing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,7 +291,7 @@ class Check:
     #: The newest mark from five minutes before that moment on.
     mark: Mark | None = None
     #: The groups that account for it: see Explanation.causes.
-    causes: list[ChangedGroup] = field(default_factory=list)
+    causes: tuple[ChangedGroup, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,10 +303,10 @@ class Status:
     #: The result in one sentence.
     sentence: str = ""
     #: The pieces of the sentence.
-    parts: list[Part] = field(default_factory=list)
+    parts: tuple[Part, ...] = ()
     #: Start of the five minutes, Unix seconds, included.
     since: float = 0.0
     #: End of the five minutes, Unix seconds, excluded.
     until: float = 0.0
     #: The measures that were checked.
-    checks: list[Check] = field(default_factory=list)
+    checks: tuple[Check, ...] = ()

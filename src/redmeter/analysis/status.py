@@ -148,6 +148,6 @@ def check_of(measure: str, name: str, **links: Sequence[str]) -> Check:
         name=name,
         unit=units[measure],
         explain=ExplainLink(
-            name=names.get(measure, "http_requests"), failing=list(links.get("failing", ()))
+            name=names.get(measure, "http_requests"), failing=tuple(links.get("failing", ()))
         ),
     )

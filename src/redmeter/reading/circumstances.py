@@ -138,7 +138,8 @@ def database_time(
 def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, list[str]]:
     """Return new and vanished patterns, and sentences about those that were not compared."""
     window, baseline = comparison.window, comparison.baseline
-    changes, partial, uncounted = PatternChanges(), 0, 0
+    appeared, vanished = list[LogPattern](), list[LogPattern]()
+    partial = uncounted = 0
     for member, (scan, steps_reply) in joined.readable():
         logger, severity = parse_name(member.decode(errors="replace"))
         cursor, seen = scan
@@ -169,10 +170,7 @@ def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, l
                 last=last,
                 count=count,
             )
-            (changes.new if new else changes.vanished).append(row)
-    for rows in (changes.new, changes.vanished):
-        rows.sort(key=lambda row: (severity_rank(row.severity), -(row.count or 0), row.pattern))
-        del rows[MAX_LISTED:]
+            (appeared if new else vanished).append(row)
     left_out = []
     if partial:
         left_out.append(f"some patterns of {partial} loggers with over {MAX_PATTERNS} patterns")
@@ -181,7 +179,13 @@ def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, l
             f"{uncounted} log patterns that were last seen in the baseline: how often is not kept, "
             "counts of patterns reach back two hours"
         )
-    return changes, left_out
+    return PatternChanges(new=_listed(appeared), vanished=_listed(vanished)), left_out
+
+
+def _listed(rows: list[LogPattern]) -> tuple[LogPattern, ...]:
+    """Return the most important patterns."""
+    rows.sort(key=lambda row: (severity_rank(row.severity), -(row.count or 0), row.pattern))
+    return tuple(rows[:MAX_LISTED])
 
 
 def window_note(first: int | None, comparison: Comparison) -> str:

@@ -152,4 +152,4 @@ def changes_of(
             )
         )
     changes.sort(key=lambda one: (one.kind != "new", -abs(one.count - one.before), one.id))
-    return ExceptionChanges(groups=changes[:MAX_LISTED], precision=windows.width)
+    return ExceptionChanges(groups=tuple(changes[:MAX_LISTED]), precision=windows.width)

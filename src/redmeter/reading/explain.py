@@ -113,8 +113,8 @@ def not_compared(comparison: Comparison, name: str, *, histogram: bool) -> Expla
         base,
         state="not kept",
         reason=comparison.reason,
-        alternatives=list(comparison.alternatives),
-        parts=parts,
+        alternatives=tuple(comparison.alternatives),
+        parts=tuple(parts),
         sentence=joined(parts),
     )
 
@@ -155,15 +155,17 @@ def compose(
         count=count,
         messages=around.messages,
         exceptions=around.exceptions,
-        marks=around.marks,
+        marks=tuple(around.marks),
         database=around.database,
-        not_compared=left_out,
+        not_compared=tuple(left_out),
     )
     if causes is None:
         side = "the baseline" if count else "the window"
         reason = f"no events in {side if count or count_before else 'either window'}"
         parts = [text(f"Nothing to compare: {reason}.")]
-        return replace(base, state="no data", reason=reason, parts=parts, sentence=joined(parts))
+        return replace(
+            base, state="no data", reason=reason, parts=tuple(parts), sentence=joined(parts)
+        )
     return _complete(base, comparison, causes, judged(len(history)))
 
 
@@ -179,13 +181,13 @@ def _complete(
         even=causes.even,
         judged=not unsure,
         judged_reason=unsure,
-        causes=causes.causes,
-        dimensions=causes.dimensions,
+        causes=tuple(causes.causes),
+        dimensions=tuple(causes.dimensions),
     )
     assert comparison.precision is not None, "it is compared"
     width = span(comparison.precision)
     parts = explanation_parts(explanation, comparison.baseline_name, width)
-    return replace(explanation, parts=parts, sentence=joined(parts))
+    return replace(explanation, parts=tuple(parts), sentence=joined(parts))
 
 
 def _base(comparison: Comparison, name: str, measure: Measure) -> Explanation:

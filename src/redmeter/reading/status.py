@@ -118,7 +118,7 @@ def read_vitals(keys: Keys, kept: Kept) -> Query[Status]:
     return with_sentence(
         replace(
             status,
-            checks=[replace(c, causes=causes.get(c.name, [])) for c in status.checks],
+            checks=tuple(replace(c, causes=causes.get(c.name, ())) for c in status.checks),
         ),
         view.now,
     )
@@ -157,7 +157,7 @@ def judge(vitals: Vitals, now: float) -> Status:
         state=state,  # type: ignore[arg-type]
         since=end - BLOCK,
         until=end,
-        checks=checks,
+        checks=tuple(checks),
     )
 
 
@@ -289,7 +289,7 @@ def with_sentence(status: Status, now: float) -> Status:
         *others, last = [_inner_title(check) for check in status.checks]
         titles = f"{', '.join(others)} and {last}" if others else last
         parts.append(text(f"Not enough data to compare {titles}: {reason}."))
-    return replace(status, parts=parts, sentence=joined(parts))
+    return replace(status, parts=tuple(parts), sentence=joined(parts))
 
 
 def _age(seconds: float) -> str:

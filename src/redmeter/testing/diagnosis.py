@@ -100,7 +100,7 @@ def status_of(
             checks.append(replace(check, causes=explanation.causes))
         else:
             checks.append(check)
-    return with_sentence(replace(status, checks=checks), now)
+    return with_sentence(replace(status, checks=tuple(checks)), now)
 
 
 def _exceptions(memory: MemoryRecorder, comparison: Comparison, now: float) -> ExceptionChanges:
