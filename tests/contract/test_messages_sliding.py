@@ -346,6 +346,23 @@ def test_what_other_programs_count_is_compared_by_clock_hours(
     assert [f.sliding for f in meter.common("ours")] == [False]  # which is of clock hours
 
 
+def test_by_clock_hours_a_pattern_is_gone_only_if_all_patterns_of_the_hour_are_read(
+    store: Store, client: Any, clock: FixedTime
+) -> None:
+    """The page reads the 100 most frequent ones, and 'steady' has less than these so far."""
+    clock.now = now = NOON + 540
+    few = [(now, "steady"), *[(now - 600, text) for text in ("steady", "gone")] * 90]
+    often = [(now, f"often {n}") for n in range(100)] * 5
+    for events in (sorted(few), sorted([*few, *often])):
+        write(store, *events, name="app:error")
+        client.delete("redmeter:steps:app:error")
+        page = read_log_overview(store)
+        assert page.clock_hours == 1
+        gone = {one.pattern for one in page.changes if one.kind == "gone"}
+        assert gone == ({"gone"} if len(events) < 200 else set())
+        assert told(read_changes(store))["gone"][0] == "gone"
+
+
 def test_errors_are_counted_by_sliding_hours_where_all_are(
     open_meter: OpenMeter, client: Any
 ) -> None:

@@ -96,12 +96,14 @@ def log_overview(
     errors: list[tuple[Frequency, Frequency]] = []
     counted: list[Frequency] = []
     steps: dict[Source, dict[str, bytes]] = {}
+    unknown: set[Place] = set()
     for source, answers in by_source.items():
         if not any(map(is_misplaced, answers)):
             *hours, total, (_, scanned) = map(raised, answers)
             by_hour = log_counts.hourly(source, hours, now)
             steps[source] = log_counts.texts_of(scanned) | ({} if total is None else {ALL: total})
             counted += log_counts.sliding(source, by_hour, steps[source], now)
+            unknown |= _partly_read(by_hour)
             if source[1] in _ERRORS:
                 errors.append(_whole(source, by_hour, steps[source], now))
     _count_errors(result, errors, now)
@@ -121,7 +123,11 @@ def log_overview(
     entries = {source: raised(reply) for source, reply in lists_of if not is_misplaced(reply)}
     result.recent = [message for _, message in log_counts.newest(entries, limit)]
     result.clock_hours = log_counts.clock_hours(frequent)
-    result.changes = analysis.changes(frequent, now)
+    result.changes = [
+        one
+        for one in analysis.changes(frequent, now)
+        if one.sliding or one.kind == analysis.NEW or place_of(one) not in unknown
+    ]
     result.frequent = ordered(frequent)[: limit or MAX_MESSAGES]
     return result
 
@@ -160,6 +166,17 @@ def _whole(
     whole = Frequency(*source, ALL, *counts, None, None, "")
     total = steps.get(ALL)
     return whole, log_counts.slide(whole, total, now) if is_complete(parse(total), now) else whole
+
+
+def _partly_read(by_hour: Sequence[Frequency]) -> set[Place]:
+    """Return the patterns that are missing in an hour of which only the most frequent are read."""
+    full_now = sum(one.count > 0 for one in by_hour) >= MAX_PATTERNS
+    full_before = sum(one.before > 0 for one in by_hour) >= MAX_PATTERNS
+    return {
+        place_of(one)
+        for one in by_hour
+        if (full_now and not one.count) or (full_before and not one.before)
+    }
 
 
 def _count_errors(
