@@ -201,8 +201,8 @@ def _notified(state: AlertState, notice: str, now: float) -> dict[str, Any]:
 
 # Reports: the rules that an evaluator evaluates, and its newest readings, as it publishes them.
 #
-# The rules are in a file on the evaluator's host. It stores them in a field of `alerts:`, and
-# after each cycle what it read, so that the page, `redmeter alerts` and Prometheus' API show every
+# The rules are in a file on the evaluator's host. It stores them in a field of `alerts:`, and its
+# readings after each cycle, so that the page, `redmeter alerts` and Prometheus' API show every
 # rule without the file. Both are informative: no decision of an evaluator depends on them.
 
 

@@ -49,7 +49,7 @@ class API:
         start: runs the ranking of very many series: see rowrankings.py.
 
     Attributes:
-        reader: what is asked: the store itself, or the same on a replica.
+        reader: executes the queries: the store itself, or its replicas.
 
     Raises:
         InvalidSetting: see Store.reader.
@@ -67,7 +67,7 @@ class API:
         Raises:
             RedmeterError: see errors.http_error_of().
         """
-        # The page shows what there is, and says what is missing.
+        # The page shows the available data, and names the missing parts.
         reader, replica = self.reader.best_effort(), self.reader is not self.store
         # A caller's client may wait for as long as it likes; a thread of ours may not.
         with reader.link.bounded(PATIENCE):
@@ -75,7 +75,7 @@ class API:
                 return handlers.overview(reader, self._watch, values, replica=replica)
             if endpoint.path == "/api/counters":
                 return handlers.counters(reader, self._rankings, values)
-            if endpoint.path == "/api/health":  # of the one that takes what is written
+            if endpoint.path == "/api/health":  # about the primary, not a replica
                 return handlers.health(self.store, values)
             return _HANDLERS[endpoint.path](reader, values)
 

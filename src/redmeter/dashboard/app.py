@@ -41,8 +41,8 @@ from redmeter.store import Store
 if TYPE_CHECKING:
     from redmeter.dashboard.wsgi import WSGI
 
-#: How long an answer is shared, seconds: of precisions below a minute, where an event is to be seen
-#: soon, and of others, which pages ask for every 10 s.
+#: How long an answer is shared, seconds: for precisions below a minute, which show events soon, and
+#: for others, which pages request every 10 s.
 KEEP_FINE, KEEP = 0.2, 3.0
 #: How many times as long lists of percentiles are shared: they take that much longer to read, and
 #: their finest intervals are 5 s and a minute.
@@ -81,7 +81,7 @@ class Dashboard(Starlette):
         prefix: str | None = None,
         allowed_hosts: Iterable[str] | Hosts | None = None,
     ) -> None:
-        asked = check_access(access)
+        policy = check_access(access)
         if allowed_hosts is not None and not isinstance(allowed_hosts, Hosts):
             allowed_hosts = Hosts(allowed_hosts)
         store, self._owned = _store_of(source, prefix)
@@ -91,7 +91,7 @@ class Dashboard(Starlette):
         self._answers = None if store is None else api.API(store, rank)
         self._prometheus = None if store is None else PrometheusAPI(store.reader)
         self._queries = AnswerCache(threads=prometheus.THREADS)
-        #: Whether the store is alive is told though all threads are busy.
+        #: For the health of the store, which is answered even if all other threads are busy.
         self._vital = AnswerCache()
         self._files = Files()
         self._wsgi: WSGI | None = None
@@ -109,7 +109,7 @@ class Dashboard(Starlette):
         ]
         super().__init__(
             routes=routes,
-            middleware=[Middleware(Guard, access=asked, hosts=allowed_hosts)],
+            middleware=[Middleware(Guard, access=policy, hosts=allowed_hosts)],
             exception_handlers={HTTPException: _not_found, HTTPError: _refuse},
             lifespan=_lifespan,
         )
@@ -243,7 +243,7 @@ def _switched_off() -> HTTPError:
 
 
 def _store_of(source: Any, prefix: str | None) -> tuple[Store | None, bool]:
-    """Return the store of what was given, and whether it is ours to close."""
+    """Return the store of a source, and whether the dashboard must close it."""
     if isinstance(source, Queries):
         return source._store, False
     if isinstance(source, Store):
@@ -254,7 +254,7 @@ def _store_of(source: Any, prefix: str | None) -> tuple[Store | None, bool]:
 
 
 async def _within(future: "Future[Body]", seconds: float) -> Body:
-    # Who waits may be gone before it is done; the others still get it.
+    # A client may leave before the answer is complete; the others still get it.
     return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
 
 

@@ -91,23 +91,23 @@ def _is_text(media_type: str) -> bool:
 
 
 def _matches(header: str, etag: str) -> bool:
-    """Compare weakly, as If-None-Match is to be (RFC 9110, section 13.1.2)."""
+    """Compare weakly, as RFC 9110 requires for If-None-Match (section 13.1.2)."""
     bare = etag.removeprefix("W/")
-    given = [part.strip().removeprefix("W/") for part in header.split(",")]
-    return bare in given or given == ["*"]
+    tags = [part.strip().removeprefix("W/") for part in header.split(",")]
+    return bare in tags or tags == ["*"]
 
 
 def _takes_gzip(header: str) -> bool:
-    """Read Accept-Encoding: `gzip;q=0` is a no, `*` is what is not named (RFC 9110, 12.5.3)."""
-    said: dict[str, bool] = {}
+    """Read Accept-Encoding: `gzip;q=0` rejects it, `*` means all others (RFC 9110, 12.5.3)."""
+    accepted: dict[str, bool] = {}
     for part in header.lower().split(","):
         name, _, rest = part.partition(";")
         weight = rest.replace(" ", "").removeprefix("q=")
         try:
-            said[name.strip()] = float(weight or 1) > 0
+            accepted[name.strip()] = float(weight or 1) > 0
         except ValueError:
-            said[name.strip()] = False
-    return next((said[name] for name in ("gzip", "x-gzip", "*") if name in said), False)
+            accepted[name.strip()] = False
+    return next((accepted[name] for name in ("gzip", "x-gzip", "*") if name in accepted), False)
 
 
 class _Kept:
@@ -151,7 +151,7 @@ class AnswerCache:
         """Return an answer that is there, or will be.
 
         Args:
-            key: what was asked.
+            key: identifies the request.
             make: makes the answer, in a thread.
             seconds: how long it is kept.
 
@@ -162,14 +162,14 @@ class AnswerCache:
             self._start()
         now = self._monotonic()
         with self._lock:
-            found = self._kept.get(key)
-            if found is not None and found.until > now:
-                return found.future
+            cached = self._kept.get(key)
+            if cached is not None and cached.until > now:
+                return cached.future
             if self._threads >= self._most and len(self._queue) >= WAITING:
                 raise HTTPError(
                     503, "busy", "too much is asked at once", "ask again", {"Retry-After": "1"}
                 )
-            if found is not None:
+            if cached is not None:
                 self._forget(key)
             one = self._kept[key] = _Kept()
             self._trim(now)
@@ -185,7 +185,7 @@ class AnswerCache:
 
         Args:
             key: of the work; no other than that of an answer.
-            work: done for what it leaves behind. What it fails by is not told.
+            work: executed for its side effects. Its exceptions are ignored.
         """
 
         def make() -> Body:
@@ -204,7 +204,7 @@ class AnswerCache:
                 one, make, seconds = self._queue.popleft()
             try:
                 body = make()
-            except BaseException as error:  # noqa: BLE001  whoever waits is to see it
+            except BaseException as error:  # noqa: BLE001  raised to all who wait for the answer
                 self._settle(one, 0, seconds)
                 one.future.set_exception(error)
             else:
@@ -222,7 +222,7 @@ class AnswerCache:
         self._bytes -= self._kept.pop(key).size
 
     def _trim(self, now: float) -> None:
-        """Forget what is over, and the oldest of what is too much."""
+        """Remove expired answers, and the oldest ones above the limit."""
         for key in [key for key, one in self._kept.items() if one.until <= now]:
             self._forget(key)
         while len(self._kept) > MAX_KEPT or self._bytes > MAX_KEPT_BYTES:

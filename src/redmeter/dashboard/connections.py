@@ -132,7 +132,7 @@ class LogRateLimit(logging.Filter):
         self._since, self._passed = -60.0, 0
 
     def filter(self, record: logging.LogRecord) -> bool:  # noqa: ARG002
-        """Tell whether one passes."""
+        """Return whether a record passes."""
         now = self._monotonic()
         if now - self._since >= 60.0:
             self._since, self._passed = now, 0

@@ -1,8 +1,8 @@
-"""What the page on its own is told where nobody says else, and by which names. Imports nothing."""
+"""Defaults of the standalone page, and the names of its settings. Imports nothing."""
 
 #: Where it is: on this machine alone, and at a port that nobody registered.
 HOST, PORT = "127.0.0.1", 7380
-#: Ports that are tried from there on, where nobody says which.
+#: How many ports are tried from there on if none is given.
 PORTS = 50
 #: Whether the store answers: paths that need no credentials; the last two are Prometheus'.
 VITAL = ("/healthz", "/-/healthy", "/-/ready")

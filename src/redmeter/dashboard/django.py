@@ -47,15 +47,15 @@ def dashboard_urls(
     Raises:
         InvalidSetting: see Dashboard.
     """
-    asked = check_access(access)
+    policy = check_access(access)
     dashboard = Dashboard(source, access="open", prefix=prefix, allowed_hosts=allowed_hosts)
 
     def redmeter_dashboard(request: HttpRequest, rest: str) -> HttpResponseBase:
-        if asked is not None and f"/{rest}" not in VITAL:
-            said = _said(asked, request)
-            if isinstance(said, HttpResponseBase):
-                return said
-            if not passes(said):
+        if policy is not None and f"/{rest}" not in VITAL:
+            reply = _said(policy, request)
+            if isinstance(reply, HttpResponseBase):
+                return reply
+            if not passes(reply):
                 return _forbidden()
         return _answered(dashboard, request, rest)
 
@@ -64,19 +64,19 @@ def dashboard_urls(
 
 def _said(access: Any, request: HttpRequest) -> Any:
     try:
-        said = access(request)
-        if inspect.isawaitable(said):
+        reply = access(request)
+        if inspect.isawaitable(reply):
 
             async def waited() -> Any:
-                return await said
+                return await reply
 
-            said = async_to_sync(waited)()
+            reply = async_to_sync(waited)()
     except (PermissionDenied, Http404, SuspiciousOperation):
-        raise  # the project answers these by itself
+        raise  # the project answers these
     except Exception:  # noqa: BLE001  whatever the project raises: nobody may then
         logger.exception("redmeter: access= of the dashboard failed; the request is refused")
         return False
-    return said
+    return reply
 
 
 def _forbidden() -> HttpResponse:
@@ -100,9 +100,9 @@ def _answered(dashboard: Dashboard, request: HttpRequest, rest: str) -> HttpResp
         "wsgi.url_scheme": request.scheme,
         "wsgi.input": io.BytesIO(),
     }
-    told: list[Any] = []
-    body = b"".join(dashboard.wsgi(environ, lambda *given: told.extend(given)))
-    status, headers = told[0], dict(told[1])
+    response: list[Any] = []
+    body = b"".join(dashboard.wsgi(environ, lambda *given: response.extend(given)))
+    status, headers = response[0], dict(response[1])
     code, _, reason = status.partition(" ")
     return HttpResponse(
         body, headers.pop("content-type", None), int(code), reason=reason, headers=headers
@@ -110,5 +110,5 @@ def _answered(dashboard: Dashboard, request: HttpRequest, rest: str) -> HttpResp
 
 
 def _raw(path: str) -> str:
-    """Return a path as it stands in an environ: its bytes, as Latin-1 (PEP 3333)."""
+    """Return a path in the form of an environ: its bytes, as Latin-1 (PEP 3333)."""
     return path.encode("utf-8", "surrogateescape").decode("latin-1")

@@ -375,10 +375,10 @@ def parse(endpoint: Endpoint, query: bytes) -> dict[str, Any]:
     Raises:
         HTTPError: 400, or 414 where it is too long.
     """
-    given = _pairs(query)
+    pairs = _pairs(query)
     table = {parameter.name: parameter for parameter in endpoint.parameters}
     texts: dict[str, list[str]] = {}
-    for name, text in given:
+    for name, text in pairs:
         if name not in table:
             known = ", ".join(table) or "none"
             raise _bad(
@@ -445,5 +445,5 @@ def _bad(code: str, message: str, fix: str) -> HTTPError:
 
 
 def _cut(text: str) -> str:
-    """Return what was given as it stands in a message: ASCII, and short."""
+    """Return a parameter's text for an error message: ASCII, and short."""
     return shown(text.encode("ascii", "backslashreplace").decode(), 80)

@@ -28,8 +28,8 @@ class HTTPError(RedmeterError):
     Attributes:
         status: of HTTP, 4xx or 503.
         code: what programs go by, e.g. `unknown-parameter`.
-        message: what was wrong.
-        fix: what mends it.
+        message: the problem.
+        fix: how to fix it.
         headers: more headers of the answer.
     """
 
@@ -49,7 +49,7 @@ class HTTPError(RedmeterError):
         super().__init__(f"{message}: {fix}")
 
     def answer(self) -> ErrorAnswer:
-        """Return what is sent."""
+        """Return the body of the response."""
         return ErrorAnswer(error=Problem(code=self.code, message=self.message, fix=self.fix))
 
 

@@ -1,7 +1,7 @@
 """The page itself: index.html and its assets, as the build left them in static/.
 
-Only what lies there is served, by its exact name: a path that is asked for is never a path of the
-file system. Files are read once and again where they changed, so a build shows without a restart.
+Only files of that folder are served, by their exact names: a requested path is never used as a path
+of the file system. Files are cached until they change, so a new build shows without a restart.
 """
 
 import mimetypes
@@ -67,15 +67,15 @@ class Files:
             HTTPError: there is none of that name.
         """
         folder = self._folder / "assets"
-        found = {file.name: file for file in folder.iterdir()} if folder.is_dir() else {}
-        file = found.get(name)
+        files = {file.name: file for file in folder.iterdir()} if folder.is_dir() else {}
+        file = files.get(name)
         if file is None or not file.is_file():
             raise no_such(f"assets/{name}")
         return self._read(file, IMMUTABLE)
 
     def _read(self, file: Path, cache: str) -> Body:
-        told = file.stat()
-        state = told.st_mtime_ns, told.st_size
+        stat = file.stat()
+        state = stat.st_mtime_ns, stat.st_size
         known = self._known.get(file)
         if known is None or known[0] != state:
             kind = _TYPES.get(file.suffix) or mimetypes.guess_type(file.name)[0]

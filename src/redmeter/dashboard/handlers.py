@@ -37,7 +37,7 @@ from redmeter.store import Store
 from redmeter.store.query import Query, run, together
 from redmeter.types import Period, Selector, Top
 
-#: Most values of a label that are told apart.
+#: Maximum number of values of a label that are distinguished.
 MAX_VALUES = 50
 #: Default quantiles of a summary, and those of the page of one series.
 QUANTILES = (0.5, 0.95)
@@ -129,12 +129,12 @@ def top(store: Store, values: Values) -> schemas.TopAnswer:
 
 
 def _labels(name: str, values: Values) -> dict[str, str] | None:
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for label, value in values[name]:
-        if label in found:
+        if label in labels:
             raise _together(f"{name} has {label} twice", "a series has one value of a label")
-        found[label] = value
-    return found or None
+        labels[label] = value
+    return labels or None
 
 
 def summary(store: Store, values: Values) -> schemas.SummaryAnswer:
@@ -315,7 +315,7 @@ def detail(store: Store, values: Values) -> schemas.DetailAnswer:
     view, found = run(
         store, lambda kept: reading_detail.detail(store.keys, kept, name, precision, frame)
     )
-    own = [curve for curve in found.curves if curve.precision == found.window.precision]
+    curves = [curve for curve in found.curves if curve.precision == found.window.precision]
     hours = [curve for curve in found.curves if curve.precision == 3600]
     return convert(
         schemas.DetailAnswer,
@@ -340,7 +340,7 @@ def detail(store: Store, values: Values) -> schemas.DetailAnswer:
         summary=None
         if found.summary is None
         else serialize.of_summary(found.summary, DETAIL_QUANTILES, over_time=True),
-        forecast=_expected(own[0]) if own and found.kind != "histogram" else None,
+        forecast=_expected(curves[0]) if curves and found.kind != "histogram" else None,
         hours=hours[0] if hours else None,
     )
 
@@ -356,11 +356,11 @@ def _expected(curve: curves.Curve) -> results.Forecast:
 
 def health(store: Store, _: Values) -> schemas.HealthAnswer:
     """Answer /api/health."""
-    found = doctor.examine(store)
-    now = store.clock.wall() + found.clock_difference
+    diagnosis = doctor.examine(store)
+    now = store.clock.wall() + diagnosis.clock_difference
     return convert(
         schemas.HealthAnswer,
-        found,
+        diagnosis,
         now=now,
         read_from=_read_from(replica=store.reader is not store),
         writers=[
@@ -381,9 +381,9 @@ def health(store: Store, _: Values) -> schemas.HealthAnswer:
                 troubles=writer.counts("troubles"),
                 last_trouble=writer.text("last_trouble"),
             )
-            for writer in found.writers
+            for writer in diagnosis.writers
         ],
-        cleaner=rows.Cleaner(ended=found.cleaned),
+        cleaner=rows.Cleaner(ended=diagnosis.cleaned),
     )
 
 

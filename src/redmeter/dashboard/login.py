@@ -127,7 +127,7 @@ class Login:
         self._users = [
             self._digest(f"{name}:{password}") for name, password in (users or {}).items()
         ]
-        # Of a token, so that a cookie holds for as long as that does; and not the token itself.
+        # Derived from a token, so that a cookie is valid as long as it is; not the token itself.
         self._cookies = {_cookie_name(token): _cookie_value(token) for token in known}
         self._named = {self._digest(token): _cookie_name(token) for token in known}
 
@@ -140,15 +140,15 @@ class Login:
         Raises:
             HTTPError: 401.
         """
-        given = request.query_params.getlist("token")
-        if given and request.method in ("GET", "HEAD"):
-            return self._exchange(request, given[-1])
+        tokens = request.query_params.getlist("token")
+        if tokens and request.method in ("GET", "HEAD"):
+            return self._exchange(request, tokens[-1])
         scheme, _, rest = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._is_one(rest.strip(), self._tokens):
             return True
         if scheme.lower() == "basic" and self._is_one(_decoded(rest), self._users):
             return True
-        # Each is compared, so that what is found out does not depend on where it stands.
+        # All are compared, so that the duration does not depend on the position of the right one.
         passed = [
             hmac.compare_digest(self._digest(request.cookies.get(name, "")), self._digest(value))
             for name, value in self._cookies.items()
@@ -262,7 +262,7 @@ def sign_in_page(headers: dict[str, str], *, wrong: bool) -> Response:
 
 
 def _wants_html(request: Request) -> bool:
-    """Tell whether a browser asks for a page, and not a program for figures."""
+    """Return whether a browser requests a page, rather than a program data."""
     return request.method == "GET" and "text/html" in request.headers.get("accept", "")
 
 
@@ -292,7 +292,7 @@ async def _read_token(request: Request) -> str:
 
 
 def _cookie_name(token: str) -> str:
-    # Of the token: cookies know no ports, so two pages on one host would take each other's.
+    # By the token: cookies ignore ports, so two pages on one host would share a fixed name.
     return "redmeter-" + hashlib.sha256(b"name:" + token.encode()).hexdigest()[:12]
 
 

@@ -15,7 +15,7 @@ from redmeter.keys import MAX_PRECISION, MAX_SAMPLES
 from redmeter.names import MAX_BYTES, canonical
 from redmeter.reading.ranking import Order
 
-#: Times are accepted up to the year 2100: what lies beyond is a mistake of units.
+#: Times are accepted up to the year 2100: later ones are a mistake of units.
 MAX_MOMENT = 4_102_444_800
 
 Schema = dict[str, Any]
@@ -29,7 +29,7 @@ class Kind:
     read: Callable[[str], Any]
     #: JSON schema of one value.
     schema: Schema
-    #: What is allowed, for the error: "give …".
+    #: The allowed values, for the error: "give …".
     allowed: str
 
 

@@ -1,7 +1,7 @@
 """The dashboard on its own: a socket, the rule of who may look, and uvicorn.
 
-Open is what is bound to loopback and was given no credentials; everything else asks for them. The
-rule is made here, once, of the address that is bound.
+A page that is bound to loopback without credentials is open; any other requires them. The rule is
+applied here, once, to the bound address.
 """
 
 import contextlib
@@ -47,13 +47,13 @@ class Credentials:
         users_file: Path | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        given = environ or {}
-        token = given.get(TOKEN, "")
+        variables = environ or {}
+        token = variables.get(TOKEN, "")
         if token_file is not None:
             token = (_read("--token-file", token_file).splitlines() or [""])[0].strip()
             if not token:
                 raise InvalidSetting("--token-file", f"{token_file} is empty")
-        users = read_users(given[USERS], USERS) if given.get(USERS) else {}
+        users = read_users(variables[USERS], USERS) if variables.get(USERS) else {}
         if users_file is not None:
             users = read_users(_read("--users-file", users_file), "--users-file")
         #: A token that was made up here, since none was given where one is needed; else None.
@@ -86,16 +86,16 @@ def listen(host: str, port: int | None = None) -> socket.socket:
     Raises:
         InvalidSetting: the address is none of this machine's, or the port is taken.
     """
-    wanted = range(PORT, PORT + PORTS) if port is None else (port,)
+    ports = range(PORT, PORT + PORTS) if port is None else (port,)
     why = ""
-    for number in wanted:
+    for number in ports:
         try:
             return _listen(host, number)
         except (OSError, UnicodeError, OverflowError) as error:
             why = str(getattr(error, "strerror", "") or error)
             if getattr(error, "errno", None) not in (errno.EADDRINUSE, errno.EACCES):
                 break
-    where = f"port {wanted[0]}" if len(wanted) == 1 else f"ports {wanted[0]} to {wanted[-1]}"
+    where = f"port {ports[0]}" if len(ports) == 1 else f"ports {ports[0]} to {ports[-1]}"
     raise InvalidSetting(
         "--port" if "ddress already" in why else "--host",
         f"{host}, {where}: {why}; --host and --port name another one",
@@ -103,10 +103,10 @@ def listen(host: str, port: int | None = None) -> socket.socket:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    found = socket.getaddrinfo(
+    addresses = socket.getaddrinfo(
         host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
-    family, kind, protocol, _, address = found[0]
+    family, kind, protocol, _, address = addresses[0]
     made = socket.socket(family, kind, protocol)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -145,7 +145,7 @@ class PageServer:
         source, prefix: see Dashboard.
         host, port: see listen().
         credentials: who may look; made for the same host.
-        allow_hosts: names by which the page may be called, beside those of the machine.
+        allow_hosts: further host names of the page, in addition to the machine's own.
 
     Raises:
         InvalidSetting: nothing can be bound there, or a name is none.
@@ -161,18 +161,18 @@ class PageServer:
         credentials: Credentials | None = None,
         allow_hosts: Iterable[str] = (),
     ) -> None:
-        own_hosts(host, allow_hosts)  # says what is no name before anything is bound
+        own_hosts(host, allow_hosts)  # rejects invalid names before anything is bound
         self._socket = listen(host, port)
-        # Of this the rule is made, and not of a name: that may stand for any address.
-        there = self._socket.getsockname()[0]
+        # The rule applies to this address, not to the name, which may resolve to any address.
+        bound = self._socket.getsockname()[0]
         try:
-            who = credentials or Credentials(there)
-            who.require(there)
+            who = credentials or Credentials(bound)
+            who.require(bound)
             self.dashboard = Dashboard(
                 source,
                 access=who.login or "open",
                 prefix=prefix,
-                allowed_hosts=own_hosts(there, [host, *allow_hosts] if host else allow_hosts),
+                allowed_hosts=own_hosts(bound, [host, *allow_hosts] if host else allow_hosts),
             )
         except BaseException:
             self._socket.close()
@@ -191,7 +191,7 @@ class PageServer:
                 lifespan="on",
                 log_config=None,
                 access_log=False,
-                proxy_headers=False,  # whoever writes them decides nothing here
+                proxy_headers=False,  # a client can set them
                 server_header=False,
                 timeout_keep_alive=KEEP_ALIVE,
                 timeout_graceful_shutdown=1,
@@ -225,7 +225,7 @@ class _Server(uvicorn.Server):
     ready: Callable[[], None]
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Tell when it answers."""
+        """Report that the server answers requests."""
         await super().startup(sockets)
         if self.started:
             self.ready()

@@ -50,15 +50,15 @@ def busiest_counters(keys: Keys, now: float) -> Query[dict[str, ByWidth]]:
     for name in names:
         label_sets = LabelSets(keys, keys.known, BLOCK, name)
         reads.append([label_sets.join_base(asks), label_sets.join(asks, MAX_LABEL_SETS + 1)])
-    found: dict[str, ByWidth] = {}
+    by_name: dict[str, ByWidth] = {}
     for name, replies in zip(names, (yield from in_parts(reads)), strict=True):
         joins = (Joined(reply, 2, needed=False) for reply in replies)
         parts = [values for joined in joins for _, values in joined.readable()]
         if len(parts) <= MAX_LABEL_SETS:
             minutes, blocks = (merged(counts_of(part[at]) for part in parts) for at in (0, 1))
             running = slice_start(now, BLOCK)  # which is no baseline
-            found[name] = minutes, {at: n for at, n in blocks.items() if at < running}
-    return found
+            by_name[name] = minutes, {at: n for at, n in blocks.items() if at < running}
+    return by_name
 
 
 def busiest(sums: Mapping[str, int]) -> list[str]:

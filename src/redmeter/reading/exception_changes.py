@@ -95,12 +95,12 @@ def exception_changes(keys: Keys, comparison: Comparison, now: float) -> Query[E
         *texts, counts = raised(reply)
         kind, message, place, first, last = [(t or b"").decode(errors="replace") for t in texts]
         span = windows.all_of
-        found = counts_between(counts, windows.width, span.start, span.stop)
+        changed = counts_between(counts, windows.width, span.start, span.stop)
         try:
             times = float(first), float(last)
         except ValueError:
             continue
-        stored.append(StoredGroup(group, (kind, message, place), 0, *times, (), (), found))
+        stored.append(StoredGroup(group, (kind, message, place), 0, *times, (), (), changed))
     return changes_of(stored, windows, comparison)
 
 

@@ -18,7 +18,7 @@ from redmeter.store.query import Query, Read, run
 #: How long a listing is used, seconds.
 LISTING = 2.0
 
-#: Of an index, the members of each precision.
+#: The members of an index by precision.
 _Members = list[tuple[int, Sequence[bytes]]]
 
 

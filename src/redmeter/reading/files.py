@@ -38,7 +38,7 @@ class Row(NamedTuple):
     labels: Mapping[str, str]
     #: The number of events of a counter, the newest value of a gauge.
     value: float | None
-    # Of a histogram
+    # Columns of histograms
     count: int | None = None  # type: ignore[assignment]  # tuple.count() counts members
     sum: float | None = None
     min: float | None = None
@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 
 class Export(NamedTuple):
-    """What is exported.
+    """The request for an export.
 
     Attributes:
         pattern: of names without labels: `*` any text, `?` one character, `[abc]` one of these.
@@ -129,8 +129,8 @@ Reader = Callable[[Store, Sequence[str], int, float | None, float], Iterator[Row
 def _counters(
     store: Store, names: Sequence[str], precision: int, since: float | None, until: float
 ) -> Iterator[Row]:
-    found = read_series(store, names, precision, since=since, until=until)
-    for stored, series in found.items():
+    by_series = read_series(store, names, precision, since=since, until=until)
+    for stored, series in by_series.items():
         base, labels = _parsed(stored)
         for start, value in series:
             yield Row(start, "counter", base, labels, value)
@@ -153,8 +153,8 @@ def _gauges(
 def _histograms(
     store: Store, names: Sequence[str], precision: int, since: float | None, until: float
 ) -> Iterator[Row]:
-    found = read_summaries(store, names, precision, since=since, until=until)
-    for stored, summary in found.items():
+    by_series = read_summaries(store, names, precision, since=since, until=until)
+    for stored, summary in by_series.items():
         base, labels = _parsed(stored)
         for start, one in summary.over_time():
             if one is not None:
