@@ -131,7 +131,8 @@ const highest = (line: Line) => Math.max(0, ...line.values.map((value) => Math.a
 
 /** Whether lines are so different in size that one would be flat below the other. */
 function apart(group: Group, line: Line): boolean {
-  if (line.unit === "ratio") return false;
+  // Percentiles have a logarithmic axis where they differ: see spansDecade().
+  if (line.unit === "ratio" || (line.kind === "histogram" && group.kind === "histogram")) return false;
   const size = highest(line);
   return group.lines.some((each) => {
     const other = highest(each);

@@ -1,6 +1,7 @@
 // A sentence of an answer whose nouns are links: to a metric, a route, a mark.
 import type { Part } from "../api/types";
 import { Go } from "../parts/go";
+import { spaced } from "../lib/units";
 import { T } from "../parts/text";
 import { set } from "../state/page";
 import type { State } from "../state/url";
@@ -25,7 +26,7 @@ const none = () => null;
 
 function Noun({ part, explain }: { part: Part; explain: (name: string) => Partial<State> | null }) {
   const { kind, text, name, label, value, time } = part;
-  const shown = <T text={text} most={200} />;
+  const shown = <T text={spaced(text)} most={200} />;
   if (kind === "group" && label === "route" && value !== null)
     return (
       <Go view="route" more={{ name: value }}>

@@ -269,6 +269,8 @@ def _wants_html(request: Request) -> bool:
 async def _read_token(request: Request) -> str:
     """Return the token of a form that was sent; "" if it has none.
 
+    Starlette's request.form() needs another package and has no limit for a body.
+
     Raises:
         HTTPError: another site sent it, it is too large, or it is no form.
     """
