@@ -2,8 +2,10 @@
 
 The Host header must name us: otherwise a page elsewhere could point its own name to this machine
 and read our responses ("DNS rebinding"). Starlette's TrustedHostMiddleware knows no IPv6 addresses
-and no requests with two hosts or a host in the target. Nothing here changes state, so every method except GET and
-HEAD is refused, apart from the sign-in form, which must come from this origin.
+and no requests with two hosts or a host in the target.
+
+Nothing here changes state, so every method except GET and HEAD is refused, apart from the sign-in
+form, which must come from this origin.
 
 The headers of responses restrict browsers: scripts and styles only from files of this origin, no
 frames around the page, no content sniffing, no access by other origins, and no referrer.
