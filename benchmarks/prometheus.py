@@ -17,6 +17,7 @@ import time
 import urllib.parse
 from bisect import bisect_right
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -116,6 +117,18 @@ def scraped(address: str, query: str, steps: range) -> dict[int, float]:
     return {int(at): float(value) for at, value in result[0]["values"]} if result else {}
 
 
+def until_scraped(address: str) -> None:
+    """Wait until Prometheus answers and has scraped its target once."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        with suppress(httpx.TransportError):
+            answer = httpx.get(f"{address}/api/v1/query", params={"query": "up"}, timeout=10)
+            if answer.is_success and answer.json()["data"]["result"]:
+                return
+        time.sleep(0.2)
+    raise RuntimeError("Prometheus scrapes nothing")
+
+
 def main(arguments: list[str]) -> None:
     """Run the load, and print the table."""
     missing = [name for name in ("prometheus", "promtool") if shutil.which(name) is None]
@@ -140,6 +153,7 @@ def main(arguments: list[str]) -> None:
         command += [f"--web.listen-address={listen}", "--log.level=error"]
         with subprocess.Popen(command) as prometheus:
             try:
+                until_scraped(f"http://{listen}")
                 times, checks, complaints = load(meter, length, page)
                 meter.flush()
                 time.sleep(3)
