@@ -536,7 +536,7 @@ def test_what_is_spent_within_is_recorded(
     memory: MemoryMeter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the next request in the same task begins anew."""
-    monkeypatch.setattr(spent, "_told", True)
+    monkeypatch.setattr(spent, "_enabled", True)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] == "/db":
