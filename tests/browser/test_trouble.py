@@ -72,7 +72,7 @@ def test_a_node_of_a_cluster_goes_away_and_comes_back(
         expect(rows).not_to_have_count(0)
         expect(page.locator("button.live")).to_contain_text("Live")
         page.get_by_role("link", name="Messages", exact=True).click()
-        expect(page.get_by_text("there may be more there").first).to_be_visible()
+        expect(page.get_by_text("data may be missing").first).to_be_visible()
         page.get_by_role("link", name="Metrics", exact=True).click()
         cluster.resume(node)
         expect(banner).to_have_count(0, timeout=30_000)

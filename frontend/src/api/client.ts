@@ -1,12 +1,12 @@
-// The only place that asks the server anything: GET, JSON, of the application that this page came
-// from, relative to its own address.
+// The only module that sends requests: GET, JSON, to the application that served this page, relative to
+// the page's address.
 import type { ErrorAnswer } from "./types";
 
-/** Longest wait for an answer, milliseconds: longer than the server waits for its store, so that it is
- * the server that names the unreachable part. */
+/** Timeout of a request, milliseconds: longer than the server's own timeout for its store, so that the
+ * server reports the unreachable part. */
 const PATIENCE = 30_000;
 
-/** An answer that is none. `status` 0: the server was not reached. */
+/** A failed request. `status` 0: the server is unreachable. */
 export class Failure extends Error {
   constructor(
     readonly status: number,
@@ -17,23 +17,23 @@ export class Failure extends Error {
     super(message);
   }
 
-  /** Whether asking again can help: the store or the server is away, or busy. */
+  /** Whether a retry can help: the store or the server is unreachable or busy. */
   get passing(): boolean {
     return this.status === 0 || this.status === 429 || this.status >= 500;
   }
 }
 
 export interface Answer<T> {
-  /** null: as before. */
+  /** null: unchanged. */
   data: T | null;
   etag: string | null;
-  /** When it was made, by the store's clock, Unix seconds. */
+  /** Time of the response by the store's clock, Unix seconds. */
   now: number | null;
 }
 
 export type Parameters = Record<string, string | number | string[] | null | undefined>;
 
-/** A path below the mount, e.g. `api/top?name=hits`; what is null, undefined or "" is left out. */
+/** A path below the mount, e.g. `api/top?name=hits`; parameters that are null, undefined or "" are omitted. */
 export function address(endpoint: string, parameters: Parameters = {}): string {
   const query = new URLSearchParams();
   for (const [key, value] of Object.entries(parameters)) {
@@ -44,9 +44,9 @@ export function address(endpoint: string, parameters: Parameters = {}): string {
   return `api/${endpoint}${text ? `?${text}` : ""}`;
 }
 
-/** Ask. Where nothing changed since the answer with this etag, only `now` is new.
+/** Send a request. If nothing changed since the response with this etag, only `now` is new.
  *
- * Throws a Failure, or what the signal was aborted with. */
+ * Throws a Failure, or the reason that the signal was aborted with. */
 export async function ask<T>(path: string, etag: string | null, signal: AbortSignal): Promise<Answer<T>> {
   const headers: Record<string, string> = { Accept: "application/json" };
   if (etag) headers["If-None-Match"] = etag;

@@ -1,12 +1,12 @@
-// The feed against a server made of a function: when it asks, rests, backs off and recovers.
+// The feed with a function as its server: polling, pausing, backoff and recovery.
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Feed, type Known } from "./feed";
 
 type Reply = () => Response | Promise<Response>;
 
-let asked: { path: string; etag: string | null }[];
+let requests: { path: string; etag: string | null }[];
 let reply: Reply;
-let told: Known<{ n: number }>[];
+let states: Known<{ n: number }>[];
 let feed: Feed<{ n: number }>;
 
 const good = (n: number, etag = "") =>
@@ -16,13 +16,13 @@ const bad = (status: number) =>
 
 beforeEach(() => {
   vi.useFakeTimers();
-  asked = [];
-  told = [];
+  requests = [];
+  states = [];
   vi.stubGlobal("fetch", (path: string, init: { headers: Record<string, string> }) => {
-    asked.push({ path, etag: init.headers["If-None-Match"] ?? null });
+    requests.push({ path, etag: init.headers["If-None-Match"] ?? null });
     return Promise.resolve().then(() => reply());
   });
-  feed = new Feed((known) => told.push(known));
+  feed = new Feed((known) => states.push(known));
 });
 
 afterEach(() => {
@@ -33,75 +33,75 @@ afterEach(() => {
 
 const settle = () => vi.advanceTimersByTimeAsync(0);
 
-test("it asks at once and then at its pace", async () => {
-  reply = () => good(asked.length);
+test("it sends a request immediately and then once per interval", async () => {
+  reply = () => good(requests.length);
   feed.question("api/x", 1000);
   feed.run(true);
   await settle();
   await vi.advanceTimersByTimeAsync(2000);
-  expect(told.at(-1)?.data).toEqual({ n: asked.length });
-  expect(asked.length).toBeGreaterThanOrEqual(3);
+  expect(states.at(-1)?.data).toEqual({ n: requests.length });
+  expect(requests.length).toBeGreaterThanOrEqual(3);
 });
 
-test("at rest it asks a new question once and no more", async () => {
+test("while paused it sends a new request once", async () => {
   reply = () => good(1);
   feed.question("api/x", 100);
   await settle();
   feed.question("api/y", 100);
   await vi.advanceTimersByTimeAsync(60_000);
-  expect(asked.map((each) => each.path)).toEqual(["api/x", "api/y"]);
+  expect(requests.map((each) => each.path)).toEqual(["api/x", "api/y"]);
 });
 
-test("what did not change is confirmed by its etag, and the answer stays", async () => {
-  reply = () => (asked.length === 1 ? good(7, '"a"') : new Response(null, { status: 304 }));
+test("an unchanged answer is confirmed by its etag and kept", async () => {
+  reply = () => (requests.length === 1 ? good(7, '"a"') : new Response(null, { status: 304 }));
   feed.question("api/x", 1000);
   feed.run(true);
   await settle();
   await vi.advanceTimersByTimeAsync(1000);
-  expect(asked.at(-1)?.etag).toBe('"a"');
-  expect(told.at(-1)?.data).toEqual({ n: 7 });
+  expect(requests.at(-1)?.etag).toBe('"a"');
+  expect(states.at(-1)?.data).toEqual({ n: 7 });
 });
 
-test("while the store is away the last answer stays, tries get rarer, and it recovers by itself", async () => {
+test("while the store is unreachable the last answer stays, retries back off, and it recovers automatically", async () => {
   reply = () => good(1);
   feed.question("api/x", 1000);
   feed.run(true);
   await settle();
   reply = () => bad(503);
   await vi.advanceTimersByTimeAsync(1000);
-  expect(told.at(-1)).toMatchObject({ data: { n: 1 }, failure: { status: 503, code: "c", fix: "f" } });
-  const before = asked.length;
+  expect(states.at(-1)).toMatchObject({ data: { n: 1 }, failure: { status: 503, code: "c", fix: "f" } });
+  const before = requests.length;
   await vi.advanceTimersByTimeAsync(30_000);
-  expect(asked.length - before).toBeLessThanOrEqual(6);
+  expect(requests.length - before).toBeLessThanOrEqual(6);
   reply = () => good(2);
   await vi.advanceTimersByTimeAsync(15_000);
-  expect(told.at(-1)).toMatchObject({ data: { n: 2 }, failure: null, retryAt: null });
+  expect(states.at(-1)).toMatchObject({ data: { n: 2 }, failure: null, retryAt: null });
 });
 
-test("a server that is not there is a failure that passes", async () => {
+test("an unreachable server is a temporary failure", async () => {
   reply = () => Promise.reject(new TypeError("failed to fetch"));
   feed.question("api/x", 1000);
   await settle();
-  expect(told.at(-1)?.failure).toMatchObject({ status: 0, code: "unreachable", passing: true });
+  expect(states.at(-1)?.failure).toMatchObject({ status: 0, code: "unreachable", passing: true });
 });
 
-test("what is not JSON is a failure, not an exception", async () => {
+test("a response that is not JSON is a failure, not an exception", async () => {
   reply = () => new Response("<html>");
   feed.question("api/x", 1000);
   await settle();
-  expect(told.at(-1)?.failure?.passing).toBe(true);
+  expect(states.at(-1)?.failure?.passing).toBe(true);
 });
 
-test("a bad question is not repeated at pace", async () => {
+test("a bad request is not repeated every interval", async () => {
   reply = () => bad(400);
   feed.question("api/x", 1000);
   feed.run(true);
   await settle();
   await vi.advanceTimersByTimeAsync(9000);
-  expect(asked).toHaveLength(1);
+  expect(requests).toHaveLength(1);
 });
 
-test("the answer of a question that is no longer asked is dropped", async () => {
+test("the answer to a replaced request is dropped", async () => {
   let release: (response: Response) => void = () => undefined;
   reply = () => new Promise<Response>((resolve) => (release = resolve));
   feed.question("api/x", 1000);
@@ -112,29 +112,29 @@ test("the answer of a question that is no longer asked is dropped", async () => 
   await settle();
   late(good(1));
   await settle();
-  expect(told.map((known) => known.data)).toEqual([{ n: 2 }]);
+  expect(states.map((known) => known.data)).toEqual([{ n: 2 }]);
 });
 
-test("it says that it waits, long before it gives up", async () => {
+test("it reports a late answer long before the timeout", async () => {
   let release: (response: Response) => void = () => undefined;
   reply = () => new Promise<Response>((resolve) => (release = resolve));
   feed.question("api/x", 1000);
   await vi.advanceTimersByTimeAsync(2900);
-  expect(told).toEqual([]);
+  expect(states).toEqual([]);
   await vi.advanceTimersByTimeAsync(200);
-  expect(told.at(-1)).toMatchObject({ late: true, failure: null });
+  expect(states.at(-1)).toMatchObject({ late: true, failure: null });
   release(good(1));
   await settle();
-  expect(told.at(-1)).toMatchObject({ late: false, data: { n: 1 } });
+  expect(states.at(-1)).toMatchObject({ late: false, data: { n: 1 } });
 });
 
-test("after its end it is silent", async () => {
+test("it publishes nothing after its end", async () => {
   reply = () => good(1);
   feed.question("api/x", 1000);
   feed.run(true);
   await settle();
   feed.end();
-  const before = asked.length;
+  const before = requests.length;
   await vi.advanceTimersByTimeAsync(60_000);
-  expect(asked).toHaveLength(before);
+  expect(requests).toHaveLength(before);
 });

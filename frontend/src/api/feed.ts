@@ -1,23 +1,22 @@
-// Repeats one request, and publishes its state. It waits longer after each failure and
-// recovers by itself; it can be paused. One question is under way at a time, and the
-// answer of a question that is no longer asked is dropped.
+// Repeats one request and publishes its state. It backs off after failures, recovers automatically and
+// can be paused. One request is in flight at a time; the answer to a replaced request is dropped.
 import { ask, Failure } from "./client";
 
-/** Milliseconds without an answer after which that is reported. */
+/** Milliseconds after which a missing answer is reported as late. */
 const LATE = 3000;
-/** Milliseconds until it is tried again after the first, second … failure. */
+/** Backoff in milliseconds after the first, second … failure. */
 const BACK_OFF = [1000, 2000, 4000, 8000, 15_000] as const;
 
 export interface Known<T> {
   data: T | null;
-  /** The question that `data` answers. */
+  /** The request that `data` answers. */
   path: string;
-  /** When it was so, by the store's clock, Unix seconds. */
+  /** Time of the answer by the store's clock, Unix seconds. */
   now: number | null;
   failure: Failure | null;
-  /** When it is tried again after a failure that passes, milliseconds of Date.now(). */
+  /** Time of the next retry after a temporary failure, milliseconds of Date.now(). */
   retryAt: number | null;
-  /** An answer is waited for longer than usual. */
+  /** Whether the answer is late. */
   late: boolean;
 }
 
@@ -31,11 +30,11 @@ export class Feed<T> {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private under: AbortController | null = null;
 
-  /** `publish` is called with the state whenever that changes or was confirmed. */
+  /** `publish` is called with the state whenever it changes or is confirmed. */
   constructor(private readonly publish: (known: Known<T>) => void) {}
 
-  /** What to ask, and how many milliseconds from one question to the next. Another question is
-   * asked at once, even at rest. */
+  /** Set the request and its interval in milliseconds. A new request is sent immediately, even while
+   * paused. */
   question(path: string, every: number): void {
     this.every = every;
     if (path === this.path) return;
@@ -46,7 +45,7 @@ export class Feed<T> {
     this.again();
   }
 
-  /** Go on asking, at once; or rest. */
+  /** Resume immediately, or pause. */
   run(running: boolean): void {
     if (running === this.running) return;
     this.running = running;
@@ -54,7 +53,7 @@ export class Feed<T> {
     if (!running) clearTimeout(this.timer);
   }
 
-  /** Ask now. */
+  /** Send the request now. */
   again(): void {
     clearTimeout(this.timer);
     this.under?.abort();
@@ -95,7 +94,7 @@ export class Feed<T> {
         ? (BACK_OFF[Math.min(this.failures, BACK_OFF.length - 1)] ?? 0)
         : Math.max(this.every, 10_000);
       this.failures += 1;
-      // What is gone may come back: a counter counts again. So even then it is asked, but rarely.
+      // A missing counter may count again, so even permanent failures are retried, but rarely.
       const retryAt = failure.passing ? Date.now() + wait : null;
       this.known = { ...this.known, failure, retryAt, late: false };
       this.next(wait, failure.passing);

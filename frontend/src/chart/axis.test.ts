@@ -1,4 +1,4 @@
-// The end of the axis of shares: room above the values, and ticks that can be told apart.
+// The end of the axis of shares: room above the values, and distinct ticks.
 import { expect, test } from "vitest";
 import { topOfShares } from "./axis";
 

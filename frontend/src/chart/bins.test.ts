@@ -6,9 +6,9 @@ const sum = (of: { count: number }[]) => of.reduce((all, each) => all + each.cou
 
 test("every value is in a bar", () => {
   const buckets = Array.from({ length: 300 }, (_, i) => [2 ** (i / 16), 2 ** ((i + 1) / 16), i] as const);
-  const found = bins(buckets);
-  expect(found).toHaveLength(48);
-  expect(sum(found)).toBe((299 * 300) / 2);
+  const bars = bins(buckets);
+  expect(bars).toHaveLength(48);
+  expect(sum(bars)).toBe((299 * 300) / 2);
 });
 
 test("few buckets keep their own bars", () => {
@@ -20,14 +20,14 @@ test("few buckets keep their own bars", () => {
   ).toEqual([5, 7]);
 });
 
-test("zero and negative values are laid out by value", () => {
-  const found = bins([
+test("zero and negative values have a linear axis", () => {
+  const bars = bins([
     [-2, -1, 1],
     [0, 0, 2],
     [1, 2, 3],
   ]);
-  expect(sum(found)).toBe(6);
-  expect(found.every((bin) => Number.isFinite(bin.low) && Number.isFinite(bin.high))).toBe(true);
+  expect(sum(bars)).toBe(6);
+  expect(bars.every((bin) => Number.isFinite(bin.low) && Number.isFinite(bin.high))).toBe(true);
 });
 
 test("one value alone, and none", () => {

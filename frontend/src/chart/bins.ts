@@ -1,5 +1,5 @@
-// The buckets of a histogram as a few bars of equal width: by the logarithm where all values are
-// positive, since that is how buckets lie, else by the value.
+// The buckets of a histogram as a few bars of equal width: on a logarithmic axis if all values are
+// positive, as the buckets are logarithmic, else on a linear one.
 
 export interface Bin {
   low: number;
@@ -9,7 +9,7 @@ export interface Bin {
 
 type Buckets = readonly (readonly [number, number, number])[];
 
-/** Whether the bars are of equal width by the logarithm. */
+/** Whether the bars are of equal width on a logarithmic axis. */
 export function logarithmic(buckets: Buckets): boolean {
   return (buckets[0]?.[0] ?? 0) > 0;
 }
@@ -31,15 +31,15 @@ export function bins(buckets: Buckets, most = 48): Bin[] {
   );
   const count = Math.max(1, Math.min(most, Math.round(span / narrowest) || 1));
   const width = span / count;
-  const found: Bin[] = Array.from({ length: count }, (_, i) => ({
+  const bars: Bin[] = Array.from({ length: count }, (_, i) => ({
     low: back(from + i * width),
     high: back(from + (i + 1) * width),
     count: 0,
   }));
   for (const [low, high, number] of buckets) {
     const middle = (to(low) + to(high)) / 2;
-    const bin = found[Math.min(count - 1, Math.max(0, Math.floor((middle - from) / width)))];
+    const bin = bars[Math.min(count - 1, Math.max(0, Math.floor((middle - from) / width)))];
     if (bin) bin.count += number;
   }
-  return found;
+  return bars;
 }

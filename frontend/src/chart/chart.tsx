@@ -32,7 +32,7 @@ export interface ChartProps {
   to: number;
   /** The present, where the running interval ends. */
   now: number;
-  /** What is older is kept no more; nothing is hatched without it. */
+  /** Start of the retention; earlier times are hatched. Nothing is hatched without it. */
   kept?: number;
   marks?: readonly Mark[];
   /** Whether there is a lane above the plot for the labels of marks. */
@@ -60,7 +60,7 @@ export interface ChartProps {
 
 const NONE: readonly never[] = [];
 
-/** What a chart draws: columns, in the order of the options' series. */
+/** The columns of a chart, in the order of the options' series. */
 function dataOf(props: ChartProps, log: boolean): uPlot.AlignedData {
   const expectedRange = props.expectedRange ?? NONE;
   const { x, y } = columns(
@@ -96,7 +96,7 @@ export function Chart(props: ChartProps) {
   const [width, setWidth] = useState(0);
   const point = useRef(props.point);
   point.current = props.point;
-  // What the keyboard moved to is read out; what the mouse does is not.
+  // Screen readers announce keyboard moves only, not the mouse's.
   const [spoken, speak] = useState("");
   const zoom = useRef(props.zoom);
   zoom.current = props.zoom;
@@ -178,7 +178,7 @@ export function Chart(props: ChartProps) {
       props.precision,
     ],
   );
-  // What was brushed over on one chart was shown on all of them.
+  // The selection is drawn on all charts of the group, so each one clears its own.
   useEffect(
     () => chart.current?.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false),
     [props.from, props.to],

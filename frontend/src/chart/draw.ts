@@ -23,7 +23,7 @@ function clipped(u: uPlot, draw: (context: CanvasRenderingContext2D) => void): v
   u.ctx.restore();
 }
 
-/** Hatch what is older than what is kept. */
+/** Hatch the time before the retention. */
 export function drawUnknown(u: uPlot, before: number, colour: Colour): void {
   const { left, top, height } = u.bbox;
   const edge = u.valToPos(before, "x", true);
@@ -94,14 +94,14 @@ export function drawExpectedRange(
 /** The label of a mark: its edge and width, pixels of the canvas. */
 export interface Label {
   mark: Mark;
-  /** When the oldest mark was that it stands for. */
+  /** Time of the oldest mark that it stands for. */
   oldest: number;
   from: number;
   width: number;
 }
 
-/** A line for each mark, where its interval begins: what it did cannot stand left of it. Labels lie in the
- * lane above the plot, if there is one; where they are is returned. */
+/** Draw a line for each mark, at the start of its interval, so that its effects are to the right. Labels are in
+ * the lane above the plot, if there is one; their positions are returned. */
 export function drawMarks(
   u: uPlot,
   marks: readonly Mark[],

@@ -5,29 +5,29 @@ import { days, extent, level } from "./grid";
 const series = (start: number, values: (number | null)[]) =>
   ({ name: "hits", kind: "counter", precision: 3600, start, values, partial: true }) as const;
 
-test("hours lie in their UTC day, the newest day first", () => {
+test("hours are grouped by UTC day, the newest day first", () => {
   const start = Date.UTC(2026, 10, 20, 22) / 1000;
-  const found = days(series(start, [1, 2, 3]));
-  expect(found.map((day) => day.start)).toEqual([
+  const grid = days(series(start, [1, 2, 3]));
+  expect(grid.map((day) => day.start)).toEqual([
     Date.UTC(2026, 10, 21) / 1000,
     Date.UTC(2026, 10, 20) / 1000,
   ]);
-  expect(found[1]?.hours.slice(21)).toEqual([undefined, 1, 2]);
-  expect(found[0]?.hours.slice(0, 2)).toEqual([3, undefined]);
+  expect(grid[1]?.hours.slice(21)).toEqual([undefined, 1, 2]);
+  expect(grid[0]?.hours.slice(0, 2)).toEqual([3, undefined]);
 });
 
-test("a gap is not the same as what is not kept", () => {
+test("a gap differs from an hour that is not kept", () => {
   expect(days(series(0, [null, 0]))[0]?.hours.slice(0, 3)).toEqual([null, 0, undefined]);
 });
 
-test("levels go from the least to the most, also where all are large or negative", () => {
+test("levels go from the minimum to the maximum, even if all values are large or negative", () => {
   expect([107, 108, 121, 136].map((value) => level(value, 107, 136))).toEqual([1, 1, 5, 9]);
   expect([-20, -5, 0].map((value) => level(value, -20, 0))).toEqual([1, 7, 9]);
   expect(level(3, 3, 3)).toBe(5);
   expect([1, 99].map((value) => level(value, 5, 10))).toEqual([1, 9]);
 });
 
-test("the running hour is no minimum, and a counter's zero is nothing", () => {
+test("the running hour is not a minimum, and a counter's zero has no level", () => {
   expect(extent(series(0, [7, 0, null, 9, 1]))).toEqual([7, 9]);
   expect(extent({ ...series(0, [0, 5, 9]), kind: "gauge" })).toEqual([0, 5]);
   expect(extent(series(0, [4]))).toBeNull();

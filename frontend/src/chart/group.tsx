@@ -1,5 +1,5 @@
-// Charts that belong together: one for each unit, on one time axis, with one legend and one table,
-// and what can be done with them: zoom, a logarithmic axis, another range.
+// A group of charts: one for each unit, on one time axis, with one legend, one table and the controls for
+// zoom, logarithmic axis and range.
 import type { ComponentChildren } from "preact";
 import type { Mark } from "../api/types";
 import { useEffect, useState } from "preact/hooks";

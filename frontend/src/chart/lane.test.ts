@@ -9,15 +9,15 @@ test("labels begin at their marks where there is room", () => {
   ]);
 });
 
-test("at the right edge a label stands left of its mark", () => {
+test("at the right edge a label is left of its mark", () => {
   expect(lane([290], [50], 0, 300, 20)).toEqual([{ index: 0, from: 250, width: 50, more: 0 }]);
 });
 
-test("an older one moves to the left while it touches its mark", () => {
+test("an older label moves left as long as it touches its mark", () => {
   expect(lane([100, 120], [50, 50], 0, 300, 20).map((place) => place.from)).toEqual([120, 67]);
 });
 
-test("what has no room is counted at the newer one", () => {
+test("a label without room is counted at the newer one", () => {
   expect(lane([100, 101, 102], [50, 50, 50], 80, 300, 20)).toEqual([
     { index: 2, from: 102, width: 70, more: 2 },
   ]);

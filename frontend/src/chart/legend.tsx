@@ -17,12 +17,12 @@ interface Props {
   hidden: readonly string[];
   from: number;
   to: number;
-  /** Of how many intervals it is known what was expected of them, and how many were not so. */
+  /** Number of intervals with an expected range, and of those outside it. */
   expected: { known: number; outside: number } | null;
   toggle: (key: string) => void;
   /** The caption of its chart; none for the first of a group. */
   of?: string;
-  /** Whether lines lead to pages of their own; the name of the series of a line. */
+  /** The series that a line links to; without it, lines have no links. */
   series?: (line: Line) => string | null;
 }
 
@@ -77,10 +77,14 @@ export function Legend({ title, lines, places, hidden, from, to, expected, toggl
           })}
           {expected && (
             <>
-              <Beside off={hidden.includes(EXPECTED)} toggle={() => toggle(EXPECTED)} text="expected range">
+              <OverlayRow
+                off={hidden.includes(EXPECTED)}
+                toggle={() => toggle(EXPECTED)}
+                text="expected range"
+              >
                 <BandSwatch />
-              </Beside>
-              <Beside
+              </OverlayRow>
+              <OverlayRow
                 off={hidden.includes(OUTSIDE)}
                 toggle={() => toggle(OUTSIDE)}
                 text="outside the expected range"
@@ -91,7 +95,7 @@ export function Legend({ title, lines, places, hidden, from, to, expected, toggl
                 }
               >
                 <RingSwatch />
-              </Beside>
+              </OverlayRow>
             </>
           )}
         </tbody>
@@ -100,7 +104,7 @@ export function Legend({ title, lines, places, hidden, from, to, expected, toggl
   );
 }
 
-function Beside({
+function OverlayRow({
   off,
   toggle,
   text,

@@ -5,7 +5,7 @@ import { columns, figuresOf, indexAt, lineOf, spansDecade, together, valueAt } f
 const series = (name: string, values: (number | null)[], more = {}) =>
   lineOf({ name, kind: "counter", precision: 10, start: 100, values, partial: false, ...more });
 
-test("a gap is null, and no zero", () => {
+test("a gap is null, not zero", () => {
   expect(columns([series("a", [1, null, 0])])).toEqual({
     x: [100, 110, 120],
     y: [
@@ -23,30 +23,30 @@ test("the running interval is in the second column, together with the one before
   ]);
 });
 
-test("wider intervals leave holes that are no gaps", () => {
+test("wider intervals leave holes that are not gaps", () => {
   const { x, y } = columns([series("a", [1, 2, 3]), series("b", [7, 8], { precision: 20 })]);
   expect(x).toEqual([100, 110, 120]);
   expect(y[2]).toEqual([7, undefined, 8]);
 });
 
-test("a line that is empty has columns all the same", () => {
+test("an empty line has columns, too", () => {
   expect(columns([series("a", [])])).toEqual({ x: [], y: [[], []] });
   expect(columns([series("a", [])], [100, 110]).y[0]).toEqual([undefined, undefined]);
 });
 
-test("figures are of what is in view", () => {
+test("figures cover the visible window only", () => {
   const line = series("a", [9, 1, null, 4, 7]);
   expect(figuresOf(line, 110, 140)).toEqual({ last: 4, running: null, low: 1, high: 4, sum: 5 });
   expect(figuresOf(line, 0, 50)).toEqual({ last: null, running: null, low: null, high: null, sum: null });
 });
 
-test("the running interval is no drop: it is told apart, and counts for the sum alone", () => {
+test("the running interval is separate, not a drop, and counts toward the sum only", () => {
   const line = series("a", [9, 8, 1], { partial: true });
   expect(figuresOf(line, 100, 130)).toEqual({ last: 8, running: 1, low: 8, high: 9, sum: 18 });
   expect(figuresOf(line, 120, 130)).toEqual({ last: null, running: 1, low: null, high: null, sum: 1 });
 });
 
-test("what does not add up has no sum", () => {
+test("gauges have no sum", () => {
   expect(figuresOf(series("g", [1, 2], { kind: "gauge" }), 0, 1000).sum).toBeNull();
 });
 
@@ -55,7 +55,7 @@ test("the value at a moment is that of its interval", () => {
   expect([99, 100, 109.9, 119, 120].map((at) => valueAt(line, at))).toEqual([null, 1, 1, 2, null]);
 });
 
-test("a moment lies in the last interval that began before it", () => {
+test("a moment is in the last interval that began before it", () => {
   expect([99, 100, 105, 110, 500].map((at) => indexAt([100, 110, 120], at))).toEqual([-1, 0, 0, 1, 2]);
   expect(indexAt([], 5)).toBe(-1);
 });

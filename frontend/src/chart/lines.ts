@@ -1,17 +1,17 @@
-// Series become columns for the chart. An interval without a value is a gap; an interval that another series
-// does not have, since its intervals are wider, is none. The newest interval of a series is still running,
-// so what leads to it is a column of its own, which is drawn dashed.
+// Converts series to columns for the chart. An interval without a value is a gap; an interval that a series
+// lacks because its own intervals are wider is not. The newest interval of a series is still running, so the
+// step to it is a column of its own, which is drawn dashed.
 import type { Series } from "../api/types";
 import { unitOf, type Unit } from "../lib/units";
 
 export interface Line {
-  /** Names it in the address and in the legend. */
+  /** Identifies the line in the URL and in the legend. */
   key: string;
   label: string;
   unit: Unit;
-  /** Of what it was made; histograms are kept for a time of their own. */
+  /** The kind of its series; histograms have a retention of their own. */
   kind: Series["kind"];
-  /** Whether its values add up. */
+  /** Whether its values can be summed. */
   sums: boolean;
   precision: number;
   start: number;
@@ -19,7 +19,7 @@ export interface Line {
   partial: boolean;
 }
 
-/** How many times as high as another a line may be to share its axis. */
+/** Largest ratio of two lines that share an axis. */
 const APART = 30;
 
 /** null: a gap. undefined: nothing is expected here. */
@@ -27,11 +27,11 @@ export type Cell = number | null | undefined;
 
 export interface Columns {
   x: number[];
-  /** Two for each line: what has ended, and what leads to the running interval. */
+  /** Two for each line: the complete intervals, and the step to the running one. */
   y: Cell[][];
 }
 
-/** A line of a series, as the API answers it. Of a histogram there are percentiles. */
+/** A line from a series of the API; for a histogram, its p95. */
 export function lineOf(series: Series, label = series.name): Line {
   const shown = series.kind === "histogram" && label === series.name ? `${label} p95` : label;
   return {
@@ -72,33 +72,33 @@ export function columns(lines: readonly Line[], more: readonly number[] = []): C
 }
 
 export interface Figures {
-  /** Of the newest interval that has ended. */
+  /** Value of the newest complete interval. */
   last: number | null;
-  /** Of the interval that still runs; null where there is none. */
+  /** Value of the running interval; null if there is none. */
   running: number | null;
   low: number | null;
   high: number | null;
-  /** null where values do not add up. */
+  /** null if values cannot be summed. */
   sum: number | null;
 }
 
-/** What the legend shows of a line, of the intervals that begin within [from, to). An interval that still runs
- * is a part: it is shown next to the others, and is no minimum. It counts for the sum. */
+/** The legend's figures of a line, from the intervals that begin within [from, to). The running interval is
+ * incomplete: it counts toward the sum, but is not a minimum, and is shown separately. */
 export function figuresOf(line: Line, from: number, to: number): Figures {
-  const found: Figures = { last: null, running: null, low: null, high: null, sum: null };
+  const figures: Figures = { last: null, running: null, low: null, high: null, sum: null };
   line.values.forEach((value, i) => {
     const start = line.start + i * line.precision;
     if (value === null || start < from || start >= to) return;
-    if (line.sums) found.sum = (found.sum ?? 0) + value;
+    if (line.sums) figures.sum = (figures.sum ?? 0) + value;
     if (line.partial && i === line.values.length - 1) {
-      found.running = value;
+      figures.running = value;
       return;
     }
-    found.last = value;
-    found.low = found.low === null || value < found.low ? value : found.low;
-    found.high = found.high === null || value > found.high ? value : found.high;
+    figures.last = value;
+    figures.low = figures.low === null || value < figures.low ? value : figures.low;
+    figures.high = figures.high === null || value > figures.high ? value : figures.high;
   });
-  return found;
+  return figures;
 }
 
 /** The value of a line in the interval that contains a moment. */
@@ -107,7 +107,7 @@ export function valueAt(line: Line, moment: number): number | null {
   return line.values[index] ?? null;
 }
 
-/** The index of the interval that contains a moment: of the last that begins no later; -1 before all. */
+/** The index of the interval that contains a moment: the last one that begins no later; -1 before all. */
 export function indexAt(starts: ArrayLike<number>, moment: number): number {
   let low = 0;
   let high = starts.length;
@@ -129,7 +129,7 @@ export interface Group {
 /** The highest value of a line, 0 if it has none. */
 const highest = (line: Line) => Math.max(0, ...line.values.map((value) => Math.abs(value ?? 0)));
 
-/** Whether lines are so different in size that one would be flat below the other. */
+/** Whether one line would be flat on the axis of the other. */
 function apart(group: Group, line: Line): boolean {
   // Percentiles have a logarithmic axis where they differ: see spansDecade().
   if (line.unit === "ratio" || (line.kind === "histogram" && group.kind === "histogram")) return false;
@@ -140,14 +140,13 @@ function apart(group: Group, line: Line): boolean {
   });
 }
 
-/** Whether percentiles are so different that a linear axis would show the highest only. */
+/** Whether percentiles differ so much that a linear axis would show only the highest. */
 export function spansDecade({ kind, lines }: Group): boolean {
   const values = lines.flatMap((line) => line.values.filter((value) => value !== null && value > 0));
   return kind === "histogram" && Math.max(...values.map(Number)) > 10 * Math.min(...values.map(Number));
 }
 
-/** Lines of one unit, of intervals of one width and of like size are drawn together, in the order of the
- * lines. */
+/** Group lines of the same unit, interval width and order of magnitude, in the order of the lines. */
 export function together(lines: readonly Line[]): Group[] {
   const groups: Group[] = [];
   for (const line of lines) {

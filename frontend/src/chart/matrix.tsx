@@ -8,7 +8,7 @@ const HOURS = Array.from({ length: 24 }, (_, hour) => hour);
 
 export function Matrix({ series, unit }: { series: Series; unit: Unit }) {
   const all = days(series);
-  const found = extent(series);
+  const scale = extent(series);
   const running = series.partial ? series.start + (series.values.length - 1) * series.precision : null;
   return (
     <>
@@ -47,7 +47,7 @@ export function Matrix({ series, unit }: { series: Series; unit: Unit }) {
                   const open = day.start + hour * series.precision === running;
                   const text = value(cell, unit) + (open ? " so far" : "");
                   const nothing = cell === 0 && series.kind === "counter";
-                  const shade = nothing || !found ? 0 : level(cell, ...found);
+                  const shade = nothing || !scale ? 0 : level(cell, ...scale);
                   return (
                     <td
                       key={hour}
@@ -63,15 +63,15 @@ export function Matrix({ series, unit }: { series: Series; unit: Unit }) {
           </tbody>
         </table>
       </div>
-      {found && (
+      {scale && (
         <p class="scale">
-          <span>{value(found[0], unit)}</span>
+          <span>{value(scale[0], unit)}</span>
           <span class="scale-steps" aria-hidden="true">
             {Array.from({ length: LEVELS }, (_, i) => (
               <i key={i} class={`h${i + 1}`} />
             ))}
           </span>
-          <span>{value(found[1], unit)}</span>
+          <span>{value(scale[1], unit)}</span>
           {running !== null && <span class="faint">Outlined: the hour that still runs.</span>}
         </p>
       )}

@@ -1,5 +1,5 @@
-// The options of a chart. It is made once and fed with data: whatever may change while it exists, is
-// asked of `Live` when it is drawn.
+// The options of a chart. A chart is created once and fed with data: anything that changes later is read
+// from `Live` when it is drawn.
 import { dragByTouch } from "./touch";
 import uPlot from "uplot";
 import type { Mark } from "../api/types";
@@ -26,7 +26,7 @@ const ANY = Array.from({ length: 32 }, (_, i) =>
   [1, 2, 2.5, 5].map((each) => Number(`${each}e${i - 12}`)),
 ).flat();
 
-/** What a chart asks when it is drawn. */
+/** The values that a chart reads when it is drawn. */
 export interface Live {
   unit: Unit;
   /** Whether all values are whole numbers. */
@@ -34,7 +34,7 @@ export interface Live {
   precision: number;
   clock: Clock;
   marks: readonly Mark[];
-  /** What is older than this is kept no more. */
+  /** Start of the retention. */
   kept: number;
   /** Places of the lines in the palette. */
   places: readonly number[];

@@ -1,4 +1,4 @@
-// What is older than the retention is told apart from what did not happen.
+// Time before the retention is distinct from time without events.
 import { expect, test } from "vitest";
 import { keptSince } from "./retention";
 
@@ -12,7 +12,7 @@ test("histograms have a retention of their own", () => {
   expect(keptSince({ kind: "histogram", precision: 3600 }, store, 7300)).toBe(3600);
 });
 
-test("what is not known is not hatched", () => {
+test("nothing is hatched if the retention is unknown", () => {
   expect(keptSince({ kind: "counter", precision: 5 }, store, 605)).toBeNull();
   expect(keptSince({ kind: "counter", precision: 60 }, null, 605)).toBeNull();
 });

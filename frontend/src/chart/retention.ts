@@ -1,4 +1,4 @@
-// Since when intervals are kept: each width for a time of its own, histograms for another than counters.
+// The start of the retention: it depends on the precision, and histograms have their own.
 import type { StoreInfo } from "../api/types";
 import type { Group } from "./lines";
 

@@ -37,7 +37,7 @@ export function steps(
       const end = Math.round(u.valToPos(endOf(start, width(), now()), "x", true));
       const right = Math.max(end, left + 2 * devicePixelRatio);
       const y = u.valToPos(value, "y", true);
-      // What leads to the running interval is there for the rise alone; it is drawn as what has ended.
+      // The interval before the running one is in the dashed column only for the step: it is drawn solid.
       const leads =
         dashed && !open && i + 1 < x.length && column.slice(i + 1).some((next) => next !== undefined);
       if (leads) stroke.moveTo(right, y);

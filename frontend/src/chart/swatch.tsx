@@ -18,7 +18,7 @@ export function Swatch({ place, off = false }: { place: number; off?: boolean })
   );
 }
 
-/** What is expected: a expectedRange and its middle. */
+/** The expected range and its middle. */
 export function BandSwatch() {
   return (
     <svg class="swatch expected" viewBox="0 0 16 12" width="16" height="12" aria-hidden="true">
@@ -28,7 +28,7 @@ export function BandSwatch() {
   );
 }
 
-/** What fell outside. */
+/** A value outside the expected range. */
 export function RingSwatch() {
   return (
     <svg class="swatch outside" viewBox="0 0 16 12" width="16" height="12" aria-hidden="true">
@@ -37,7 +37,7 @@ export function RingSwatch() {
   );
 }
 
-/** What is older than what is kept. */
+/** The time before the retention. */
 export function HatchSwatch() {
   return (
     <svg class="swatch hatched" viewBox="0 0 16 12" width="16" height="12" aria-hidden="true">

@@ -1,4 +1,4 @@
-// The tables behind a chart: the same values, the newest first; intervals of one width in each table.
+// A chart's values as tables, the newest first: one table per precision.
 import type { Mark } from "../api/types";
 import { durationLabel } from "../lib/ranges";
 import { intervalOf, type Clock } from "../lib/time";
@@ -16,7 +16,7 @@ interface Props {
   clock: Clock;
 }
 
-/** Most rows; a chart of a zoomed window may hold more than anybody reads. */
+/** Maximum number of rows. */
 const MOST = 500;
 
 export function DataTable(props: Props) {
@@ -25,7 +25,7 @@ export function DataTable(props: Props) {
   return (
     <div class="scroll tall" role="region" aria-label={`Values of ${title}`} tabIndex={0}>
       {widths.map((width) => (
-        <Slices
+        <IntervalTable
           key={width}
           {...props}
           precision={width}
@@ -37,7 +37,7 @@ export function DataTable(props: Props) {
   );
 }
 
-function Slices({
+function IntervalTable({
   title,
   lines,
   precision,

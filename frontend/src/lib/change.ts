@@ -1,27 +1,27 @@
-// A number against the window before: how far it moved, and whether that is good.
+// A number compared with the window before: its change, and whether that is good.
 
 export type Meaning = "lower-is-better" | "neutral";
 
 export interface Change {
-  /** Part by which it moved, 0.5 for half more; none where that cannot be said. */
+  /** Relative change, 0.5 for half more; null if it is unknown. */
   by: number | null;
   text: string;
   tone: "good" | "bad" | "neutral";
   direction: "up" | "down" | "none";
 }
 
-/** Below this part nothing has changed worth saying. */
+/** Relative changes below this are not shown. */
 const LEAST = 0.005;
 
 const STILL = { tone: "neutral", direction: "none" } as const;
 
-/** How often it happened, now and in as much time before. */
+/** Number of events, now and in as much time before. */
 export type Counts = readonly [now: number, before: number];
 
-/** Without counts: the part by which it must have moved for that to be good or bad. */
+/** Without counts: the least relative change that is good or bad. */
 const MUCH = 0.25;
 
-/** Whether counts differ by more than three times what chance makes of events that come by themselves. */
+/** Whether counts differ by more than three standard deviations of independent events. */
 export function beyondChance([now, before]: Counts): boolean {
   return Math.abs(now - before) > 3 * Math.sqrt(now + before + 1);
 }

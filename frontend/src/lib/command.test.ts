@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { command, word } from "./command";
 
-test("a command says which store, unless that is the usual one", () => {
+test("a command names the store, unless it is the default one", () => {
   const usual = { location: "embedded:///home/a/.local/share/redmeter/default", prefix: "redmeter:" };
   expect(command("redmeter doctor", usual)).toBe("redmeter doctor");
   expect(command("redmeter doctor", null)).toBe("redmeter doctor");
@@ -16,7 +16,7 @@ test("a command says which store, unless that is the usual one", () => {
   );
 });
 
-test("a word of a shell is quoted where it has to be", () => {
+test("a shell word is quoted if necessary", () => {
   expect(word("hits")).toBe("hits");
   expect(word('sales{a="b c"}')).toBe(`'sales{a="b c"}'`);
   expect(word("")).toBe("''");

@@ -1,8 +1,8 @@
-// Commands of `redmeter` to copy: they name the store, where it is not the one that is meant anyway.
+// `redmeter` commands to copy: they name the store unless it is the default one.
 
 /** The default prefix. */
 const USUAL_PREFIX = "redmeter:";
-/** The end of the address of the embedded server that is meant where no other is named. */
+/** The end of the address of the default embedded server. */
 const USUAL_STORE = "/redmeter/default";
 
 interface At {
@@ -10,12 +10,12 @@ interface At {
   prefix: string;
 }
 
-/** A word of a shell. */
+/** Quote a shell word. */
 export function word(text: string): string {
   return /^[\w:/.@%+=-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
 }
 
-/** A command with the options that lead to this store; null: it is not known which. */
+/** A command with the options for this store; null if the store is unknown. */
 export function command(line: string, at: At | null): string {
   if (!at) return line;
   const { location, prefix } = at;

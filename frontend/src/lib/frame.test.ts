@@ -11,7 +11,7 @@ test("a step is half a window, and twice out is twice as wide", () => {
   expect(widened({ from: 1000, to: 1600 })).toEqual({ from: 700, to: 1900 });
 });
 
-test("a window is shown by the wanted precision, or the next one that is kept for as long", () => {
+test("a window has the chosen precision, or the next one with sufficient retention", () => {
   const now = 1_000_000;
   expect(reaching(ALL, 60, now - 600, now)?.precision).toBe(60);
   expect(reaching(ALL, 60, now - 86_400, now)?.precision).toBe(3600);

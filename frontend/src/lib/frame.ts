@@ -1,4 +1,4 @@
-// The window that the page shows: how it moves, what it is compared with, and by which precision.
+// The window that the page shows: its moves, its compared period and its precision.
 import { durationLabel, type Range } from "./ranges";
 
 export interface Period {
@@ -18,7 +18,7 @@ export function widened({ from, to }: Period): Period {
   return { from: Math.max(0, from - half), to: to + half };
 }
 
-/** The range that shows a window: the wanted one, or the next one that is kept for as long. */
+/** The range that shows a window: the chosen one, or the next one with sufficient retention. */
 export function reaching(all: readonly Range[], wanted: number, since: number, now: number) {
   const able = all.filter((each) => each.precision >= wanted && since >= now - each.span + each.precision);
   return able[0] ?? all.at(-1);
@@ -31,7 +31,7 @@ export function shiftOf(against: string, length: number): number {
   return against === "yesterday" ? DAY : against === "last-week" ? 7 * DAY : length;
 }
 
-/** What figures are compared with, in words. */
+/** The compared period in words. */
 export function referenceOf(against: string, length: number): string {
   if (against === "yesterday") return "yesterday";
   return against === "last-week" ? "last week" : `the ${durationLabel(length)} before`;

@@ -25,11 +25,11 @@ test("intervals cover whole intervals, the running one among them", () => {
   expect(coverage(100, 5, 90)).toBe("5 s");
 });
 
-test("what is no retention is left out", () => {
+test("invalid retentions are left out", () => {
   expect(ranges({ "0": 5, x: 3, "60": 0 })).toEqual([]);
 });
 
-test("questions come within a second at the finest, and at most ten seconds apart", () => {
+test("requests are at most a second apart at the finest precision, and never more than ten", () => {
   expect([1, 5, 30, 60, 86_400].map(pollEvery)).toEqual([750, 1000, 5000, 10_000, 10_000]);
 });
 

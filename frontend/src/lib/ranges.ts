@@ -1,11 +1,11 @@
 // The ranges of the page are the precisions that the store keeps: "2 h by 1 min" is 120 samples of a
-// minute each. How often each is worth asking follows from its precision.
+// minute each. The precision determines how often a range is requested.
 
 export interface Range {
   /** Width of an interval, seconds. */
   precision: number;
   samples: number;
-  /** What it covers, seconds. */
+  /** Total duration, seconds. */
   span: number;
   /** "2 h", and "1 min". */
   label: string;
@@ -42,23 +42,23 @@ export function ranges(retention: Record<string, number>): Range[] {
     });
 }
 
-/** What intervals from `start` to the running one cover: "5 d". */
+/** The time from `start` to the end of the running interval: "5 d". */
 export function coverage(start: number, precision: number, now: number): string {
   return durationLabel(Math.max(1, Math.floor((now - start) / precision) + 1) * precision);
 }
 
-/** Milliseconds from one question to the next. At a second a little less than one, so that what a
- * writer flushes once a second is on the page within two. */
+/** Milliseconds between two requests. At a precision of a second a little less than one second, so that
+ * samples flushed once a second are on the page within two. */
 export function pollEvery(precision: number): number {
   return precision <= 1 ? 750 : Math.min(10_000, Math.max(1000, (precision / 6) * 1000));
 }
 
-/** The finest range that still holds `since`; none where it is older than everything. */
+/** The finest range that still contains `since`; undefined if all ranges are shorter. */
 export function finest(all: Range[], since: number, now: number): Range | undefined {
   return all.find((range) => since >= now - range.span);
 }
 
-/** The range nearest to a wanted precision, for addresses that name one that is not kept. */
+/** The range nearest to a precision, for URLs with a precision that the store does not keep. */
 export function nearest(all: Range[], precision: number): Range | undefined {
   let best = all[0];
   for (const range of all) {

@@ -1,4 +1,4 @@
-// Strangers' text: everything hidden shows, everything else stays.
+// Untrusted text: hidden characters become visible, all others stay.
 import { expect, test } from "vitest";
 import { edged, pieces, plain, quoted } from "./text";
 
@@ -8,7 +8,7 @@ test("ordinary text in any script is one piece as it came", () => {
   }
 });
 
-test("what turns the direction becomes visible, with its code", () => {
+test("bidirectional controls become visible, with their codes", () => {
   expect(pieces("a\u202eb")).toEqual([{ text: "a" }, { text: "⟨U+202E⟩", code: "U+202E" }, { text: "b" }]);
 });
 
@@ -25,7 +25,7 @@ test("blanks at either end of a name show", () => {
   expect(edged(" a b  ")).toBe("␠a b␠␠");
 });
 
-test("a literal of Python says the same, and hides nothing", () => {
+test("a Python literal has the same value, with hidden characters escaped", () => {
   expect(quoted('sales{shop="\\"}')).toBe('"sales{shop=\\"\\\\\\"}"');
   expect(quoted("a\u202eb\u{e0041}\ud83c")).toBe('"a\\u202eb\\U000e0041\\ud83c"');
 });

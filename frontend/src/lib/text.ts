@@ -1,5 +1,5 @@
-// Text of strangers, made safe to look at. Control characters, and those that turn the direction of
-// what follows, become visible; nothing is left out, and nothing here makes markup.
+// Makes untrusted text safe to display. Control characters, including bidirectional ones, become visible;
+// nothing is removed, and nothing here creates markup.
 
 // C0, DEL, C1; soft hyphen; Arabic letter mark; zero width; directional; invisible; BOM; tags;
 // lone halves of surrogate pairs. Joiners stay where they have work to do: in emoji, Arabic, Indic.
@@ -8,7 +8,7 @@ const HIDDEN =
 
 export interface Piece {
   text: string;
-  /** What it stands for, e.g. U+202E; none where it is text as it came. */
+  /** The hidden character that it replaces, e.g. U+202E; undefined for unchanged text. */
   code?: string;
 }
 
@@ -23,29 +23,29 @@ function shown(character: string): string {
   return `\u27e8${code(character)}\u27e9`;
 }
 
-/** Cut a text into pieces: what can be shown, and what stands for a hidden character.
+/** Split a text into visible text and replacements of hidden characters.
  *
- * `lines`: newlines and tabs are kept, for texts that are shown over several lines. */
+ * `lines`: keep newlines and tabs, for multi-line texts. */
 export function pieces(text: string, lines = false): Piece[] {
-  const found: Piece[] = [];
+  const result: Piece[] = [];
   let end = 0;
   for (const match of text.matchAll(HIDDEN)) {
     const hidden = match[0];
     if (lines && (hidden === "\n" || hidden === "\t")) continue;
-    if (match.index > end) found.push({ text: text.slice(end, match.index) });
-    found.push({ text: shown(hidden), code: code(hidden) });
+    if (match.index > end) result.push({ text: text.slice(end, match.index) });
+    result.push({ text: shown(hidden), code: code(hidden) });
     end = match.index + hidden.length;
   }
-  if (end < text.length) found.push({ text: text.slice(end) });
-  return found;
+  if (end < text.length) result.push({ text: text.slice(end) });
+  return result;
 }
 
-/** A name whose blanks at either end show. */
+/** A name with its leading and trailing blanks made visible. */
 export function edged(name: string): string {
   return name.replace(/^ +| +$/g, (blanks) => "\u2420".repeat(blanks.length));
 }
 
-/** A text as a literal of Python, in which nothing is hidden. */
+/** A text as a Python literal, with hidden characters escaped. */
 export function quoted(text: string): string {
   return JSON.stringify(text).replace(HIDDEN, (character) => {
     const point = character.codePointAt(0) ?? 0;
@@ -55,7 +55,7 @@ export function quoted(text: string): string {
   });
 }
 
-/** Text as `pieces` show it, in one: for canvases, titles and labels of controls. */
+/** Text as `pieces` show it, as one string: for canvases, titles and labels of controls. */
 export function plain(text: string, most = 200): string {
   const cut = text.length > most ? text.slice(0, most) + "\u2026" : text;
   return cut.replace(HIDDEN, shown);

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { bytes, memory, number, percent, rate, seconds, spaced, unitOf, value } from "./units";
 
-test("the end of the name says the unit, labels do not", () => {
+test("the suffix of the name determines the unit, labels do not", () => {
   expect(unitOf("http_request_seconds")).toBe("seconds");
   expect(unitOf('cache_bytes{of="x_seconds"}')).toBe("bytes");
   expect(unitOf("process_cpu_ratio")).toBe("ratio");
@@ -46,7 +46,7 @@ test("bytes and shares", () => {
   expect([0, 0.00001, 0.0123, 0.5, 1].map(percent)).toEqual(["0 %", "< 0.01 %", "1.2 %", "50 %", "100 %"]);
 });
 
-test("a server's memory is told as the server tells it", () => {
+test("a server's memory is in binary units, as the server reports it", () => {
   expect([0, 1023, 1_677_722, 3 * 2 ** 30].map(memory)).toEqual(["0 B", "1,023 B", "1.6 MiB", "3 GiB"]);
 });
 
@@ -61,7 +61,7 @@ test("a rare event is shown per hour or per day", () => {
   ]);
 });
 
-test("what is not there is a dash, never NaN", () => {
+test("a missing value is a dash, never NaN", () => {
   expect([null, undefined, NaN, Infinity].map((v) => value(v, "seconds"))).toEqual(["–", "–", "–", "–"]);
 });
 

@@ -1,9 +1,9 @@
-// What a value is in, by the end of its name, and how it is written: `_seconds` as ms or s, `_bytes`
-// as kB, `_ratio` as %. Everything else is a number.
+// Units by the suffix of a name, and the format of values: `_seconds` as ms or s, `_bytes` as kB,
+// `_ratio` as %. Everything else is a number.
 
 export type Unit = "" | "seconds" | "bytes" | "ratio";
 
-/** The unit of a series by its name, labels left aside. */
+/** The unit of a series by its name, ignoring labels. */
 export function unitOf(name: string): Unit {
   const base = name.replace(/\{.*$/s, "");
   if (/(^|_)seconds$/.test(base)) return "seconds";

@@ -1,9 +1,9 @@
-// A panel: a heading, what can be done with it, and what it holds.
+// A panel: a heading, actions and content.
 import type { ComponentChildren } from "preact";
 
 interface Props {
   title: string;
-  /** Beside the heading, small: what it is about. */
+  /** A short note after the heading. */
   about?: ComponentChildren;
   actions?: ComponentChildren;
   class?: string;

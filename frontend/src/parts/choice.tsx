@@ -1,4 +1,4 @@
-// Buttons of which one is chosen.
+// A group of buttons, one of which is selected.
 
 interface Props<V extends string | number> {
   label: string;

@@ -1,22 +1,22 @@
-// An empty panel: what would fill it, with a line to copy; or that a part of it may be unreachable.
+// An empty panel: how to fill it, with code to copy, or a note that part of the store is unreachable.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { link } from "../state/live";
 
-/** What makes a web application count its requests. */
+/** Code that counts the requests of a web application. */
 export const MIDDLEWARE =
   "from redmeter.integrations.asgi import RedmeterMiddleware; app.add_middleware(RedmeterMiddleware)";
 
 /** Lines of code that start recording, by framework or library. */
 export type Setup = readonly (readonly [name: string, code: string])[];
 
-/** What records database statements. */
+/** Code that records database statements. */
 export const STATEMENTS: Setup = [
   ["SQLAlchemy", "from redmeter.integrations.sqlalchemy import install; install(engine)"],
   ["Django", "from redmeter.integrations.django_db import install; install()"],
 ];
 
-/** What records background tasks. */
+/** Code that records background tasks. */
 export const TASKS: Setup = [
   ["Celery", "from redmeter.integrations.celery import install; install(app)"],
   [
@@ -64,7 +64,7 @@ export function Empty({
     return (
       <div class="empty">
         <p class="empty-title">{title}</p>
-        <p>A part of the store is away, and there may be more there.</p>
+        <p>Part of the store is unreachable, so data may be missing.</p>
       </div>
     );
   return (

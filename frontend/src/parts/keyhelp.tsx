@@ -5,10 +5,10 @@ import { helped } from "../state/keys";
 const KEYS = [
   ["/", "Search or filter"],
   ["?", "This list"],
-  ["Escape", "Close what is open, or leave the zoom"],
-  ["← →", "On a chart: the interval before and after; with Shift by ten"],
-  ["Home End", "On a chart: the first and the last interval"],
-  ["+ −", "On a chart: zoom in and out"],
+  ["Escape", "Close the open menu, or reset the zoom"],
+  ["← →", "On a chart: previous or next interval; with Shift, ten at a time"],
+  ["Home End", "On a chart: first or last interval"],
+  ["+ −", "On a chart: zoom in or out"],
   ["Enter", "On a chart: open the mark, or explain the interval"],
 ] as const;
 

@@ -1,11 +1,11 @@
-// Parts of a long list: a page of it at a time, and a field that narrows it down.
+// Paging through a long list, and a field that filters it.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { set, state } from "../state/page";
 import { Empty } from "./empty";
 
 /** Rows of a page. */
 export const LIMIT = 50;
-/** Milliseconds of rest after a key before the filter counts. */
+/** Debounce of the filter, milliseconds. */
 const REST = 250;
 
 /** "1 to 50 of 618". */
@@ -45,16 +45,16 @@ export function Filter({ label, most }: { label: string; most: number }) {
       maxLength={most}
       spellcheck={false}
       onInput={(event) => {
-        const wanted = event.currentTarget.value;
-        write(wanted);
+        const typed = event.currentTarget.value;
+        write(typed);
         clearTimeout(timer.current);
-        timer.current = setTimeout(() => set({ filter: wanted, offset: 0 }), REST);
+        timer.current = setTimeout(() => set({ filter: typed, offset: 0 }), REST);
       }}
     />
   );
 }
 
-/** A place behind the end of a list, where a link may lead that is older than the list. */
+/** Shown past the end of a list, where an old link may lead. */
 export function PastTheEnd() {
   return (
     <Empty title="The list ends before this">

@@ -1,4 +1,4 @@
-// How far a number moved against the window before.
+// The change of a number compared with the window before.
 import { change, type Counts, type Meaning } from "../lib/change";
 
 interface Props {
@@ -9,9 +9,9 @@ interface Props {
   counts?: Counts | null;
   /** "the 2 h before" or "yesterday". */
   against: string;
-  /** Whether that is shown, and not only read out. */
+  /** Whether the period is visible, or for screen readers only. */
   named?: boolean;
-  /** Why there is nothing to compare with. */
+  /** The reason why there is no compared value. */
   unknown?: string;
 }
 

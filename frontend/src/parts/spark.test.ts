@@ -19,7 +19,7 @@ test("a value alone between gaps can be seen", () => {
   expect(paths([5], true, 3)).toEqual(["", "M120.0 2.0h0.1"]);
 });
 
-test("few values stand at the right, where now is", () => {
+test("few values are aligned to the right, the present", () => {
   expect(paths([1, 1], false, 5)[0]).toMatch(/^M90/);
 });
 

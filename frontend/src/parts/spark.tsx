@@ -10,7 +10,7 @@ interface Props {
 const WIDTH = 120;
 const HEIGHT = 24;
 
-/** Two paths: what has ended, and what leads to the running interval. */
+/** Two paths: the complete intervals, and the step to the running one. */
 export function paths(values: readonly (number | null)[], partial: boolean, slots: number): [string, string] {
   const most = Math.max(...values.map((value) => value ?? 0), 0);
   const least = Math.min(...values.map((value) => value ?? 0), 0);

@@ -1,12 +1,12 @@
-// Text of strangers on the page: isolated, so that its direction stays its own, and with hidden
-// characters made visible. See lib/text.ts.
+// Untrusted text on the page: isolated, so that its direction does not affect other text, and with hidden
+// characters made visible; see lib/text.ts.
 import { edged, pieces } from "../lib/text";
 
 interface Props {
   text: string;
   lines?: boolean;
   most?: number;
-  /** Blanks at either end show. */
+  /** Whether leading and trailing blanks are visible. */
   edges?: boolean;
 }
 
@@ -29,7 +29,7 @@ export function T({ text, lines = false, most = 2000, edges = false }: Props) {
   );
 }
 
-/** The name of a series: what it is stands out from its labels. */
+/** The name of a series, more prominent than its labels. */
 export function Name({ name }: { name: string }) {
   const brace = name.indexOf("{");
   if (brace <= 0)

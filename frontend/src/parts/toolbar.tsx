@@ -1,4 +1,4 @@
-// Below the bar: what is looked at, over which range, and whether it is live.
+// Below the bar: the view's title, its range, and whether it is live.
 import { hovering, kept, live, set, state } from "../state/page";
 import { link } from "../state/live";
 import { timeOf } from "../lib/time";
@@ -63,7 +63,7 @@ export function Toolbar({
   );
 }
 
-/** What the button shows, and what pressing it does: together its name. */
+/** The button's state and its action: together its accessible name. */
 function mode(): [looks: string, text: string, does: string] {
   const { failure, late } = link.value;
   if (state.value.paused) return ["paused", "Paused", "go live"];

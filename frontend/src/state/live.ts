@@ -1,5 +1,5 @@
-// The hook of a view: it repeats one request, at its pace, while the page is live. What
-// became of it is known to all, for the banner.
+// The hook of a view: it repeats one request while the page is live, and publishes the outcome for the
+// banner.
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Failure } from "../api/client";
@@ -9,11 +9,11 @@ import { live } from "./page";
 export interface Link {
   failure: Failure | null;
   retryAt: number | null;
-  /** By the store's clock, Unix seconds: when what is shown was so. */
+  /** Time of the displayed data by the store's clock, Unix seconds. */
   now: number | null;
-  /** An answer is waited for longer than usual. */
+  /** Whether the answer is late. */
   late: boolean;
-  /** What the last answer was made without, as sentences. */
+  /** The parts that the last answer lacks, as sentences. */
   missing: readonly string[];
   again: () => void;
 }
@@ -27,7 +27,7 @@ export const link = signal<Link>({
   again: () => undefined,
 });
 
-/** The last answers, so that the way back shows something at once. */
+/** The last answers, so that going back shows data immediately. */
 const memory = new Map<string, unknown>();
 const REMEMBERED = 6;
 
@@ -43,7 +43,7 @@ function remember(path: string, data: unknown): void {
 export interface Fed<T> {
   data: T | null;
   failure: Failure | null;
-  /** What is shown answers an earlier question, or the server is away. */
+  /** Whether the data answers an earlier request, or the server is unreachable. */
   stale: boolean;
 }
 

@@ -1,4 +1,4 @@
-// What the page is set to, and what holds for all of it: state, address, theme, whether it is live.
+// Global state of the page: view state, URL, theme, and whether it is live.
 import { computed, effect, signal } from "@preact/signals";
 import { ranges, type Range } from "../lib/ranges";
 import type { OverviewHealth, StoreInfo } from "../api/types";
@@ -27,14 +27,14 @@ export const hovering = signal(false);
 export const visible = signal(!document.hidden);
 export const live = computed(() => !state.value.paused && !hovering.value && visible.value);
 
-/** Grows whenever colours change, so that canvases are drawn anew. */
+/** Incremented whenever colors change, so that canvases are redrawn. */
 export const palette = signal(0);
 
 export const store = signal<StoreInfo | null>(null);
 export const health = signal<OverviewHealth | null>(null);
 export const kept = computed<Range[]>(() => (store.value ? ranges(store.value.retention) : []));
 
-/** Change the state. `push`: as a step that the back button takes back. */
+/** Change the state. `push`: as a history entry of its own. */
 export function set(more: Partial<State>, push = false): void {
   const next = { ...state.value, ...more };
   const query = serialise(next);
@@ -46,7 +46,7 @@ export function set(more: Partial<State>, push = false): void {
   state.value = next;
 }
 
-/** Go to another view; what is above stays, and the page is read from its top. */
+/** Go to another view, and scroll to the top. */
 export function go(next: State): void {
   set(next, true);
   window.scrollTo(0, 0);
@@ -57,7 +57,7 @@ export function setTheme(theme: Theme): void {
     if (theme === "system") localStorage.removeItem(THEME);
     else localStorage.setItem(THEME, theme);
   } catch {
-    // Where nothing may be kept, the address alone remembers it.
+    // Without storage, only the URL remembers it.
   }
   set({ theme });
 }

@@ -1,13 +1,13 @@
-// State to address and back, and addresses that make no sense.
+// State to URL and back, and invalid URLs.
 import { expect, test } from "vitest";
 import { elsewhere, parse, serialise, USUAL, type State } from "./url";
 
-test("what is as usual needs no query", () => {
+test("the default state has no query", () => {
   expect(serialise(USUAL)).toBe("");
   expect(parse("")).toEqual(USUAL);
 });
 
-test("every field survives the way to the address and back", () => {
+test("every field survives a round trip through the URL", () => {
   const state: State = {
     view: "series",
     range: 3600,
@@ -34,7 +34,7 @@ test("every field survives the way to the address and back", () => {
   expect(parse(serialise(state))).toEqual(state);
 });
 
-test("nonsense is as usual", () => {
+test("invalid values become defaults", () => {
   for (const query of [
     "?view=admin",
     "?range=0",

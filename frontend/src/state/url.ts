@@ -1,6 +1,5 @@
-// The state of the page, and its address. Everything that one would want to send to a colleague is in
-// the query; what is as usual is left out. A query is text of strangers: what it says is checked, and
-// what makes no sense is as usual.
+// The state of the page and its URL. The query contains everything worth sharing with a colleague, except
+// for defaults. It is untrusted: its values are validated, and invalid ones become defaults.
 import type { Clock } from "../lib/time";
 import { listOf, VIEWS, type View } from "./views";
 
@@ -27,9 +26,9 @@ export interface State {
   mark: number | null;
   /** Whether axes of durations are logarithmic; null: where their values span over a decade. */
   log: boolean | null;
-  /** Series that the chart shall show instead of its own choice. */
+  /** Series of the chart, instead of its default ones. */
   series: string[];
-  /** Lines that are switched off in the legend. */
+  /** Lines that are hidden in the legend. */
   hidden: string[];
   /** Charts whose table is open. */
   tables: string[];
@@ -68,7 +67,7 @@ export const USUAL: State = {
   severity: "",
 };
 
-/** Most names of a list, and most characters of a text, that are taken from an address. */
+/** Maximum number of names in a list and of characters in a text of a URL. */
 const MOST = 20;
 const LONGEST = 1000;
 
@@ -125,7 +124,7 @@ export function parse(query: string): State {
   };
 }
 
-/** The query of a state, "" where all is as usual; else it begins with "?". */
+/** The query of a state: "" for the default state, else it begins with "?". */
 export function serialise(state: State): string {
   const to = new URLSearchParams();
   const put = (key: string, value: string | number, usual: string | number) => {
@@ -159,7 +158,7 @@ export function serialise(state: State): string {
   return query ? `?${query}` : "";
 }
 
-/** Another view: what belongs to the one before is left behind; the time that is looked at is not. */
+/** The state of another view: it keeps the time window, but no state of the view before. */
 export function elsewhere(state: State, view: View, more: Partial<State> = {}): State {
   const { range, since, until, against, paused, clock, theme, log } = state;
   return { ...USUAL, range, since, until, against, paused, clock, theme, log, view, ...more };

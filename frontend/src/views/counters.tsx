@@ -1,4 +1,4 @@
-// Counters: every counter, gauge and observed value, by name, by count or by change, a page at a time.
+// All counters, gauges and histograms, by name, by count or by change, a page at a time.
 import { nearest } from "../lib/ranges";
 import { Choice } from "../parts/choice";
 import { Filter } from "../parts/paging";
@@ -37,7 +37,7 @@ export function Counters() {
   );
 }
 
-/** The list is of its range: what was silent for as long is not in it. */
+/** The range of the list, which leaves out inactive series, and a way to widen it. */
 function Silent() {
   const { range } = state.value;
   const at = nearest(kept.value, range);

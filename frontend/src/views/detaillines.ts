@@ -1,4 +1,4 @@
-// The lines of the page of a series: its values; of a histogram the percentiles over time.
+// The lines on the page of a series: its values, or the percentiles of a histogram over time.
 import type { DetailAnswer, Forecast, Series } from "../api/types";
 import { lineOf, type Line } from "../chart/lines";
 import { unitOf } from "../lib/units";
@@ -30,8 +30,8 @@ export function detailLines(answer: DetailAnswer): Line[] {
   ];
 }
 
-/** What a chart by `precision` shows of what is expected, of intervals that begin before `until`; nothing
- * where that is not known. */
+/** The expected range and the anomalies for a chart of `precision`, up to `until`; empty if there is no
+ * forecast. */
 export function expectedRangeOf(forecast: Forecast | null, precision: number, until = Infinity) {
   if (forecast === null || forecast.precision !== precision) return {};
   const expectedRange = [...forecast.past, ...forecast.ahead].filter((each) => each.start < until);
@@ -41,5 +41,5 @@ export function expectedRangeOf(forecast: Forecast | null, precision: number, un
   return expectedRange.length > 0 ? { expectedRange, outside } : {};
 }
 
-/** What a small chart shows of one precision. */
+/** The line of a small chart of one precision. */
 export const smallLine = (series: Series): Line => lineOf(series, "values");

@@ -1,23 +1,23 @@
-// Where a filter looks: anywhere in the names; of more names than are looked at, where they begin, for
-// these are all found; and if none begins so, in as many as are looked at.
+// Where a filter searches: anywhere in the names; if there are more names than one request examines, at their
+// beginning, which finds all that match; and if none does, anywhere in the first ones.
 import { isPattern, patternOf } from "./names";
 
 export type Place = "anywhere" | "beginning" | "first";
 
-/** The pattern of what was typed; "" for all. */
+/** The pattern for a filter; "" for all names. */
 export function patternIn(place: Place, filter: string): string {
   if (filter === "") return "";
   return place === "beginning" && !isPattern(filter) ? `${filter}*` : patternOf(filter);
 }
 
-interface Told {
+interface ListCounts {
   found: number;
   total: number;
   examined: number;
 }
 
-/** Links for an empty list, by the answer. */
-export function nextPlace(place: Place, filter: string, { found, total, examined }: Told): Place {
+/** The place to search next, by the answer. */
+export function nextPlace(place: Place, filter: string, { found, total, examined }: ListCounts): Place {
   if (filter === "" || isPattern(filter)) return place;
   if (place === "anywhere" && examined < total) return "beginning";
   if (place === "beginning" && found === 0) return "first";

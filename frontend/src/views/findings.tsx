@@ -1,4 +1,4 @@
-// What was found out about the store, and what mends it.
+// Findings of the health check, and their fixes.
 import type { Finding } from "../api/types";
 import { spaced } from "../lib/units";
 import { T } from "../parts/text";

@@ -1,5 +1,5 @@
-// Gauges, where a view has nothing else to show: gauges are not added over label sets, so a name without
-// labels has no values of its own, and a store may hold gauges alone.
+// Lists gauges where a view is empty: gauges are not summed over label sets, so a name without labels has no
+// values of its own, and a store may contain only gauges.
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Empty } from "../parts/empty";
@@ -30,7 +30,7 @@ export function Gauges({
   return (
     <>
       <Empty title={names.length === 0 ? "Only gauges are stored" : "This is a gauge with labels"}>
-        Gauges are not added up over their label sets: choose a series.{" "}
+        Gauges are not summed over label sets. Choose a series.{" "}
         {chart && (
           <button type="button" class="quiet" onClick={() => set({ series: [...found] }, true)}>
             Show them in the chart

@@ -1,4 +1,4 @@
-// Health: the store, its memory by kind, who writes and what they dropped, the cleaner, what is wrong.
+// Health: findings, the store, its memory by kind, its writers and their drops, the cleaner.
 import { address } from "../api/client";
 import type { HealthAnswer, Writer } from "../api/types";
 import { durationLabel, ranges } from "../lib/ranges";
@@ -15,7 +15,7 @@ import { useFeed } from "../state/live";
 import { state } from "../state/page";
 import { Findings } from "./findings";
 
-/** Milliseconds between two questions. */
+/** Milliseconds between two requests. */
 const EVERY = 5000;
 
 export function Health() {
@@ -91,7 +91,7 @@ function Store({ answer }: { answer: HealthAnswer }) {
   );
 }
 
-/** What single precisions lack, summed: reason -> events of its worst precision. */
+/** Events that single precisions lack: for each reason, those of the worst precision, summed. */
 function lostOf(writer: Writer): number {
   return Object.values(writer.lost).reduce((sum, by) => sum + Math.max(0, ...Object.values(by)), 0);
 }

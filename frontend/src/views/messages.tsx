@@ -1,4 +1,4 @@
-// Messages: new, spiking, gone; frequent; recent. Of all loggers, or of one.
+// Messages of one logger or all: new, spiking and gone patterns, frequent ones, recent messages.
 import { address } from "../api/client";
 import type { MessagesAnswer } from "../api/types";
 import { referenceOf } from "../lib/frame";
@@ -33,7 +33,7 @@ function againstOf({ since, until, counted_since: counted }: Window): string | u
     : referenceOf("", Math.round(until - since));
 }
 
-/** Milliseconds between two questions. */
+/** Milliseconds between two requests. */
 const EVERY = 2000;
 const SEVERITIES = [ERRORS, "critical", "error", "warning", "info", "debug"];
 

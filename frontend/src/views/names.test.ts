@@ -1,14 +1,14 @@
-// Names: an entry means one name or none, and never one that was offered for another entry.
+// Names: an entry means one name or none, never one that was suggested for another entry.
 import { expect, test } from "vitest";
 import { meant, offered, patternOf, refusedOf } from "./names";
 
-test("a text is looked for anywhere, a pattern as it is", () => {
+test("a text is searched for anywhere, a pattern unchanged", () => {
   expect(patternOf("")).toBe("*");
   expect(patternOf("sign")).toBe("*sign*");
   expect(patternOf("sign*")).toBe("sign*");
 });
 
-test("a name is offered once, before its label sets", () => {
+test("a name is suggested once, before its label sets", () => {
   expect(offered([['a{x="1"}', 'a{x="2"}'], ["b"]])).toEqual(["a", 'a{x="1"}', 'a{x="2"}', "b"]);
 });
 
@@ -21,7 +21,7 @@ test("an entry means itself, or the only name that it can be completed to", () =
   expect(meant("", ["hits"])).toBeNull();
 });
 
-test("what was refused is told by the message, else all of it", () => {
+test("refused names are those in the message, or all of them", () => {
   expect(refusedOf(["hits", "{bad"], "series={bad: it begins with a brace")).toEqual(["{bad"]);
   expect(refusedOf(["hits", "{bad"], "no")).toEqual(["hits", "{bad"]);
 });

@@ -1,19 +1,19 @@
-// Names of series for those who type: what is asked for, what is offered, and what an entry means.
+// Completion of series names: patterns, suggestions, and the name that an entry means.
 import { address, ask } from "../api/client";
 import type { NamesAnswer } from "../api/types";
 
-/** Most names of a kind that are offered. */
+/** Maximum number of suggestions per kind. */
 const OFFERED = 30;
-/** Most similar names that are suggested. */
+/** Maximum number of similar names. */
 const SIMILAR = 12;
 const KINDS = ["counters", "gauges", "histograms"] as const;
 
-/** A pattern that finds what contains the text, unless it is a pattern already. */
+/** A pattern that finds names containing the text, unless it is a pattern already. */
 export function patternOf(text: string): string {
   return text === "" ? "*" : isPattern(text) ? text : `*${text}*`;
 }
 
-/** Whether a text says itself what may stand before and behind it. */
+/** Whether a text contains wildcards. */
 export function isPattern(text: string): boolean {
   return /[*?[\]]/.test(text);
 }
@@ -53,26 +53,25 @@ export async function gaugesOf(names: readonly string[], signal: AbortSignal): P
   return answers.flatMap((each) => each.data?.names ?? []).slice(0, SIMILAR);
 }
 
-/** The name that an entry means beyond doubt: itself, or the only name of all that are offered for it;
- * none where there are several, or none. */
+/** The name that an entry means: itself, or its only suggestion; null if there is none or several. */
 export function meant(text: string, names: readonly string[]): string | null {
   if (names.includes(text)) return text;
   const families = new Set(names.map(familyOf));
   return text !== "" && families.size === 1 ? ([...families][0] ?? null) : null;
 }
 
-/** Names that are like one that does not exist: those that contain it, else that begin as it does. */
+/** Names similar to one that does not exist: those that contain it, or else share its beginning. */
 export async function similar(name: string, signal: AbortSignal): Promise<string[]> {
   const base = familyOf(name).replace(/[*?[\]\\]/g, "");
   for (const pattern of [`*${base}*`, `${base.slice(0, Math.ceil(base.length / 2))}*`]) {
-    const found = base ? await namesOf(pattern, signal) : [];
-    const others = found.filter((each) => each !== name);
+    const matches = base ? await namesOf(pattern, signal) : [];
+    const others = matches.filter((each) => each !== name);
     if (others.length > 0) return others.slice(0, SIMILAR);
   }
   return [];
 }
 
-/** The names that an answer refused, by its message; all if the message names none. */
+/** The names that an error message contains; all if it contains none. */
 export function refusedOf(names: readonly string[], message: string): string[] {
   const refused = names.filter((name) => message.includes(name.slice(0, 40)));
   return refused.length > 0 ? refused : [...names];

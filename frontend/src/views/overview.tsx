@@ -64,7 +64,7 @@ export function Overview() {
   );
 }
 
-/** Routes of the panel that are there since they are busy; see reading/overview.py. */
+/** Number of busiest routes in the panel; see reading/overview.py. */
 const ROUTES = 6;
 
 /** The figures as a sentence. */
@@ -75,15 +75,15 @@ function spoken({ numbers }: OverviewAnswer): string {
   return `Overview: ${parts.join(", ")}.`;
 }
 
-/** Which lines are of a part of the label sets that there are. */
+/** Lines that cover only some of their label sets, as text. */
 function partly(chart: OverviewAnswer["chart"]): string {
-  const some = chart.filter((each) => each.examined < each.of);
-  return some
+  const truncated = chart.filter((each) => each.examined < each.of);
+  return truncated
     .map((each) => `${plain(each.name, 80)}: ${number(each.examined)} of ${number(each.of)} label sets`)
     .join("; ");
 }
 
-/** The text of an empty chart: why it is empty, and what fills it. */
+/** Why the chart is empty, and how to fill it. */
 function Nothing({ answer }: { answer: OverviewAnswer }) {
   const { series } = state.value;
   if (series.length > 0)

@@ -86,8 +86,8 @@ export function Picker({ refused }: { refused: readonly string[] }) {
           maxLength={512}
           onFocus={() => show(true)}
           onInput={(event) => {
-            const wanted = event.currentTarget.value;
-            write(wanted);
+            const typed = event.currentTarget.value;
+            write(typed);
             setHint("");
             show(true);
             if (
@@ -96,7 +96,7 @@ export function Picker({ refused }: { refused: readonly string[] }) {
               event.data !== undefined
             )
               return;
-            if (found.names.includes(wanted)) add(wanted);
+            if (found.names.includes(typed)) add(typed);
           }}
         />
         <datalist id="picker-names">

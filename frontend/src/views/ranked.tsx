@@ -25,18 +25,18 @@ interface Listing {
 
 interface Props<A extends Listing> {
   title: string;
-  /** Of the API. */
+  /** Endpoint of the API. */
   path: string;
-  /** What a row is, and what it counts: "task", "run". */
+  /** Nouns for a row and for an event that it counts: "task", "run". */
   thing: string;
   event: string;
-  /** The first is the order without a choice; `fails`: only what failed is listed. */
+  /** The first is the default; `fails`: only rows with failures are listed. */
   orders: readonly { value: string; text: string; fails?: boolean }[];
-  /** What follows "1 to 7 of 7". */
+  /** Text after "1 to 7 of 7". */
   about: (answer: A) => string;
   table: (answer: A, order: string, sort: (order: string) => void) => ComponentChildren;
   note: (answer: A) => ComponentChildren;
-  /** Where nothing is recorded. */
+  /** Shown if nothing is recorded. */
   none: ComponentChildren;
 }
 

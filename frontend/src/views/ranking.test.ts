@@ -1,20 +1,20 @@
-// Lists of very many series: what they say about how they were made.
+// Lists of very many series state how they were ranked.
 import { expect, test } from "vitest";
 import { madeFrom, reachable } from "./ranking";
 
 const NOW = 1_700_000_000;
 
-test("a list of all series needs no words", () => {
+test("a list of all series needs no note", () => {
   expect(madeFrom({ examined: 900, total: 900, ranked_at: null }, NOW, true)).toBe("");
 });
 
-test("until all series are ranked, the list says that it is of the first by name", () => {
+test("until all series are ranked, the list states that it covers the first by name", () => {
   const answer = { examined: 1000, total: 20_000, ranked_at: null };
   expect(madeFrom(answer, NOW, true)).toBe(", from the first 1,000 of 20,000 series by name; ranking all …");
   expect(madeFrom(answer, NOW, false)).toBe(", from the first 1,000 of 20,000 series by name");
 });
 
-test("a ranking shows its age, and the series that it lacks", () => {
+test("a ranking shows its age and the number of series that it covers", () => {
   const ranked = { examined: 20_000, total: 20_000, ranked_at: NOW - 40 };
   expect(madeFrom(ranked, NOW, true)).toBe(", ranked 40 s ago from 20,000 series");
   expect(madeFrom({ ...ranked, total: 20_010 }, NOW, true)).toBe(
@@ -22,7 +22,7 @@ test("a ranking shows its age, and the series that it lacks", () => {
   );
 });
 
-test("of more series than a ranking reads, it is of the first by name", () => {
+test("a ranking of more series than it can read covers the first by name", () => {
   const answer = { examined: 100_000, total: 250_000, ranked_at: NOW - 400 };
   expect(madeFrom(answer, NOW, true)).toBe(", ranked 6 min ago from the first 100k of 250k series by name");
 });

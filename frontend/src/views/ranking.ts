@@ -1,4 +1,4 @@
-// Very many series are ranked now and then, outside the answers of the page: which ones a list shows.
+// Very many series are ranked periodically in the background: which ones a list covers.
 import { ago } from "../lib/time";
 import { number } from "../lib/units";
 
@@ -12,7 +12,7 @@ interface Answer {
   ranked_at: number | null;
 }
 
-/** Which series a list was made from, as a clause; "" where it was made from all of them just now. */
+/** The series that a list covers, as a clause; "" if it covers all of them and is current. */
 export function madeFrom({ examined, total, ranked_at }: Answer, now: number, ranks: boolean): string {
   const first = `the first ${number(examined)} of ${number(total)} series by name`;
   if (ranked_at === null) {
@@ -24,7 +24,7 @@ export function madeFrom({ examined, total, ranked_at }: Answer, now: number, ra
   return `, ranked ${ago(ranked_at, now)} from ${read}`;
 }
 
-/** The number of rows that a list can be paged through. */
+/** The number of rows that paging can reach. */
 export function reachable({ found, ranked_at }: { found: number; ranked_at: number | null }): number {
   return ranked_at === null ? found : Math.min(found, RANKED_ROWS);
 }

@@ -1,4 +1,4 @@
-// The page of one series: all that is known of it.
+// The page of one series: everything known about it.
 import { useEffect, useState } from "preact/hooks";
 import { address } from "../api/client";
 import type { DetailAnswer, Forecast } from "../api/types";
@@ -46,7 +46,7 @@ export function SeriesPage() {
   );
 }
 
-/** Nothing is there, or no longer: it is asked on, so that the first event appears by itself. */
+/** Shown for a series without data. Polling goes on, so the first event appears automatically. */
 function Nowhere({ name }: { name: string }) {
   const [names, setNames] = useState<readonly string[]>([]);
   useEffect(() => {

@@ -1,4 +1,4 @@
-// The page of one route or task: its figures, its counts and durations over time, and what it does.
+// The page of one route or task: its figures, its counts and durations over time, and its activity.
 import type { ComponentChildren } from "preact";
 import { address } from "../api/client";
 import type { GroupedSeries, GroupedSummary, SeriesAnswer, Span, SummaryAnswer } from "../api/types";
@@ -33,7 +33,7 @@ interface Props<A, R> {
   tag: "route" | "task";
   /** The list of the API that has a row of it. */
   list: string;
-  /** Most rows of that list: a name may be a part of others. */
+  /** Maximum number of rows of that list: other names may contain this one. */
   limit: number;
   rowOf: (answer: A, name: string) => R | undefined;
   /** The counter and the label that divides it; the histogram of durations. */
@@ -45,9 +45,9 @@ interface Props<A, R> {
   title: string;
   captions: { "": string; seconds: string };
   actions: ComponentChildren;
-  /** What it has nothing of in this window: "request". */
+  /** Noun for an event that it counts: "request". */
   event: string;
-  /** What follows the chart. */
+  /** Content after the chart. */
   more?: (durations: GroupedSummary, window: Span) => ComponentChildren;
 }
 

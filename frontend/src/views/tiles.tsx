@@ -1,4 +1,4 @@
-// The five numbers, each against the window before, each a way to what explains it.
+// The five numbers, each compared with the window before and linked to its explanation.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { address } from "../api/client";
@@ -33,9 +33,9 @@ interface TileProps {
   note?: ComponentChildren;
   /** Instead of a change. */
   usual?: string;
-  /** The same in words of the page. */
-  said?: string;
-  /** What would fill it. */
+  /** A note in words. */
+  detail?: string;
+  /** Shown if there is no value. */
   none: string;
 }
 
@@ -52,7 +52,7 @@ function Tile({
   more = {},
   note,
   usual,
-  said = "",
+  detail = "",
   none,
 }: TileProps) {
   const text = value === null ? "–" : written(value);
@@ -88,7 +88,7 @@ function Tile({
               named
             />
           )}
-          {said && <span class="tile-note words">{said}</span>}
+          {detail && <span class="tile-note words">{detail}</span>}
           {note && <span class="tile-note">{note}</span>}
         </span>
       </Go>
@@ -108,7 +108,7 @@ function reference(): string {
 /** Requests that are enough for a change of the p95 to be more than chance. */
 const TELLING = 400;
 
-/** About how many, of what is a part of another hour. */
+/** A count that is an estimate for part of another hour. */
 export function roughly(count: number): string {
   return number(Number(count.toFixed(count < 10 ? 1 : 0)));
 }
@@ -232,7 +232,7 @@ export function Tiles({ numbers, window, now, rows }: TilesProps) {
         to="pages"
         more={{ order: "failing" }}
         none={`${hits.count > 0 ? "not counted" : "no requests"} ${within}`}
-        said={since(errors.since)}
+        detail={since(errors.since)}
       />
       <Tile
         title="p95 response time"
@@ -244,7 +244,7 @@ export function Tiles({ numbers, window, now, rows }: TilesProps) {
         to="pages"
         more={{ order: "p95" }}
         none={`no response times ${observed}`}
-        said={p95.value === null ? "" : [apart, since(p95.since)].filter(Boolean).join(", ")}
+        detail={p95.value === null ? "" : [apart, since(p95.since)].filter(Boolean).join(", ")}
       />
       <Tile
         title="Slowest route, p95"
@@ -255,7 +255,7 @@ export function Tiles({ numbers, window, now, rows }: TilesProps) {
         to={slowest.route === null ? "pages" : "route"}
         more={slowest.route === null ? { order: "p95" } : { name: slowest.route }}
         none={`no routes ${observed}`}
-        said={slowest.value === null ? "" : apart}
+        detail={slowest.value === null ? "" : apart}
         note={slowest.route !== null && slowest.value !== null && <T text={slowest.route} most={80} />}
       />
       <LoggedTile logged={logged} />
@@ -276,7 +276,7 @@ function LoggedTile({ logged }: { logged: Numbers["logged"] }) {
       to="messages"
       more={{ severity: ERRORS }}
       none="nothing logged in two hours"
-      said={logged.expected ? `${roughly(logged.expected)} in ${hourBefore(logged.sliding)}` : ""}
+      detail={logged.expected ? `${roughly(logged.expected)} in ${hourBefore(logged.sliding)}` : ""}
     />
   );
 }

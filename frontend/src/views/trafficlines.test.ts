@@ -23,7 +23,7 @@ test("the share of what failed, interval by interval, from the first whose failu
   expect(line.unit).toBe("ratio");
 });
 
-test("nothing failed is a line at zero, not none", () => {
+test("no failures are a line at zero, not no line", () => {
   const { lines, places } = trafficLines([curve("hits", [10, 10]), curve("hits_failed", [0, 0])], false);
   expect(lines.map((line) => [line.label, line.values])).toEqual([
     ["hits", [10, 10]],
@@ -32,11 +32,11 @@ test("nothing failed is a line at zero, not none", () => {
   expect(places).toEqual([0, 1]);
 });
 
-test("where failures are unknown there is no line of them", () => {
+test("unknown failures have no line", () => {
   expect(trafficLines([curve("hits", [10, 10])], false).lines.map((line) => line.label)).toEqual(["hits"]);
 });
 
-test("durations keep their colour, whatever is beside them", () => {
+test("durations keep their color, whatever the other lines are", () => {
   const took = curve("hits_seconds", [0.1], { kind: "histogram" });
   expect(trafficLines([curve("hits", [1]), took], false).places).toEqual([0, 2]);
   const failed = curve("hits_failed", [1]);
@@ -49,7 +49,7 @@ test("durations keep their colour, whatever is beside them", () => {
   ]);
 });
 
-test("what is known of a part of the window names its start", () => {
+test("figures that cover only part of the window state its start", () => {
   const numbers = (errors: object, p95: object) =>
     ({ hits: { name: "hits", count: 9 }, errors, p95 }) as unknown as Numbers;
   const all = { value: 0.1, since: null };
@@ -62,7 +62,7 @@ test("what is known of a part of the window names its start", () => {
   );
 });
 
-test("what somebody chose is shown as it is", () => {
+test("chosen series are shown unchanged", () => {
   const { lines, places, series } = trafficLines([curve("hits", [1]), curve("misses", [2])], true);
   expect(lines.map((line) => line.key)).toEqual(["hits", "misses"]);
   expect(places).toEqual([0, 1]);
