@@ -25,7 +25,7 @@ import { Pages } from "./views/pages";
 import { RoutePage } from "./views/route";
 import { SeriesPage } from "./views/series";
 
-/** Milliseconds from one look at the store's health to the next, for the bar of other views. */
+/** Milliseconds between two requests for the store's health, for the bar of other views. */
 const EVERY = 60_000;
 
 const VIEWS = {
@@ -44,7 +44,7 @@ const VIEWS = {
   health: Health,
 };
 
-/** What the bar shows comes with the overview; elsewhere it is asked for, rarely. */
+/** The overview's answer has the bar's data; other views request it, rarely. */
 function useStore(needed: boolean): void {
   useEffect(() => {
     if (!needed) return;
@@ -109,7 +109,7 @@ export function App() {
           document.getElementById("main")?.focus();
         }}
       >
-        Skip to the figures
+        Skip to content
       </a>
       <Bar />
       <Banner />

@@ -152,7 +152,7 @@ def test_an_address_that_makes_no_sense_leads_to_a_page(
 def test_a_list_that_ends_before_is_told_as_such(open_page: Open, site: Site) -> None:
     """With the way back to its beginning."""
     page = open_page("?offset=5000&view=counters&range=86400")
-    page.get_by_role("button", name="To its beginning").click()
+    page.get_by_role("button", name="Back to the first page").click()
     expect(page.get_by_role("link", name="hits", exact=True)).to_be_visible()
     expect(page).not_to_have_url(re.compile("offset="))
 

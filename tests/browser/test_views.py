@@ -192,4 +192,4 @@ def test_an_empty_store_says_what_would_fill_it(open_page: Open, homes: Homes) -
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert "Meter().count(" in page.evaluate("navigator.clipboard.readText()")
     page.goto(f"{empty.url}?view=messages")
-    expect(page.get_by_text("No messages in these two hours").first).to_be_visible()
+    expect(page.get_by_text("No messages in the last two hours").first).to_be_visible()

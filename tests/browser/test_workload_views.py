@@ -36,6 +36,6 @@ def test_messages_of_a_window_have_a_link(open_page: Open, site: Site) -> None:
     """It shows that time and nothing else, and says so where nothing is kept."""
     page = ready(open_page("?view=messages&since=1700000000&until=1700000600"))
     expect(page.get_by_role("region", name="First seen in this window")).to_be_visible()
-    expect(page.locator("main")).to_contain_text("No messages of this time")
+    expect(page.locator("main")).to_contain_text("No messages in this window")
     page.get_by_role("button", name="Now").click()
     expect(page.get_by_role("region", name="What changed")).to_be_visible()

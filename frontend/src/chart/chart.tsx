@@ -22,7 +22,7 @@ export interface Expected {
 export interface ChartProps {
   title: string;
   lines: readonly Line[];
-  /** Places of the lines in the palette; their own order where there are none. */
+  /** Indexes of the lines in the palette; by default, their order. */
   places?: readonly number[];
   hidden?: readonly string[];
   unit: Unit;

@@ -22,7 +22,7 @@ interface Props {
   /** Names its table in the address. */
   id: string;
   lines: readonly Line[];
-  /** Places of the lines in the palette; their own order where there are none. */
+  /** Indexes of the lines in the palette; by default, their order. */
   places?: readonly number[];
   /** Captions of the charts of some units. */
   captions?: Partial<Record<Unit, string>>;
@@ -208,7 +208,7 @@ function captionOf({ unit, lines, precision }: Group, named: string | undefined)
   return lines.every((line) => line.sums) ? `${text} per ${width}` : `${text}, by ${width}`;
 }
 
-/** The usual words for a chart without values. */
+/** The default for a chart without values. */
 export function Nothing({ since }: { since?: string }) {
-  return <Empty title="Nothing in this window">{since ?? "Choose a wider range, or count something."}</Empty>;
+  return <Empty title="Nothing in this window">{since ?? "Choose a wider range."}</Empty>;
 }

@@ -72,7 +72,7 @@ export function Matrix({ series, unit }: { series: Series; unit: Unit }) {
             ))}
           </span>
           <span>{value(scale[1], unit)}</span>
-          {running !== null && <span class="faint">Outlined: the hour that still runs.</span>}
+          {running !== null && <span class="faint">Outlined: the current hour.</span>}
         </p>
       )}
     </>

@@ -1,7 +1,7 @@
-// The colours and shapes of lines. Colours are custom properties of the style sheets, so that themes
-// are named there only; shapes distinguish lines if colours do not.
+// The colors and shapes of lines. Colors are custom properties of the style sheets, so that only these
+// define themes; shapes distinguish lines if colors do not.
 
-/** How many colours there are: --c1 and on. */
+/** Number of colors: --c1 and on. */
 const COLOURS = 8;
 
 export const SHAPES = ["circle", "square", "triangle", "diamond", "cross"] as const;

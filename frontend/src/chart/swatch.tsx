@@ -1,4 +1,4 @@
-// The colour and shape of a line, as the legend and the tip show it, and of overlays.
+// The color and shape of lines and overlays, for the legend and the tooltip.
 import { colourOf, outline, shapeOf } from "./palette";
 
 export function Swatch({ place, off = false }: { place: number; off?: boolean }) {

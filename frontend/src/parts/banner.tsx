@@ -17,7 +17,7 @@ export function Banner() {
     const timer = setInterval(() => tick((n) => n + 1), 500);
     return () => {
       clearInterval(timer);
-      announce("The store is back.");
+      announce("The store is reachable again.");
     };
   }, [away]);
   const lacking = missing.join("; ");

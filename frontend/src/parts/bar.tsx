@@ -1,4 +1,4 @@
-// The bar on top: where one is, where one can go, which store this is, and how the page looks.
+// The top bar: navigation, the store, and the page's theme and clock.
 import { address } from "../api/client";
 import { useEffect, useState } from "preact/hooks";
 import type { AlertsAnswer, ViewsAnswer } from "../api/types";
@@ -12,10 +12,10 @@ import { link, useFeed } from "../state/live";
 import { T } from "./text";
 import { Go } from "./go";
 
-/** Milliseconds between two looks at which views have data. */
+/** Milliseconds between two checks for views with data. */
 const EVERY = 60_000;
 const NEVER = 86_400_000;
-/** Milliseconds between two looks at whether alerts fire. */
+/** Milliseconds between two requests for alerts. */
 const ALERTS_EVERY = 15_000;
 const LEVELS = { ok: "healthy", warn: "with warnings", fail: "broken" } as const;
 const THEMES: Record<Theme, { next: Theme; icon: string; text: string }> = {
@@ -34,7 +34,7 @@ export function Bar() {
   const lost = link.value.failure?.passing ?? false;
   const level = lost ? undefined : health.value?.level;
   const at = listOf(view);
-  // A view that has data keeps it for months: where all have, nothing is asked again.
+  // Data is kept for months, so polling stops once every view has data.
   const [all, settle] = useState(false);
   const { data } = useFeed<ViewsAnswer>(address("views"), all ? NEVER : EVERY, false);
   useEffect(() => settle(data !== null && data.database && data.jobs && data.exceptions), [data]);

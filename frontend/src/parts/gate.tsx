@@ -16,7 +16,7 @@ export function Gate<A>({ fed, children }: Props<A>) {
       {refused && (
         <div class="refused" role="alert">
           <p>
-            <strong>{data ? "This is no longer answered." : "No answer to this."}</strong>{" "}
+            <strong>{data ? "Request rejected; showing earlier data." : "Request rejected."}</strong>{" "}
             <T text={failure.message} most={500} />
           </p>
           {failure.fix && (

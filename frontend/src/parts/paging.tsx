@@ -57,9 +57,9 @@ export function Filter({ label, most }: { label: string; most: number }) {
 /** Shown past the end of a list, where an old link may lead. */
 export function PastTheEnd() {
   return (
-    <Empty title="The list ends before this">
+    <Empty title="No more rows">
       <button type="button" class="quiet" onClick={() => set({ offset: 0 }, true)}>
-        To its beginning
+        Back to the first page
       </button>
     </Empty>
   );

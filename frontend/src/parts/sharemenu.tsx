@@ -1,4 +1,4 @@
-// What one can take away from the page: a link to this very window, the values of its charts, a picture.
+// The share menu: a link to this window, the values of its charts, a picture.
 import { useState } from "preact/hooks";
 import { csvOf, pictureOf, shared } from "../chart/share";
 import type { Period } from "../lib/frame";
@@ -39,7 +39,7 @@ export function Share({ period }: { period: Period }) {
       <summary class="quiet">Share</summary>
       <div class="menu-body">
         <button type="button" class="quiet" onClick={() => void copy()}>
-          Copy link to this time
+          Copy link to this view
         </button>
         {shared.value && (
           <>

@@ -52,7 +52,7 @@ export function Toolbar({
         )}
         <LiveButton />
         {now !== null && (
-          <p class={still ? "as-of still" : "as-of"} title="The store's clock, when this was so">
+          <p class={still ? "as-of still" : "as-of"} title="Time of the displayed data, by the store's clock">
             {still && "as of "}
             {timeOf(now, clock)}
           </p>

@@ -1,4 +1,4 @@
-// The alerts, for all views: the bar asks for them, others show how many fire and when they fired.
+// The alerts, for all views: the bar requests them, others show how many fire and when they fired.
 import { signal } from "@preact/signals";
 import type { AlertsAnswer } from "../api/types";
 

@@ -49,7 +49,7 @@ function Rule({ rule, answer }: { rule: AlertRule; answer: AlertsAnswer }) {
               Notifies <T text={rule.notify.join(", ")} most={120} />.
             </>
           ) : (
-            rule.condition && "Notifies nobody."
+            rule.condition && "Sends no notifications."
           )}
         </p>
         {rule.alerts.map((alert) => (

@@ -123,8 +123,8 @@ function Muted({ answer }: { answer: AlertsAnswer }) {
   const { silences, maintenance, undelivered } = answer;
   const none = silences.length + maintenance.length + undelivered.length === 0;
   return (
-    <Card title="Notifications" about="silences, maintenance windows, waiting notices">
-      {none && <Empty title="Nothing is silenced, and no notice is waiting" />}
+    <Card title="Notifications" about="silences, maintenance windows, pending notifications">
+      {none && <Empty title="No silences and no pending notifications" />}
       <ul class="alerts">
         {undelivered.map((each) => (
           <li key={each.number}>

@@ -101,7 +101,7 @@ function Body({
         <div class="column">
           <Card title="Occurrences">
             <ul class="breakdown">
-              <Fact title="In this time" text={number(group.count)} />
+              <Fact title="In this window" text={number(group.count)} />
               <Fact title="All-time total" text={number(group.total)} />
               <Fact title="First seen" text={ago(group.first, now)} />
               <Fact title="Last seen" text={ago(group.last, now)} />

@@ -48,7 +48,7 @@ export function Exceptions() {
             {answer.groups.length > 0 ? (
               <ExceptionList rows={answer.groups} now={answer.now} />
             ) : (
-              <Empty title="No exceptions in this time">
+              <Empty title="No exceptions in this window">
                 Web integrations, Celery, and logging of errors record them.
               </Empty>
             )}

@@ -82,7 +82,7 @@ function Store({ answer }: { answer: HealthAnswer }) {
       <dt>Cleaner</dt>
       <dd>
         {ended === null ? (
-          <span class="warn-text">no pass is known</span>
+          <span class="warn-text">no pass recorded</span>
         ) : (
           <span title={momentOf(ended, clock)}>last pass {ago(ended, answer.now)}</span>
         )}
@@ -99,7 +99,7 @@ function lostOf(writer: Writer): number {
 function Writers({ writers, now }: { writers: readonly Writer[]; now: number }) {
   if (writers.length === 0)
     return (
-      <Empty title="No process writes" code={'from redmeter import Meter; Meter().count("signups")'}>
+      <Empty title="No active writers" code={'from redmeter import Meter; Meter().count("signups")'}>
         A process appears here within ten seconds of its first event.
       </Empty>
     );

@@ -1,4 +1,4 @@
-// Lists of messages: what changed, what comes often, what came last.
+// Lists of messages: changed patterns, frequent patterns, recent messages.
 import type { ChangeRow, FrequencyRow, Message } from "../api/types";
 import { hourBefore } from "../lib/hours";
 import { ago, momentOf } from "../lib/time";
@@ -22,17 +22,17 @@ export function Severity({ severity }: { severity: string }) {
   );
 }
 
-/** The end of a list of messages that are none. */
+/** Replaces an empty list of messages. */
 function NoMessages({ windowed = false }: { windowed?: boolean }) {
   if (windowed)
     return (
-      <Empty title="No messages of this time">
-        The newest messages of each logger are kept, and counts by pattern for two hours.
+      <Empty title="No messages in this window">
+        Redmeter keeps the newest messages of each logger, and counts by pattern for two hours.
       </Empty>
     );
   return (
-    <Empty title="No messages in these two hours" code={INSTALL}>
-      Count what your application logs anyway, by what the messages have in common.
+    <Empty title="No messages in the last two hours" code={INSTALL}>
+      Redmeter groups the messages that your application already logs by pattern.
     </Empty>
   );
 }
@@ -68,11 +68,11 @@ export function Changed({
   changes: readonly ChangeRow[];
   now: number;
   brief?: boolean;
-  /** Of a window: patterns that were first seen in it. */
+  /** Whether a window is shown: then changes are patterns first seen in it. */
   windowed?: boolean;
 }) {
   if (changes.length === 0 && windowed)
-    return <Empty title="No new pattern in this window">All its messages were known before.</Empty>;
+    return <Empty title="No new pattern in this window">All patterns were seen before.</Empty>;
   if (changes.length === 0)
     return <Empty title="Nothing new, spiking or gone">The last hour is like the hour before.</Empty>;
   return (

@@ -111,7 +111,7 @@ export function Messages() {
               >
                 <Frequent rows={frequent} now={now} against={againstOf(window)} />
               </Card>
-              <Card title={window.since === null ? "Recent" : "Messages"} about="the newest first">
+              <Card title={window.since === null ? "Recent" : "Messages"} about="newest first">
                 <Recent rows={recent} windowed={window.since !== null} />
               </Card>
             </div>

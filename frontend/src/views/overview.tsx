@@ -89,10 +89,10 @@ function Nothing({ answer }: { answer: OverviewAnswer }) {
   if (series.length > 0)
     return (
       <Gauges names={series} chart>
-        <Empty title={series.length === 1 ? "No series of this name" : "No series of these names"}>
-          Or it did not happen {within(answer)}.{" "}
+        <Empty title={series.length === 1 ? "No data for this series" : "No data for these series"}>
+          Nothing was recorded {within(answer)}.{" "}
           <button type="button" class="quiet" onClick={() => set({ series: [] }, true)}>
-            Show the usual series
+            Show the default series
           </button>
         </Empty>
       </Gauges>

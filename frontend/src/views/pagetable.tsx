@@ -25,7 +25,7 @@ export function patternOfLabel(label: string, value: string, name = ""): string 
 export function NoRoutes() {
   return (
     <Empty title="No requests in this window" code={MIDDLEWARE}>
-      A wider range may have some. Requests come from <code>redmeter.integrations</code>, or from a log by{" "}
+      Choose a wider range, or record requests with <code>redmeter.integrations</code> or{" "}
       <code>redmeter replay</code>.
     </Empty>
   );

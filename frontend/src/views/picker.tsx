@@ -1,5 +1,4 @@
-// Chooses what the chart shows: names are offered while one types, and each that is shown can be taken
-// away again.
+// Chooses the series of the chart, with suggestions while typing; each chosen series can be removed.
 import { useEffect, useState } from "preact/hooks";
 import { plain } from "../lib/text";
 import { T } from "../parts/text";
@@ -7,10 +6,10 @@ import { announce } from "../state/announce";
 import { set, state } from "../state/page";
 import { meant, namesOf, patternOf } from "./names";
 
-/** Milliseconds of rest after a key before names are asked for. */
+/** Debounce of the suggestions, milliseconds. */
 const REST = 200;
 
-/** `refused`: series of the address that cannot be names. */
+/** `refused`: series of the URL with invalid names. */
 export function Picker({ refused }: { refused: readonly string[] }) {
   const { series } = state.value;
   const [text, write] = useState("");
@@ -37,7 +36,7 @@ export function Picker({ refused }: { refused: readonly string[] }) {
     setHint("");
     show(false);
   };
-  /** The offers may be of an earlier entry: then it is asked for this one. */
+  /** Suggestions may belong to an earlier entry; then those for this one are requested. */
   const enter = async () => {
     const names = found.of === text ? found.names : await namesOf(patternOf(text), AbortSignal.timeout(5000));
     const name = meant(text, names);
@@ -52,8 +51,8 @@ export function Picker({ refused }: { refused: readonly string[] }) {
           key={name}
           class={refused.includes(name) ? "quiet chip bad-text" : "quiet chip"}
           onClick={() => set({ series: series.filter((each) => each !== name) }, true)}
-          aria-label={`${refused.includes(name) ? "Not a name: " : ""}${plain(name, 80)}: take away`}
-          title={refused.includes(name) ? "This cannot be a name" : undefined}
+          aria-label={`Remove ${plain(name, 80)}${refused.includes(name) ? " (invalid name)" : ""}`}
+          title={refused.includes(name) ? "Invalid name" : undefined}
         >
           <span class="chip-text">
             <T text={name} most={120} edges />
@@ -71,7 +70,7 @@ export function Picker({ refused }: { refused: readonly string[] }) {
         role="search"
         onSubmit={(event) => {
           event.preventDefault();
-          enter().catch(() => setHint("Names cannot be loaded now"));
+          enter().catch(() => setHint("Names could not be loaded"));
         }}
       >
         <input

@@ -70,7 +70,7 @@ function Split({ whole, window }: { whole: GroupedSummary; window: Span }) {
   return (
     <Card title="Where the time goes" about={`mean of a request, by ${durationLabel(window.histograms)}`}>
       {parts.length === 0 ? (
-        <Empty title="Only the whole response time is measured">
+        <Empty title="Only total response times are recorded">
           Time in the database appears here once <Go view="database">statements are recorded</Go>.
         </Empty>
       ) : (

@@ -105,7 +105,7 @@ function Detail({ answer }: { answer: DetailAnswer }) {
         marks={marks}
         empty={
           <Empty title="Nothing in this window" code={command(`redmeter series ${word(name)}`, store.value)}>
-            Choose a wider range below, or wait for it to happen.
+            Choose a wider range below, or wait for the next event.
           </Empty>
         }
         {...expected}

@@ -48,7 +48,7 @@ export function StatementTable({ rows, caller, order, sort }: Props) {
           cell: (row) => <Spark values={row.values} />,
         },
         caller !== undefined && {
-          title: "By this",
+          title: "From here",
           cell: (row) => number(row.callers.find((each) => each.name === caller)?.count ?? 0),
         },
         { title: "Count", order: "count", cell: (row) => number(row.count) },

@@ -15,7 +15,7 @@ const LEVELS = { usual: "ok", unusual: "fail", unknown: "unknown" } as const;
 
 export function StatusLine() {
   const { data, failure: own } = useFeed<StatusAnswer>(address("status"), EVERY, false);
-  // The overview asks more often, and notices an outage first.
+  // The overview polls more often, so it detects an outage first.
   const failure = link.value.failure?.passing ? link.value.failure : own;
   const state = failure ? "unknown" : data?.state;
   return (

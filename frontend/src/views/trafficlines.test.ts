@@ -1,4 +1,4 @@
-// The overview's three lines: always there, in their colours.
+// The overview's three lines: always there, in the same colors.
 import { expect, test } from "vitest";
 import type { Curve, Numbers } from "../api/types";
 import { failing, knownSince, trafficLines } from "./trafficlines";

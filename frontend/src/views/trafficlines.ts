@@ -1,5 +1,5 @@
 // The lines of the overview's chart. Those of a web application are always the same three, in the same
-// colours: requests, the share of them that failed, and their p95 response time.
+// colors: requests, the share of them that failed, and their p95 response time.
 import type { Curve, Numbers } from "../api/types";
 import { lineOf, type Line } from "../chart/lines";
 import { momentOf, type Clock } from "../lib/time";
