@@ -88,8 +88,7 @@ export function App() {
   useStore(view !== "overview");
   const first = useRef(true);
   useEffect(() => {
-    // Where the link that was followed is gone, the keyboard goes on at the heading; a page that was
-    // just opened begins at its top.
+    // If the followed link is gone, focus moves to the heading; on a fresh page, it stays at the top.
     if (!first.current && document.activeElement === document.body)
       document.querySelector("h1")?.focus({ preventScroll: true });
     first.current = false;

@@ -1,4 +1,4 @@
-// The shapes of what the API answers, by name.
+// Names for the types of the API's answers.
 
 import type { components } from "./generated";
 

@@ -6,7 +6,7 @@ import { value } from "../lib/units";
 import type { Expected } from "./chart";
 import { valueAt, type Line } from "./lines";
 
-/** Most lines that are read out. */
+/** Maximum number of lines. */
 const MOST = 8;
 
 export function describe(

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { cell, csvOf, shared } from "./share";
 import { lineOf } from "./lines";
 
-test("a text is a text to a spreadsheet, too", () => {
+test("a text that looks like a formula stays text in a spreadsheet", () => {
   expect(cell("=1+2")).toBe("'=1+2");
   expect(cell('a,"b"')).toBe('"a,""b"""');
 });

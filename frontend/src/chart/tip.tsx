@@ -1,4 +1,4 @@
-// What the cursor points at: the interval, and the value of each line in it. One for all charts of a group.
+// The tooltip: the interval at the cursor, and the value of each line in it. A group of charts shares one.
 import type { Mark } from "../api/types";
 import { durationLabel } from "../lib/ranges";
 import { momentOf, intervalOf, type Clock } from "../lib/time";
@@ -20,7 +20,7 @@ interface Props {
   expectedRange: readonly Expected[];
 }
 
-/** Most lines that are listed. */
+/** Maximum number of lines. */
 const MOST = 12;
 
 /** "+31 % over expected", "as expected". */

@@ -1,4 +1,4 @@
-// Replaces a view without an answer: its request was refused, or is under way.
+// Replaces a view without data: its request was rejected, or is in flight.
 import type { ComponentChildren } from "preact";
 import type { Fed } from "../state/live";
 import { T } from "./text";

@@ -1,4 +1,4 @@
-// The time that the page shows: a step back or forth, out, to now; and the compared period.
+// Controls for the time window: earlier, later, zoom out, now; and the compared period.
 import { referenceOf, reaching, stepped, widened, type Period } from "../lib/frame";
 import { durationLabel, finest } from "../lib/ranges";
 import { momentOf } from "../lib/time";

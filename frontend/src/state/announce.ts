@@ -1,7 +1,7 @@
-// Announcements for screen readers: few, and rare.
+// Rate-limited announcements for screen readers.
 import { signal } from "@preact/signals";
 
-/** Least milliseconds between two announcements; what comes faster replaces what waits. */
+/** Minimum milliseconds between two announcements; a newer one replaces one that waits. */
 const PAUSE = 5000;
 
 export const announced = signal("");

@@ -5,7 +5,7 @@ interface About {
   title: string;
   /** The bar shows it only if there is data for it. */
   needs?: Exclude<keyof ViewsAnswer, "now" | "missing"> | "alerts";
-  /** The view of the bar that it belongs to; it is about one thing, and without a name the list is shown. */
+  /** The view of the bar that it belongs to, which is shown if the URL has no name. */
   of?: string;
 }
 

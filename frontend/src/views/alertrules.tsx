@@ -1,4 +1,4 @@
-// Rules of alerts, those that fire first: status, value against the limit, and how to silence them.
+// Alert rules, firing ones first: status, value and limit, and how to silence them.
 import type { AlertRule, AlertsAnswer, AlertStatus } from "../api/types";
 import { command, word } from "../lib/command";
 import { momentOf } from "../lib/time";
@@ -72,7 +72,7 @@ function Status({ status }: { status: keyof typeof STATUSES }) {
   return <span class={`what ${STATUSES[status]}`}>{status}</span>;
 }
 
-/** One alert of a rule: since when, its value, and the chart of that time. */
+/** One alert of a rule: its start, its value, and the chart of that time. */
 function One({ rule, alert, answer }: { rule: AlertRule; alert: AlertStatus; answer: AlertsAnswer }) {
   const { clock } = state.value;
   const { now } = answer;

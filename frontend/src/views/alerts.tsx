@@ -51,7 +51,7 @@ export function Alerts() {
   );
 }
 
-/** Whether somebody evaluates the rules, and what to do if nobody does. */
+/** Whether an evaluator is running, and how to start one. */
 function Evaluator({ answer }: { answer: AlertsAnswer }) {
   const { clock } = state.value;
   const { running, evaluated, interval, now } = answer;

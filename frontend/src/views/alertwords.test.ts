@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { around, firingOf, literal, span, summary, windowOf } from "./alertwords";
 
-test("a silence covers one alert, whatever its name has in it", () => {
+test("a silence covers one alert, whatever characters its name has", () => {
   expect(literal('errors{route="/a[b]*?"}')).toBe('errors{route="/a[[]b][*][?]"}');
 });
 
@@ -22,7 +22,7 @@ test("alerts are counted by status, values of labels too", () => {
   expect(summary({ rules })).toBe("1 firing, 1 pending, 1,201 ok");
 });
 
-test("a duration is whole units, and a chart does not reach into the future", () => {
+test("a duration has whole units, and a chart ends no later than now", () => {
   expect([span(-3), span(119.9), span(7199), span(90_000), span(200_000)]).toEqual([
     "0 s",
     "119 s",

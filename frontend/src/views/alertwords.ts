@@ -37,8 +37,8 @@ export function summary({ rules }: Pick<AlertsAnswer, "rules">): string {
   return parts.map(([status, count]) => `${count.toLocaleString("en")} ${status}`).join(", ");
 }
 
-/** When alerts about a series fired, the newest first; until now if they still do. A rule with `by` has an
- * alert for each value of a label, which is not about series with another value. */
+/** The periods in which alerts about a series fired, newest first; those that still fire end now. A rule with
+ * `by` has an alert for each value of a label, which excludes series with other values. */
 export function firingOf({ rules, transitions, now }: AlertsAnswer, series: string) {
   const [base = "", labels = ""] = series.split("{");
   const metrics = new Map(rules.map((rule) => [rule.name, rule]));
@@ -55,7 +55,7 @@ export function firingOf({ rules, transitions, now }: AlertsAnswer, series: stri
   return periods;
 }
 
-/** Half an hour before a moment and after it, but not after now: the chart of what happened. */
+/** The window of a chart: half an hour before and after a moment, but no later than now. */
 export function around(moment: number, now: number): { since: number; until: number } {
   const until = Math.min(Math.ceil(now), Math.ceil(moment) + 1800);
   return { since: Math.floor(moment) - 1800, until };

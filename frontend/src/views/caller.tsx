@@ -1,4 +1,4 @@
-// What a route or a task does: its database statements, and the exceptions that it raises.
+// The database statements, exceptions and log messages of a route or task.
 import { address } from "../api/client";
 import type { ExceptionsAnswer, MessagesAnswer, StatementsAnswer } from "../api/types";
 import { pollEvery } from "../lib/ranges";
@@ -41,7 +41,7 @@ export function CallerStatements({ name }: { name: string }) {
   );
 }
 
-/** Log messages with the name of a route or task in them, of the window or the last hour. */
+/** Log messages that contain the name of a route or task, from the window or the last hour. */
 export function CallerMessages({ name }: { name: string }) {
   const { since, until } = frame();
   const path = address("messages", { since, until, filter: name, limit: MOST });

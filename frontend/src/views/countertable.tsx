@@ -1,4 +1,4 @@
-// Series of one kind, each with its figure within the window, a small curve, and its change.
+// Series of one kind, each with its figure within the window, a sparkline, and its change.
 import type { ComponentChildren } from "preact";
 import type { CounterRow, Span } from "../api/types";
 import { durationLabel } from "../lib/ranges";
@@ -15,7 +15,7 @@ interface Props {
   window: Span;
   label?: string;
   brief?: boolean;
-  /** Instead of the table where there is no row. */
+  /** Replaces a table without rows. */
   empty?: ComponentChildren;
 }
 
@@ -43,7 +43,7 @@ function NotRead() {
   );
 }
 
-/** The change of that figure against the window before; a gauge has none. */
+/** The change of that figure compared with the window before; a gauge has none. */
 function Changed({ row }: { row: CounterRow }) {
   const [now, before] = row.kind === "histogram" ? [row.p95, row.p95_before] : [row.count, row.before];
   if (row.kind === "gauge" || now === null || before === null) return <span class="faint">–</span>;

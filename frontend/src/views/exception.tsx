@@ -18,7 +18,7 @@ import { countLine, typeOf } from "./exceptionnames";
 
 /** Milliseconds between two requests. */
 const EVERY = 10_000;
-/** What the API calls all names beyond its limit. */
+/** The API's name for all names beyond its limit. */
 const OTHER = "(other)";
 
 export function ExceptionPage() {

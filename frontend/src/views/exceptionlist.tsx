@@ -1,4 +1,4 @@
-// Groups of exceptions, as a table: how often, since when, where, on which routes and in which releases.
+// Groups of exceptions as a table: counts, first and last occurrence, routes and releases.
 import type { ErrorGroup, ErrorShare } from "../api/types";
 import { ago, momentOf } from "../lib/time";
 import { number } from "../lib/units";
@@ -9,7 +9,7 @@ import { T } from "../parts/text";
 import { state } from "../state/page";
 import { typeOf } from "./exceptionnames";
 
-/** Routes and releases that a row names. */
+/** Maximum number of routes and releases per row. */
 const MOST = 2;
 
 export function ExceptionList({ rows, now }: { rows: readonly ErrorGroup[]; now: number }) {

@@ -1,4 +1,4 @@
-// Explains what changed within the zoom: groups by their part in it, log patterns, marks, the database.
+// Explains a change within the zoom: contributions of label values, log patterns, marks, the database.
 import { address } from "../api/client";
 import type { ChangedGroup, ExplainAnswer } from "../api/types";
 import { durationLabel } from "../lib/ranges";
@@ -17,7 +17,7 @@ import { Sentence } from "./sentence";
 
 /** Milliseconds between two requests: a window in the past rarely changes. */
 const EVERY = 30_000;
-/** Groups of a label that are listed. */
+/** Maximum number of groups per label. */
 const GROUPS = 6;
 
 const MEASURES = [
@@ -142,7 +142,7 @@ function Body({ answer }: { answer: ExplainAnswer }) {
 
 const KINDS = { new: "new", more: "spiking", fewer: "gone", vanished: "gone" } as const;
 
-/** Exceptions at another rate. Why they were not compared is listed with the rest that was not. */
+/** Exceptions with a changed rate. If they were not compared, the reason is in the list of omissions. */
 function Exceptions({ groups, precision }: ExplainAnswer["exceptions"]) {
   if (groups.length === 0) return null;
   return (

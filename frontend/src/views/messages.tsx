@@ -17,7 +17,7 @@ import { Changed, Frequent, Recent } from "./messagelists";
 
 type Window = Pick<MessagesAnswer, "since" | "until" | "counted_since">;
 
-/** "vs the 20 min before", and where counts begin if that is within them. */
+/** "vs the 20 min before", and the start of the counts if it is within that time. */
 function windowOf({ since, until, counted_since: counted }: Window, clock: Clock): string {
   if (since === null || until === null) return "";
   const before = `vs ${referenceOf("", Math.round(until - since))}`;
@@ -25,7 +25,7 @@ function windowOf({ since, until, counted_since: counted }: Window, clock: Clock
   return `counts by pattern reach back to ${momentOf(counted, clock)}`;
 }
 
-/** The time that a window is compared with; "" if counts do not reach back so far. */
+/** The period that a window is compared with; "" if counts do not go back that far. */
 function againstOf({ since, until, counted_since: counted }: Window): string | undefined {
   if (since === null || until === null) return undefined;
   return counted !== null && counted > since - (until - since)

@@ -1,4 +1,4 @@
-// Pages: the busiest, the slowest, those that fail, and those that take most of all time.
+// Routes: the busiest, the slowest, by error rate, and by share of time.
 import type { PagesAnswer } from "../api/types";
 import { durationLabel } from "../lib/ranges";
 import { NoRoutes, PageTable } from "./pagetable";

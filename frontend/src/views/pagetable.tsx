@@ -1,4 +1,4 @@
-// Routes and how their requests went, as a table that can be sorted.
+// Routes as a sortable table: requests, error rates and response times.
 import type { Route } from "../api/types";
 import { number, percent, rate, value } from "../lib/units";
 import { Empty, MIDDLEWARE } from "../parts/empty";
@@ -15,8 +15,7 @@ interface Props {
   sort?: (order: string) => void;
 }
 
-/** A pattern of all series whose label has a value; what means something in a pattern stands for
- * anything. */
+/** A pattern for all series whose label has this value; wildcards within the value match anything. */
 export function patternOfLabel(label: string, value: string, name = ""): string {
   const literal = (text: string) => text.replace(/[*?[\]\\"]/g, "?");
   return `${literal(name)}*${literal(label)}="${literal(value)}"*`;

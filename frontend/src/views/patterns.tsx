@@ -11,13 +11,13 @@ interface Pattern {
   count: number | null;
 }
 
-/** Patterns of each list. */
+/** Maximum number of patterns per list. */
 const MOST = 8;
 
 interface Props {
   new: readonly Pattern[];
   vanished: readonly Pattern[];
-  /** Why they were not compared. */
+  /** The reason why they were not compared. */
   reason?: string;
 }
 

@@ -5,7 +5,7 @@ import { ago } from "../lib/time";
 import { T } from "../parts/text";
 import { set } from "../state/page";
 
-/** Marks that have a button. */
+/** Maximum number of marks with a button. */
 const MOST = 5;
 
 export function openMark(mark: Pick<Mark, "time">): void {

@@ -1,4 +1,4 @@
-// The compared line: shifted, cut, or honestly missing.
+// The compared line: shifted, cut, or missing with a reason.
 import { expect, test } from "vitest";
 import { lineOf } from "../chart/lines";
 import { referenceLine } from "./reference";
@@ -14,11 +14,11 @@ const hours = (count: number) =>
   });
 const window = { start: 0, end: 48 * 3600 };
 
-test("without a zoom or a choice there is none", () => {
+test("without a zoom or a choice there is no compared line", () => {
   expect(referenceLine(hours(48), window, { since: null, until: null, against: "" }).line).toBeNull();
 });
 
-test("yesterday's values lie a day later, up to the end of the window", () => {
+test("yesterday's values are shifted by a day, up to the end of the window", () => {
   const { line, note } = referenceLine(hours(48), window, {
     since: 36 * 3600,
     until: 40 * 3600,

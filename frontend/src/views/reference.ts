@@ -1,4 +1,4 @@
-// The line that a chart is compared with: the same series, as it was yesterday or before the window.
+// The compared line of a chart: the same series, yesterday or before the window.
 import type { Span } from "../api/types";
 import type { Line } from "../chart/lines";
 import { referenceOf, shiftOf } from "../lib/frame";
@@ -12,11 +12,11 @@ interface Chosen {
 
 interface Reference {
   line: Line | null;
-  /** Why there is none, or only a part of it. */
+  /** The reason why it is missing or incomplete. */
   note: string;
 }
 
-/** Only values of the same precision are compared; where these are not kept, that is said. */
+/** Only values of the same precision are compared; if these are not kept, the answer has a reason. */
 export function referenceLine(
   line: Line | undefined,
   window: Pick<Span, "start" | "end">,

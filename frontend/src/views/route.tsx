@@ -1,4 +1,4 @@
-// The page of one route: its requests by status class, its response times, and where its time goes.
+// The page of one route: requests by status class, response times, and their breakdown.
 import { address } from "../api/client";
 import type { GroupedSummary, PagesAnswer, Span, SummaryAnswer } from "../api/types";
 import { durationLabel, pollEvery } from "../lib/ranges";
@@ -52,7 +52,7 @@ export function RoutePage() {
   );
 }
 
-/** Where the time of a request goes. */
+/** The breakdown of response times. */
 function Split({ whole, window }: { whole: GroupedSummary; window: Span }) {
   const { name, range } = state.value;
   const { data } = useFeed<SummaryAnswer>(

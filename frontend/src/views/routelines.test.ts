@@ -1,4 +1,4 @@
-// Classes of status, and the parts of a response time.
+// Status classes, and the parts of a response time.
 import { expect, test } from "vitest";
 import { classOf, shares, statusLines } from "./routelines";
 
@@ -12,7 +12,7 @@ const series = (status: string | null, start: number, values: number[]) => ({
   labels: { status },
 });
 
-test("statuses of a class are one line, the successes first", () => {
+test("statuses of a class are one line, successes first", () => {
   const lines = statusLines([
     series("503", 60, [1, 2]),
     series("500", 0, [5, 1, 1]),
@@ -25,7 +25,7 @@ test("statuses of a class are one line, the successes first", () => {
   expect(classOf(null)).toBe("other");
 });
 
-test("the time outside the database is the rest, never below zero", () => {
+test("the time outside the database is the remainder, never below zero", () => {
   expect(shares(0.2, 0.05).map((each) => each.share)).toEqual(
     [0.25, 0.75].map((each) => expect.closeTo(each)),
   );

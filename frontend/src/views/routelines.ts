@@ -1,13 +1,13 @@
-// The lines of a route: requests by class of status, and percentiles over time.
+// The lines of a route: requests by status class, and percentiles over time.
 import type { GroupedSeries, GroupedSummary } from "../api/types";
 import { lineOf, type Line } from "../chart/lines";
 
-/** The class of a status, "2xx". */
+/** The class of a status: "2xx". */
 export function classOf(status: string | null | undefined): string {
   return /^[1-5]/.test(status ?? "") ? `${(status ?? "").charAt(0)}xx` : "other";
 }
 
-/** One line for each class of status, successes first; statuses of one class are merged. */
+/** One line per status class, successes first. */
 export function statusLines(series: readonly GroupedSeries[]): Line[] {
   const classes = new Map<string, Line>();
   for (const each of series) {
@@ -20,7 +20,7 @@ export function statusLines(series: readonly GroupedSeries[]): Line[] {
   return [...classes.values()].sort((a, b) => a.key.localeCompare(b.key));
 }
 
-/** One line for each outcome of a task's runs, successes first. */
+/** One line per outcome of a task's runs, successes first. */
 export function outcomeLines(series: readonly GroupedSeries[]): Line[] {
   return series
     .filter((each) => each.values.length > 0)
@@ -67,7 +67,7 @@ export function latencyLines(summary: GroupedSummary | null, precision: number):
     });
 }
 
-/** The parts of the mean response time; none where only the whole is known. */
+/** The parts of the mean response time; empty if only the total is known. */
 export function shares(total: number | null, database: number | null) {
   if (total === null || database === null || total <= 0) return [];
   const inside = Math.min(database, total);

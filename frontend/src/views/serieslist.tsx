@@ -1,4 +1,4 @@
-// A list of the series of one kind, narrowed down by the filter, a page at a time.
+// A filtered list of the series of one kind, a page at a time.
 import { useEffect, useState } from "preact/hooks";
 import { address } from "../api/client";
 import type { CountersAnswer } from "../api/types";
@@ -32,10 +32,10 @@ const FILLS: Record<Kind, string> = {
   gauges: 'from redmeter import Meter; Meter().gauge("queue_length").set(7)',
   histograms: 'from redmeter import Meter; Meter().observe("cart_value", 12.5)',
 };
-/** Rows of a kind where all kinds are listed. */
+/** Rows per kind if all kinds are listed. */
 const AMONG = 20;
 
-/** `among`: below other kinds, so that there are only its first rows. */
+/** `among`: listed with other kinds, so only its first rows are shown. */
 export function SeriesList({ kind, order, among }: { kind: Kind; order: string; among: boolean }) {
   const { range, filter } = state.value;
   const offset = among ? 0 : state.value.offset;
@@ -73,7 +73,7 @@ function Listed({ answer, kind, order, offset, among, place }: ListedProps) {
   const begins = place === "beginning" && filter !== "" ? ", those that begin so" : "";
   const partly = found < answer.total || answer.ranked_at !== null;
   const more = partly ? madeFrom(answer, now, order !== "name") : "";
-  // Percentiles are read of the rows on display only, so all rows are ordered by their means.
+  // Percentiles are read only for the rows on display, so rows are ordered by their means.
   const by = kind === "histograms" && order === "change" ? ", ordered by the change of the mean" : "";
   const all = (
     <button type="button" class="quiet" onClick={() => set({ kind: kind === "counters" ? "" : kind }, true)}>
@@ -110,7 +110,7 @@ interface NoneProps {
   among: boolean;
 }
 
-/** Why the list is empty, and what fills it. */
+/** Why the list is empty, and how to fill it. */
 function None({ answer, offset, title, code, among }: NoneProps) {
   const { found, total, examined } = answer;
   if (offset > 0 && found > 0) return <PastTheEnd />;

@@ -1,4 +1,4 @@
-// Database statements as a table: how often, how long, failures, and the routes and tasks that send them.
+// Database statements as a table: counts, durations, failures, and the routes and tasks that send them.
 import type { Statement } from "../api/types";
 import { number, value } from "../lib/units";
 import { Go, ToSeries } from "../parts/go";
@@ -7,7 +7,7 @@ import { Spark } from "../parts/spark";
 import { Table } from "../parts/table";
 import { T } from "../parts/text";
 
-/** Callers that a row names. */
+/** Maximum number of callers per row. */
 const MOST = 3;
 
 interface Props {

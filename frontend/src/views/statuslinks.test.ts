@@ -15,7 +15,7 @@ test("a usual metric is explained within the five minutes of the status", () => 
   expect(explanationOf(status, "hits")).toEqual({ since: 6000, until: 6300, explain: "hits" });
 });
 
-test("an unusual one since it began, by its own measure", () => {
+test("an unusual metric is explained since its change began, by its own measure", () => {
   expect(explanationOf(status, "hits_failed")).toEqual({ since: 5100, until: 6300, explain: "error rate" });
 });
 

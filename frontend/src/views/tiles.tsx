@@ -31,7 +31,7 @@ interface TileProps {
   to: View;
   more?: Partial<State>;
   note?: ComponentChildren;
-  /** Instead of a change. */
+  /** Replaces the change. */
   usual?: string;
   /** A note in words. */
   detail?: string;
@@ -105,7 +105,7 @@ function reference(): string {
   return referenceOf(state.value.against, to - from);
 }
 
-/** Requests that are enough for a change of the p95 to be more than chance. */
+/** Number of requests above which a change of the p95 is more than chance. */
 const TELLING = 400;
 
 /** A count that is an estimate for part of another hour. */
@@ -206,7 +206,7 @@ export function Tiles({ numbers, window, now, rows }: TilesProps) {
   const since = (at: number | null) => (at === null ? "" : `since ${momentOf(at, state.value.clock)}`);
   const span = coverage(window.histograms_start, window.histograms, now);
   const observed = zoomed ? "in this window" : `in the last ${span}`;
-  // Histograms are kept for another time than counters.
+  // Histograms and counters have different retentions.
   const apart =
     window.histograms !== window.precision ? `${observed}, by ${durationLabel(window.histograms)}` : "";
   return (

@@ -29,7 +29,7 @@ export function failing(hits: Curve, failed: Curve): Line {
   return { ...lineOf({ ...hits, values }, label), key: label, unit: "ratio", sums: false };
 }
 
-/** `chosen`: somebody chose the series; they are shown as they are. */
+/** `chosen`: whether the user chose the series; these are shown unchanged. */
 export function trafficLines(chart: readonly Curve[], chosen: boolean): Traffic {
   const hits = chart.find((each) => each.name === HITS && each.values.length > 0);
   const rows = chart.map((curve, place) => ({ line: lineOf(curve), place, name: curve.name }));
@@ -50,7 +50,7 @@ export function trafficLines(chart: readonly Curve[], chosen: boolean): Traffic 
   };
 }
 
-/** Since when failures and durations are known, where that is not all of the window. */
+/** The start of known failures and durations, if they do not cover the whole window. */
 export function knownSince({ hits, errors, p95 }: Numbers, clock: Clock): string {
   if (hits.name !== HITS || hits.count === 0) return "";
   const parts = [];

@@ -21,7 +21,7 @@ import { testLines, trafficChange } from "./verdicttests";
 
 /** Milliseconds between two requests. */
 const EVERY = 15_000;
-/** Most routes that are listed. */
+/** Maximum number of routes. */
 const ROUTES = 20;
 
 const TONES: Record<string, string> = { worse: "bad", better: "good" };

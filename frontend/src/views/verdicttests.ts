@@ -1,11 +1,11 @@
-// The tests behind a verdict, as lines of text: each measure, its answer, and how it was found.
+// The tests behind a verdict as lines of text: each measure, its result and its test.
 import type { VerdictRow } from "../api/types";
 
 export interface TestLine {
   route: string | null;
   measure: "error rate" | "p95";
   verdict: string;
-  /** The test in words, the adjusted p value, and why there is no judgment. */
+  /** The test in words, the adjusted p-value, and the reason why there is no result. */
   how: string;
 }
 
