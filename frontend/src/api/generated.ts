@@ -595,9 +595,9 @@ export interface components {
             kind: "counter" | "gauge" | "histogram";
             /** @description Number of label sets. */
             series: number;
-            /** @description Whether these are all: of a great many series, those of the last name may go on. */
+            /** @description false if there are more series of the last name than the response holds. */
             complete: boolean;
-            /** @description How often it happened within the window, and within as long a time before; of a gauge, how many samples there are. null where nothing keeps what was before. */
+            /** @description Events within the window, and within the preceding one of the same length; for a gauge, the number of samples. null if the preceding window is no longer stored. */
             count: number;
             before: number | null;
             /** @description The mean of a histogram, the newest sample of a gauge. */

@@ -1,34 +1,34 @@
-"""The expected range of a series: of its next intervals, and of those that are over.
+"""The expected range of a series, for its past intervals and for the next ones.
 
-Problem: a chart shows values, not whether they are as usual. There are 120 samples of a series, 254
-at most; they are counts, with empty nights, bursts, deploys that double all, and gaps.
+Problem: a chart shows values, not whether they are usual. A series has 120 samples, 254 at most:
+counts with empty nights, bursts, deploys that double everything, and gaps.
 
-Idea: one pass through the samples, in order. Before each one, forecast it from those before it
-alone; then compare, note the error, and learn. So the past ranges are honest: none of them knew the
-value that it is compared with. After the last sample, the same state forecasts the next ones.
+Idea: one pass through the samples, in order. Forecast each one from the earlier ones alone, then
+compare, record the error, and learn. So the past ranges are honest: none has seen the value it is
+compared with. After the last sample, the same state forecasts the next ones.
 
-    transform   counts become sqrt(x + 3/8), where their noise is the same at any height
+    transform   counts become sqrt(x + 3/8), which makes their noise the same at any level
                 (Anscombe, "The transformation of Poisson, binomial and negative-binomial data",
                 1948); gauges are not transformed
-    season      of hours the time of day; of days the day of the week: see seasons.py
+    season      the time of day for hours, the day of the week for days: see seasons.py
     methods     exponential smoothing of the level, slow and fast, without and with the season; a
                 damped trend (Gardner and McKenzie, "Forecasting trends in time series", 1985); the
-                last value; the value a cycle ago. smoothing.py has them
-    robust      an error moves a level as far as one of some deviations would, no further (Gelper,
-                Fried and Croux, "Robust forecasting with exponential and Holt-Winters smoothing",
-                2010); several in a row on one side set it anew. If the values return within a few
-                intervals, that was a burst, and the state before it is restored: smoothing.py
-    outliers    of the first day may come each day, or not: they are not learned until the next day
-                has them, too: seasons.py
-    ticks       of a counter that is mostly 0, the range has room for its usual tick: ticks.py
-    range       horizons.py combines the methods by their errors, and makes the range of its own
-    marks       an interval outside its range is marked once UNMARKED values are known, and ranked
-                by its z-score: its distance from the mean of the values before it, in their
-                standard deviations
+                last value; the value one cycle ago: see smoothing.py
+    robustness  the effect of an error on a level is limited to a few deviations (Gelper, Fried and
+                Croux, "Robust forecasting with exponential and Holt-Winters smoothing", 2010);
+                several in a row on one side reset the level. If the values return within a few
+                intervals, that was a burst, and the earlier state is restored: see smoothing.py
+    outliers    one on the first day may recur daily or not, so it enters the season only if the
+                next day has it too: see seasons.py
+    ticks       the range of a counter that is mostly 0 covers its usual tick: see ticks.py
+    range       the methods are combined by their errors; the errors of the combination make the
+                range: see horizons.py
+    anomalies   values outside their range, once UNMARKED values are known; ranked by z-score: the
+                distance from the mean of the earlier values, in their standard deviations
 
-Bound: one pass, some 40 us a sample. The current interval is neither learned from nor judged: it is
-the first of those ahead. Hours know no week: 240 of them hold one and a half. Nothing knows
-holidays.
+Bound: one pass, some 40 us per sample. The current interval is neither learned nor checked: it is
+the first one ahead. Hourly series have no weekly season: 240 hours are a week and a half. Holidays
+are unknown.
 
 benchmarks/forecasting.py compares it with "as the last interval" and "as yesterday".
 """
@@ -46,33 +46,33 @@ from redmeter.analysis.ticks import Ticks
 from redmeter.keys import span
 from redmeter.results import Anomaly, Forecast, ForecastCheck, ForecastPoint, Series
 
-#: Finished slices that a forecast needs.
-FEWEST_SLICES: Final = 12
-#: Measured intervals before the first one that can be marked.
+#: Minimum number of complete intervals with a value.
+_MIN_INTERVALS: Final = 12
+#: Values before the first one that can be an anomaly.
 UNMARKED: Final = 24
-#: How far it looks at most, slices.
+#: Maximum number of intervals ahead.
 MOST_AHEAD: Final = 48
-#: How far it looks unless one says: with a season of the day, of the week, with none.
+#: Default number of intervals ahead: with a daily season, a weekly one, none.
 _AHEAD_DAY, _AHEAD_WEEK, _AHEAD = 24, 14, 12
-#: Slices without a measurement after which a gauge has ended.
+#: Intervals without a value after which a gauge has ended.
 _ENDED: Final = 24
-#: Of a count, what varies anyway, beside the noise of counting.
+#: Relative variation of a count, in addition to Poisson noise.
 _VARIES: Final = 0.05
 
 
 def forecast(
     series: Series[int] | Series[float | None], *, counts: bool, ahead: int | None = None
 ) -> Forecast:
-    """Return what was to be expected of each finished slice, and of the next ones.
+    """Return the expected range of each complete interval, and of the next ones.
 
     Args:
         series: of a counter, or of a gauge with None for gaps.
-        counts: whether it is a counter's.
-        ahead: how many slices, the running one included; at most MOST_AHEAD, which are taken where
-            there are more. If not given, a day of hours, two weeks of days, else a dozen.
+        counts: whether the series is a counter.
+        ahead: number of intervals, including the current one; limited to MOST_AHEAD. The default
+            is a day of hours, two weeks of days, else 12.
 
     Returns:
-        Without bands and with a `reason` where there is too little to go by.
+        A forecast; without ranges and with a `reason` if there is too little data.
     """
     finished = series.values[:-1] if series.partial else series.values
     season = Season(series.precision, factors=counts)
@@ -83,7 +83,7 @@ def forecast(
         method=_method(season, counts),
         level=LEVEL,
         running=series.values[-1] if series.partial and series.values else None,
-        reason=_too_little(finished, series.precision),
+        reason=_missing_data(finished, series.precision),
     )
     if empty.reason:
         return empty
@@ -100,35 +100,34 @@ def forecast(
     past, anomalies, before = list[ForecastCheck](), list[Anomaly](), list[float]()
     ticks = Ticks()
     for start, value in series[: len(finished)]:
-        found = state.expected(1)
-        band = scale.out(*found) if found is not None else None
-        if band is not None and value is not None:
-            usual = ticks.widen(band, learned=season.known) if counts else band
-            low, mid, high = usual
+        scaled = state.expected(1)
+        expected = scale.out(*scaled) if scaled is not None else None
+        if expected is not None and value is not None:
+            low, mid, high = ticks.widen(expected, learned=season.known) if counts else expected
             outside = len(before) >= UNMARKED and not low <= value <= high
             past.append(ForecastCheck(start, value, low, mid, high, outside))
             if outside:
                 anomalies.append(Anomaly(start, value, low, mid, high, _strength(value, before)))
         if value is not None:
             before.append(value)
-            ticks.take(value, band[2] if band is not None and season.known else None)
+            ticks.take(value, expected[2] if expected is not None and season.known else None)
         state.take(None if value is None else scale.into(value))
     coming = []
     end = series.start + len(finished) * series.precision
     for step in range(min(_ahead(season) if ahead is None else ahead, MOST_AHEAD)):
-        found = state.expected(step + 1)
-        assert found is not None, "so many slices have errors to tell a width by"
-        band = scale.out(*found)
-        usual = ticks.widen(band, learned=season.known) if counts else band
-        coming.append(ForecastPoint(end + step * series.precision, *usual))
-    anomalies.sort(key=lambda one: -one.strength)
+        scaled = state.expected(step + 1)
+        assert scaled is not None, "the minimum of intervals has enough errors for a width"
+        expected = scale.out(*scaled)
+        expected = ticks.widen(expected, learned=season.known) if counts else expected
+        coming.append(ForecastPoint(end + step * series.precision, *expected))
+    anomalies.sort(key=lambda anomaly: -anomaly.strength)
     return replace(empty, past=tuple(past), ahead=tuple(coming), anomalies=tuple(anomalies))
 
 
 def _strength(value: float, before: Sequence[float]) -> float:
-    """Return the distance of a value from the mean of those before, in their standard deviations.
+    """Return the z-score of a value: its distance from the mean of the earlier values.
 
-    Values are scaled, so that no square is infinite; the deviation of a constant is taken as one
+    Values are scaled, so that no square is infinite; the deviation of a constant counts as one
     billionth of the largest value.
     """
     size = max(abs(value), *map(abs, before)) or 1.0
@@ -145,29 +144,29 @@ def _ahead(season: Season) -> int:
 
 
 def _method(season: Season, counts: bool) -> str:
-    what = "level and trend"
+    parts = "level and trend"
     if season.places:
-        what = f"level, trend and {'day of the week' if season.lag == 7 else 'time of day'}"
-    return f"{what}, combined exponential smoothing" + (" of square roots" if counts else "")
+        parts = f"level, trend and {'day of the week' if season.lag == 7 else 'time of day'}"
+    return f"{parts}, combined exponential smoothing" + (" of square roots" if counts else "")
 
 
-def _too_little(finished: Sequence[float | None], precision: int) -> str:
+def _missing_data(finished: Sequence[float | None], precision: int) -> str:
     known = sum(value is not None for value in finished)
     if not finished:
         return f"no complete interval of {span(precision)} is stored"
-    if known < FEWEST_SLICES:
+    if known < _MIN_INTERVALS:
         noun, verb = ("interval", "is") if known == 1 else ("intervals", "are")
         stored = f"{known} complete {noun} of {span(precision)} {verb} stored"
-        return f"{stored}, and a forecast needs {FEWEST_SLICES}"
+        return f"{stored}, and a forecast needs {_MIN_INTERVALS}"
     if all(value is None for value in finished[-_ENDED:]):
         return f"no values in the last {_ENDED} intervals of {span(precision)}"
     return ""
 
 
 class _Counts:
-    """Counts as roots, whose noise is a half at any height, and a part of what they are."""
+    """Counts as square roots: their noise is one half at any level, plus a relative part."""
 
-    #: See Horizon. The noise of counts is known, and a wider range would hold any count.
+    #: Limits of a Horizon. The noise of counts is known, and a wider range would hold any count.
     least, widest = (0.1, 0.0), 3.0
 
     def into(self, value: float) -> float:
@@ -177,9 +176,9 @@ class _Counts:
         return math.sqrt(1.0 + (2 * _VARIES * value) ** 2)
 
     def out(self, low: float, mid: float, high: float) -> tuple[float, float, float]:
-        """Return lowest, middle and highest of the counts: whole numbers around what may be."""
+        """Return the lowest, middle and highest count; the range ends at whole numbers."""
         low, mid, high = map(self._count, (low, mid, high))
-        # Squares of roots are a whole number only nearly.
+        # The square of a root is only nearly a whole number.
         rounding = 1e-9 + 1e-12 * high
         low, high = math.floor(low + rounding), math.ceil(high - rounding)
         if low > high:
@@ -191,9 +190,9 @@ class _Counts:
 
 
 class _Measures:
-    """Measured values, brought near to 1 so that no square of them is beyond a float's range."""
+    """Values of a gauge, scaled to about 1 so that no square exceeds the range of a float."""
 
-    #: See Horizon.
+    #: Limits of a Horizon.
     least, widest = (0.0, 0.15), 20.0
 
     def __init__(self, values: Sequence[float | None]) -> None:

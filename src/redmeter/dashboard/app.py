@@ -1,10 +1,10 @@
-"""Dashboard: the ASGI application, on its own or mounted. What it answers is in api.py.
+"""Dashboard: the ASGI application, standalone or mounted. Its API is in api.py.
 
     /               the page           /api/…     JSON, see openapi.json
-    /assets/…       its files          /healthz   whether the store answers, for everybody
-    /api/v1/…       Prometheus' HTTP API, see prometheus.py; /metrics, for a scrape
+    /assets/…       its files          /healthz   whether Redis is reachable, without a login
+    /api/v1/…       Prometheus' HTTP API, see prometheus.py; /metrics, to be scraped
 
-All paths are relative to where it is mounted, and so is whatever the page asks for.
+All paths are relative to the mount point, and so are the requests of the page.
 """
 
 import asyncio
@@ -66,8 +66,8 @@ class Dashboard(Starlette):
         access: a function, plain or async, that gets the request and returns whether it may
             pass, or a response; or "open" for everybody.
         prefix: the beginning of every key; not with a Meter, which has its own.
-        allowed_hosts: names that the Host header may have, without ports; `*.example.org` stands
-            for all below. None: whatever the application in front of it lets through.
+        allowed_hosts: names that the Host header may have, without ports; `*.example.org` matches
+            all subdomains. None: any that the application in front of it accepts.
 
     Raises:
         InvalidSetting: there is no access=; or a setting cannot be used.

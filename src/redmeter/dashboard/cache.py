@@ -1,13 +1,13 @@
-"""Answers that are shared: what ten people look at is read once.
+"""Cache of responses: a view that ten people have open is read from Redis once.
 
-An answer is kept for a moment, and found by its question. Who asks while it is being made waits for
-it instead of asking again. It is made in a thread, since reading waits for the network; there are
-few of them, so that a store that hangs can hold no more, and a queue, after which we are too busy.
-Threads end when there is nothing to do: nothing is left of them in a fork or at the end.
+A response is cached for a moment under its request; equal requests that arrive while it is made
+wait for it. Responses are made in threads, because reading waits for the network. There are few
+threads, so that a hanging Redis cannot block more of them, and a bounded queue; beyond it, the
+request is rejected as too busy. Idle threads end, so none is left in a fork or at shutdown.
 
-A body is compressed once for all, and has an ETag, over all but the time at which it was made: so
-what has not changed is not sent again. Starlette's GZipMiddleware compresses each response anew and
-ignores `gzip;q=0`; its ETags are those of files.
+A body is compressed once for all clients. Its ETag covers everything except the time at which it
+was made, so unchanged content is not sent again. Starlette's GZipMiddleware compresses each
+response anew and ignores `gzip;q=0`; its ETags are only those of files.
 """
 
 import contextlib
@@ -42,9 +42,9 @@ class Body:
     """Bytes that are sent, compressed where that helps.
 
     Args:
-        content: what is sent.
-        media_type: of it.
-        tag: what its ETag is of; the content itself, if not given.
+        content: the bytes.
+        media_type: of the content.
+        tag: the bytes that its ETag covers; the content if not given.
         cache: Cache-Control.
         headers: more headers.
     """

@@ -1,10 +1,9 @@
-"""Connections of the page on its own: few enough, and none that only waits.
+"""Connection limits of the standalone dashboard: a maximum number, and none that only waits.
 
-Whoever can reach the port can open connections, without a token. So there are fewer of them than
-the process may have open files: where there is one too many, the one goes that has waited longest
-without a request under way. One whose request does not come to its end is closed as well, and one
-that nobody reads from. What a server says of its lack of files goes into the log a few times a
-minute, and no more.
+Any client that reaches the port can open connections, without a token. So their number is limited
+to less than the process's limit of open files: one too many closes the one that has been idle for
+longest. A connection is also closed if its request never completes or its client does not read.
+Errors for a lack of file descriptors are logged a few times a minute at most.
 
 Options of uvicorn do not replace this: `timeout_keep_alive` begins after the first response, so a
 client that never finishes a header stays; at `limit_concurrency` every new client gets a 503, so

@@ -23,14 +23,14 @@ _RETRY = {"Retry-After": "1"}
 
 
 class HTTPError(RedmeterError):
-    """A request is answered by an error.
+    """An error response of the API.
 
     Attributes:
-        status: of HTTP, 4xx or 503.
-        code: what programs go by, e.g. `unknown-parameter`.
+        status: HTTP status, 4xx or 503.
+        code: identifier for programs, e.g. `unknown-parameter`.
         message: the problem.
         fix: how to fix it.
-        headers: more headers of the answer.
+        headers: more headers of the response.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class HTTPError(RedmeterError):
 
 
 def http_error_of(error: RedmeterError) -> HTTPError:
-    """Translate an error to one with a status of HTTP."""
+    """Translate an error to one with an HTTP status."""
     if isinstance(error, HTTPError):
         return error
     text = str(error)
@@ -62,17 +62,17 @@ def http_error_of(error: RedmeterError) -> HTTPError:
         kept = ", ".join(f"{p} ({span(p)})" for p in error.kept)
         return HTTPError(400, "unknown-precision", text.partition(";")[0], f"kept are: {kept}")
     if isinstance(error, LimitExceeded):
-        what, _, fix = text.partition(": ")
-        return HTTPError(400, "too-many", what, fix)
+        message, _, fix = text.partition(": ")
+        return HTTPError(400, "too-many", message, fix)
     if isinstance(error, InvalidName | InvalidValue | InvalidSetting):
         return HTTPError(400, "bad-parameter", text, "see /api/openapi.json")
     if isinstance(error, StoreUnavailable):
         message = f"the store at {error.location} does not answer"
-        return HTTPError(503, "store-unavailable", message, "it is tried again by itself", _RETRY)
+        return HTTPError(503, "store-unavailable", message, "it retries automatically", _RETRY)
     if isinstance(error, AccessDenied):
         return HTTPError(503, "store-denied", text, error.fix, _RETRY)
     if isinstance(error, IncompatibleStore):
         return HTTPError(503, "store-incompatible", text, "use the version that made it", _RETRY)
     code = "store-refused" if isinstance(error, StoreRefused) else "store-trouble"
-    fix = "redmeter doctor says more" if isinstance(error, StoreError) else "see the log"
+    fix = "run redmeter doctor for details" if isinstance(error, StoreError) else "see the log"
     return HTTPError(503, code, text, fix, _RETRY)

@@ -4,6 +4,7 @@ Each is a function of the store and the parsed parameters; api.py maps paths to 
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal
 
 from redmeter import results
@@ -65,7 +66,7 @@ def series(store: Store, values: Values) -> schemas.SeriesAnswer:
 
     view, found = run(store, lambda _: together([query(one) for one in selectors]))
     start, last = window(view.retention, precision, view.now, period.since, period.until)
-    groups = [(key, one) for some in found for key, one in some]
+    groups = list(chain.from_iterable(found))
     return schemas.SeriesAnswer(
         now=view.now,
         missing=store.skipped(),
@@ -114,10 +115,10 @@ def top(store: Store, values: Values) -> schemas.TopAnswer:
         raise _together(
             "order=failing and failing=LABEL=VALUE go together", "give both, as failing=status=5xx"
         )
-    wanted = Top(
+    ranked = Top(
         values["name"], values["precision"], by, intervals, values["limit"], order, where, failing
     )
-    view, ranking = run(store, lambda kept: rank(store.keys, kept, wanted))
+    view, ranking = run(store, lambda kept: rank(store.keys, kept, ranked))
     missing = store.skipped()
     return convert(
         schemas.TopAnswer,
@@ -150,11 +151,12 @@ def summary(store: Store, values: Values) -> schemas.SummaryAnswer:
         ),
     )
     start, last = window(view.histograms, precision, view.now, period.since, period.until)
-    wanted, groups = values["q"] or QUANTILES, [row for some in found for row in some]
+    quantiles = values["q"] or QUANTILES
+    groups = list(chain.from_iterable(found))
     options = {"over_time": values["over_time"]}
     summaries = [
         rows.GroupedSummary(
-            **vars(serialize.of_summary(one, wanted, values["threshold"], **options)),
+            **vars(serialize.of_summary(one, quantiles, values["threshold"], **options)),
             labels=dict(zip(by, key, strict=True)),
         )
         for key, one in groups[: MAX_VALUES if by else None]

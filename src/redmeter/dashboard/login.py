@@ -218,7 +218,7 @@ class Login:
 
     def _unauthorized(self) -> HTTPError:
         ways = ['Basic realm="redmeter", charset="UTF-8"'] if self._users else []
-        if self._tokens and not ways:  # beside the other one no browser would ask for a password
+        if self._tokens and not ways:  # with both, browsers do not ask for a password
             ways = ['Bearer realm="redmeter"']
         fix = (
             "send the token (Authorization: Bearer), or open the page and sign in: it is the one "

@@ -106,10 +106,10 @@ class CounterRow:
     kind: Literal["counter", "gauge", "histogram"]
     #: Number of label sets.
     series: int
-    #: Whether these are all: of a great many series, those of the last name may go on.
+    #: False if there are more series of the last name than the response holds.
     complete: bool
-    #: How often it happened within the window, and within as long a time before; of a gauge, how
-    #: many samples there are. null where nothing keeps what was before.
+    #: Events within the window, and within the preceding one of the same length; for a gauge,
+    #: the number of samples. null if the preceding window is no longer stored.
     count: int
     before: int | None
     #: The mean of a histogram, the newest sample of a gauge.

@@ -83,13 +83,13 @@ def _read(keys: Keys, kept: Kept, template: Template, now: float) -> Query[_Valu
     newest = slice_start(now, width)
     starts = [newest + width, newest, newest - width]  # the server's clock may be ahead
     fields = [str(start) for start in starts]
-    wanted = [
+    hashes = [
         (keys.total, template.counters),
         (keys.sums, template.histograms),
         (keys.spreads, template.histograms),
     ]
     reads: list[Read] = [
-        indexes.fields(keys, key, chunk) for key, names in wanted for chunk in _chunks(names)
+        indexes.fields(keys, key, chunk) for key, names in hashes for chunk in _chunks(names)
     ]
     totals = len(reads)
     reads += [("HMGET", keys.gauge(width, name), *fields) for name in template.gauges]
@@ -97,7 +97,7 @@ def _read(keys: Keys, kept: Kept, template: Template, now: float) -> Query[_Valu
     answers = iter(replies[:totals])
     counters, sums, spreads = (
         [text for chunk in _chunks(names) for text in there(next(answers), [None] * len(chunk))]
-        for _, names in wanted
+        for _, names in hashes
     )
     oldest = now - max(LOOKBACK, width)
     values: list[float | None] = []

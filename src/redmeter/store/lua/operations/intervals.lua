@@ -166,7 +166,7 @@ local function write_slices(i, last, text, family, write)
   if #opened > 0 then keep(family, opened) end
 end
 
--- slice: add to intervals of counters' hashes.
+-- slice(): add to intervals of counters' hashes.
 -- Keys: known:, a hash for each interval.
 -- Arguments: bytes of a key before its entry in the index; 1: hashes that are made here expire,
 --   otherwise a cleaner removes them; runs with an amount for each interval.
