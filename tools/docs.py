@@ -43,7 +43,7 @@ _GENERAL = """\
 `redmeter --install-completion` sets up completion in your shell.
 
 On a terminal, the commands print tables and charts. In a file or a pipe, they print tab-separated
-columns under a line of column names. With `--json`, they print one JSON object;
+columns with a header line. With `--json`, they print one JSON object;
 `redmeter clean --daemon --json` prints one for each pass, on a line of its own.
 
 Errors are one line on standard error, `error: MESSAGE; FIX`. With `--json`, a command that fails
@@ -53,13 +53,13 @@ also adds the field `error` to its object, or prints it alone if there is no res
 {"error": {"code": "not-found", "message": "there are no counters yet", "fix": null}}
 ```
 
-The fields are those of the errors of [the page's API](../dashboard.md). `fix` is null if there is
+The fields are the same as in errors of [the page's API](../dashboard.md). `fix` is null if there is
 none, or if the message contains it. Codes:
 
 CODES
-An object without `error` belongs to a command that did what it was asked to; `redmeter doctor`
-reports problems it finds in `level` and in its exit code. A command that is interrupted while it
-starts prints no object.
+An object without `error` means that the command succeeded; `redmeter doctor` reports the problems
+it finds in `level` and in its exit code. A command that is interrupted while it starts prints no
+object.
 """
 _PRECEDENCE = """\
 A value given in code or as an option of a command wins over the environment, the environment over
@@ -120,7 +120,7 @@ def commands_page() -> str:
 
 
 def _exit_codes() -> str:
-    """Return the paragraph of the package's docstring that tells the exit codes, as a table."""
+    """Return the paragraph of the package's docstring that lists the exit codes, as a table."""
     found = re.search(r"Exit codes: (.*?)\n\n|Exit codes: (.*)", cli.__doc__ or "", re.DOTALL)
     assert found, "redmeter.cli tells its exit codes"
     text = " ".join((found[1] or found[2]).split()).rstrip(".")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.analysis.forecast import FEWEST_SLICES, MOST_AHEAD, forecast
+from redmeter.analysis.forecast import MIN_INTERVALS, MOST_AHEAD, forecast
 from redmeter.demo import shape
 from redmeter.results import Forecast, ForecastCheck, ForecastPoint, Series
 
@@ -80,7 +80,7 @@ def test_the_bands_of_counts_are_whole_numbers_in_order_and_never_below_zero(
     """Whatever was counted, and wherever there is a band at all; nothing is NaN or infinite."""
     found = counted(values, precision, partial=partial)
     finished = len(values) - (partial and bool(values))
-    assert bool(found.reason) == (finished < FEWEST_SLICES)
+    assert bool(found.reason) == (finished < MIN_INTERVALS)
     assert bool(found.ahead) != bool(found.reason)
     for low, mid, high in (*map(band, found.past), *map(band, found.ahead)):
         assert 0 <= low <= mid <= high < math.inf
@@ -105,7 +105,7 @@ def test_the_bands_of_gauges_are_finite_and_in_order(
 
 
 @given(
-    values=st.lists(st.integers(0, 500), min_size=FEWEST_SLICES, max_size=150),
+    values=st.lists(st.integers(0, 500), min_size=MIN_INTERVALS, max_size=150),
     precision=WIDTHS,
     data=st.data(),
 )
@@ -114,7 +114,7 @@ def test_what_was_expected_is_made_from_what_came_before_alone(
 ) -> None:
     """Cut off anywhere, the bands before are the same, and the next one is the first ahead."""
     whole = counted(values, precision)
-    at = data.draw(st.integers(FEWEST_SLICES, len(values)))
+    at = data.draw(st.integers(MIN_INTERVALS, len(values)))
     cut = counted(values[:at], precision)
     assert whole.past[: len(cut.past)] == cut.past
     if at < len(values):
@@ -124,7 +124,7 @@ def test_what_was_expected_is_made_from_what_came_before_alone(
 
 
 @given(
-    values=st.lists(st.integers(-50, 50), min_size=FEWEST_SLICES, max_size=100),
+    values=st.lists(st.integers(-50, 50), min_size=MIN_INTERVALS, max_size=100),
     size=st.sampled_from([2.0**-900, 0.5, 2.0**900]),
 )
 def test_a_gauge_in_another_unit_has_the_same_bands_in_that_unit(

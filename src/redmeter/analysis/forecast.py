@@ -47,7 +47,7 @@ from redmeter.keys import span
 from redmeter.results import Anomaly, Forecast, ForecastCheck, ForecastPoint, Series
 
 #: Minimum number of complete intervals with a value.
-_MIN_INTERVALS: Final = 12
+MIN_INTERVALS: Final = 12
 #: Values before the first one that can be an anomaly.
 UNMARKED: Final = 24
 #: Maximum number of intervals ahead.
@@ -154,10 +154,10 @@ def _missing_data(finished: Sequence[float | None], precision: int) -> str:
     known = sum(value is not None for value in finished)
     if not finished:
         return f"no complete interval of {span(precision)} is stored"
-    if known < _MIN_INTERVALS:
+    if known < MIN_INTERVALS:
         noun, verb = ("interval", "is") if known == 1 else ("intervals", "are")
         stored = f"{known} complete {noun} of {span(precision)} {verb} stored"
-        return f"{stored}, and a forecast needs {_MIN_INTERVALS}"
+        return f"{stored}, and a forecast needs {MIN_INTERVALS}"
     if all(value is None for value in finished[-_ENDED:]):
         return f"no values in the last {_ENDED} intervals of {span(precision)}"
     return ""

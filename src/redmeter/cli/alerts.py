@@ -58,7 +58,7 @@ def alerts(
         Action,
         typer.Argument(
             help="list: states, silences and undelivered notices. history: the newest transitions. "
-            "check: read the file. replay: when it would have fired. run: evaluate until Ctrl-C. "
+            "check: read the file. replay: when rules would have fired. run: evaluate them. "
             "test: send a test notice to a notifier. silence, unsilence: stop notifying.",
         ),
     ] = Action.list,
@@ -89,7 +89,7 @@ def alerts(
 
     Alerts are rules in a TOML file, which `run` evaluates. Any number of processes may run the same
     file: one of them evaluates, and another one takes over when it ends. `replay` shows when the
-    rules would have fired over the data that are kept.
+    rules would have fired over the stored data.
     """
     if target is None and action in (Action.test, Action.silence, Action.unsilence):
         missing = {Action.test: "a notifier", Action.silence: "alerts"}.get(action, "an ID")

@@ -35,7 +35,7 @@ def demo(
     ] = 0,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 1,
     forget: Annotated[
-        bool, typer.Option("--remove", help="Only remove the data of an earlier demo.")
+        bool, typer.Option("--remove", help="Remove the data of an earlier demo, and exit.")
     ] = False,
     url: Url = None,
     prefix: Annotated[

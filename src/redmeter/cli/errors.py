@@ -54,7 +54,10 @@ def errors(
         str | None, typer.Option("--route", help="Only groups seen on this route, or in this task.")
     ] = None,
     sort: Annotated[
-        str, typer.Option("--sort", help="count, last seen or first seen: count, last, first.")
+        str,
+        typer.Option(
+            "--sort", help="Sort by number, last or first occurrence: count, last, first."
+        ),
     ] = "count",
     limit: Annotated[
         int, typer.Option("--limit", "-l", min=1, max=MAX_LIMIT, help="Number of groups.")

@@ -35,18 +35,19 @@ def explain(
     since: Since = None,
     until: Until = None,
     last: Annotated[
-        str | None, typer.Option("--last", help="The newest so many seconds, or 15min, 2h.")
+        str | None,
+        typer.Option("--last", help="Length of a window up to now: seconds, or 15min, 2h."),
     ] = None,
     baseline: Annotated[
         str,
         typer.Option(
             "--baseline",
-            help="Compare with: before (as long, right before), yesterday, week; or START/END.",
+            help="Compare with: before (the preceding window), yesterday, week; or START/END.",
         ),
     ] = "before",
     precision: Annotated[
         str | None,
-        typer.Option("--precision", "-p", help="Interval width; else the finest that is kept."),
+        typer.Option("--precision", "-p", help="Interval width. Default: the finest that is kept."),
     ] = None,
     label: Labels = None,
     failing: Annotated[

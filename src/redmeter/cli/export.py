@@ -35,7 +35,8 @@ _FORMATS = ("csv", "jsonl", "parquet")
 )
 def export(
     pattern: Annotated[
-        str, typer.Argument(help="Names to export, all their label sets: orders, http_*; quote it.")
+        str,
+        typer.Argument(help="Names to export, with all label sets: orders, or 'http_*' in quotes."),
     ] = "*",
     to: Annotated[
         str, typer.Option("--to", help="FILE.csv, FILE.jsonl or FILE.parquet; - for the output.")
@@ -51,16 +52,16 @@ def export(
         ),
     ] = None,
     form: Annotated[
-        str | None, typer.Option("--format", help="csv, jsonl or parquet; by default as the file.")
+        str | None, typer.Option("--format", help="csv, jsonl or parquet. Default: by extension.")
     ] = None,
     url: Url = None,
     prefix: Prefix = None,
 ) -> None:
-    """Write the finished intervals of series to a file, a row for each.
+    """Write the complete intervals of series to a file, one row each.
 
     A row has the start of the interval, kind, name and labels; the value of a counter or gauge; and
     count, sum, min, max and percentiles of a histogram. Parquet needs the extra redmeter[parquet].
-    The file is complete or not there: it gets its name at the end.
+    The file appears only once it is complete.
     """
     format_name = _format(to, form)
     for one in kind or ():

@@ -34,16 +34,16 @@ NOT_FOUND, USAGE, STORE, INTERRUPTED = 1, 2, 3, 130
 #: What the values of `error.code` mean. The docs list them.
 MEANINGS = {
     "not-found": "no such series, logger or mark; or nothing to show or to replay",
-    "usage": "no such command or option, or an option whose value cannot be read",
+    "usage": "no such command or option, or an option with an invalid value",
     "bad-parameter": "a name, a value, a setting or a file cannot be used",
-    "too-many": "more than one command may ask for",
+    "too-many": "the request exceeds a limit",
     "unknown-precision": "the store does not keep this precision",
-    "store-unavailable": "the server does not answer",
+    "store-unavailable": "the server does not reply",
     "store-denied": "wrong password, or an ACL that forbids it",
     "store-moving": "the store is being moved to another server, or was moved",
     "store-refused": "the server answered with an error",
-    "store-incompatible": "the store has another format or number of shards",
-    "store-trouble": "anything else about the store, e.g. an embedded server that does not start",
+    "store-incompatible": "the store has a different format or number of shards",
+    "store-trouble": "any other store problem, e.g. an embedded server that does not start",
     "clocks-differ": "the clocks of this machine and of the server differ too much",
     "interrupted": "Ctrl-C",
 }

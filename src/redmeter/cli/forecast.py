@@ -62,13 +62,13 @@ def forecast(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Show the range expected next, and past values outside of it.
+    """Show the expected range of the next intervals, and past anomalies.
 
     The forecast uses level and trend; for hours also the time of day, for days the day of the
     week. Each past interval is compared with the forecast made before it began; about 5 in 100
-    fall outside the expected range by chance, and none of the first 24 is marked. Marked intervals
-    are listed by strength: the distance from the mean of the values before, in standard
-    deviations. The current interval is not compared.
+    fall outside the expected range by chance, and the first 24 are never anomalies. Anomalies are
+    listed by strength: the distance from the mean of the earlier values, in standard deviations.
+    The current interval is not compared.
     """
     width = seconds(precision)
     check_ahead(ahead)

@@ -77,11 +77,11 @@ def logs(
 ) -> None:
     """Show logged messages: new, spiking, common and newest ones.
 
-    Without a logger, an overview of all of them: changes against the hour before, the most common
+    Without a logger, an overview of all of them: changes since the previous hour, the most common
     patterns of the last hour, and the loggers. With a logger, its patterns and its newest messages,
-    the newest last. The hours are the last 60 minutes and the 60 before; for messages that are not
-    counted by five minutes yet, the current hour and the previous one, in UTC. Exits with 0 if
-    nothing was logged.
+    oldest first. The hours are the last 60 minutes and the 60 before; for messages not counted in
+    5-minute intervals, the current clock hour and the previous one, in UTC. Exits with 0 if nothing
+    was logged.
     """
     sections = {"recent": recent is not None, "common": common, "changes": changes}
     if not any(sections.values()):

@@ -145,7 +145,7 @@ def _print_report(
 def retention(
     changes: Annotated[
         list[str] | None,
-        typer.Argument(help="PRECISION=SAMPLES …, e.g. 60=240 or 1min=240; 0 stops keeping it."),
+        typer.Argument(help="PRECISION=SAMPLES …, e.g. 60=240 or 1min=240; 0 drops the precision."),
     ] = None,
     histograms: Annotated[
         bool,

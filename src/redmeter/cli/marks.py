@@ -22,7 +22,7 @@ _PARENTS = " (or any of the parent directories): .git"
 
 @command(
     name="mark",
-    epilog="Examples: redmeter mark v1.4.2 · redmeter mark (the commit, by git) · "
+    epilog="Examples: redmeter mark v1.4.2 · redmeter mark (the commit, from git) · "
     "redmeter mark --list · redmeter mark --remove v1.4.2",
 )
 def mark(

@@ -38,7 +38,7 @@ def migrate(
     prefix: Prefix = None,
     target_prefix: Annotated[
         str | None,
-        typer.Option("--target-prefix", help="Prefix of every key of TARGET, if it is another."),
+        typer.Option("--target-prefix", help="Prefix of every key of TARGET, if different."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be copied; change nothing.")
@@ -50,7 +50,7 @@ def migrate(
         bool, typer.Option("--replace", help="Remove the data that TARGET has, to move back to it.")
     ] = False,
     erase: Annotated[
-        bool, typer.Option("--erase", help="Remove the data of SOURCE once they have moved.")
+        bool, typer.Option("--erase", help="Remove the data of SOURCE after the move.")
     ] = False,
     json: AsJson = False,
 ) -> None:

@@ -57,7 +57,7 @@ def replay(
         bool, typer.Option("--shift-to-now", help="Shift all times so that the newest is now.")
     ] = False,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Keep reading new lines, through rotation.")
+        bool, typer.Option("--follow", "-f", help="Keep reading new lines, across rotations.")
     ] = False,
     max_routes: Annotated[
         int,

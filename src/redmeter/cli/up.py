@@ -45,7 +45,7 @@ _WITH_LOG = ("replay {log} --shift-to-now", "series hits -p 1h", "doctor")
 @command(
     name="up",
     epilog="Examples: redmeter up · redmeter up --detach · redmeter up --url redis://localhost · "
-    "redmeter up --host 0.0.0.0 (for others: with a token)",
+    "redmeter up --host 0.0.0.0 (for other machines, with a token)",
 )
 def up(
     detach: Annotated[
@@ -102,7 +102,7 @@ def up(
 
     Runs in the foreground until Ctrl-C. With a URL, it uses that server and starts none.
 
-    By default the page listens on 127.0.0.1 only, and is open to everybody on this machine.
+    By default the page listens on 127.0.0.1 only, and is open to everyone on this machine.
     """
     lock = UpLock(url, prefix)
     options = Options(
@@ -230,7 +230,7 @@ def _clean(store: Store) -> None:
 
 @command(name="stop", epilog="Examples: redmeter stop · redmeter stop --url redis://localhost")
 def stop(url: Url = None) -> None:
-    """Stop everything that `up` runs for a store. The data stay."""
+    """Stop everything that `up` runs for a store. Its data is kept."""
     lock = UpLock(url, None)
     stopped = []
     for file, state in lock.running():
