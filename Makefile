@@ -59,14 +59,14 @@ nightly: $(READY) $(PAGE) fuzz ## what takes too long for `make test`: a short s
 clocks: $(READY) ## unit and contract tests with the clocks shifted to midnight, a month's end, 29 February, DST
 	tools/clocks
 
-quick: WORKERS = 2
 quick: check $(PAGE) ## checks, unit and contract tests: one server, few examples, no clusters, nothing slow
-	export REDMETER_TEST_SERVERS=valkey-9.1; $(PYTEST) -q -m "not slow and not nightly" --hypothesis-profile=quick \
+	export REDMETER_TEST_SERVERS=valkey-9.1; $(PYTEST) -q -m "not (slow or nightly or realdata)" \
+		--hypothesis-profile=quick \
 		--ignore=tests/faults --ignore=tests/integrations --ignore=tests/demo --ignore=tests/browser \
 		--ignore=tests/dashboard --ignore=tests/docs --ignore=tests/cli --ignore=tests/fuzz \
-		--ignore=tests/soak --ignore-glob='*/test_support_*' \
-		--ignore-glob='*cluster*' --ignore-glob='*/test_scatter*' --ignore-glob='*/test_replicas*' \
-		--ignore-glob='*/test_sentinel*'
+		--ignore=tests/soak --ignore=tests/packaging --ignore=tests/migrating \
+		--ignore-glob='*/test_support_*' --ignore-glob='*cluster*' --ignore-glob='*/test_scatter*' \
+		--ignore-glob='*/test_replicas*' --ignore-glob='*/test_sentinel*'
 
 check: $(READY) ## formatting, lint, types, docs
 	@$(MAKE) --no-print-directory -j 2 .types .style
