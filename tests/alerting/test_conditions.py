@@ -127,6 +127,9 @@ def test_new_patterns_are_those_of_the_severities(meter: Meter, conditions: Cond
     assert "disk is full" in found.detail
     assert not read(conditions, rule("new_pattern", severities=("critical",))).holds
     assert not read(conditions, rule("new_pattern", logger="other")).holds
+    meter.log("mail", "no answer", severity="error")
+    meter.log("quiet", "all is well", severity="info")
+    assert values_of(conditions, rule("new_pattern", by="logger")) == {"app": True, "mail": True}
 
 
 def test_new_exceptions_are_those_of_the_types(meter: Meter, conditions: Conditions) -> None:
@@ -140,9 +143,11 @@ def test_new_exceptions_are_those_of_the_types(meter: Meter, conditions: Conditi
     assert (found.holds, found.value) == (True, 1)
     assert found.detail.startswith("1 new: LookupError at ")
     assert read(conditions, rule("new_exception")).value == 2
+    by_type = rule("new_exception", by="type")
+    assert values_of(conditions, by_type) == {"LookupError": True, "TypeError": True}
     assert not read(conditions, rule("new_exception", types=("KeyError",))).holds
     old = read(conditions, rule("new_exception"), ago=600)
-    assert old == Reading(None, detail="new exceptions are only known for now")
+    assert old == Reading(None, detail="new_exception is only known for now")
     later = time.time() + 900  # the groups are older than the window of five minutes then
     assert not conditions.read(rule("new_exception"), later, later).values[None].holds
 
@@ -156,12 +161,13 @@ def test_a_verdict_holds_only_if_it_is_worse(
     assert "mark" in nothing.detail
     start = (time.time() // 60 - 20) * 60
     for minute in range(-30, 18):
-        at, failed = start + 60 * minute + 1, 60 if minute > 0 else 4
-        ok, bad = ({"route": "/buy", "method": "GET", "status": each} for each in ("2xx", "5xx"))
-        meter.count("http_requests", 200 - failed, labels=ok, at=at)
-        meter.count("http_requests", failed, labels=bad, at=at)
-        meter.count("hits", 200, at=at)
-        meter.count("hits_failed", failed, at=at)
+        at = start + 60 * minute + 1
+        for route, failed in (("/buy", 60 if minute > 0 else 4), ("/", 4)):
+            ok, bad = ({"route": route, "method": "GET", "status": each} for each in ("2xx", "5xx"))
+            meter.count("http_requests", 200 - failed, labels=ok, at=at)
+            meter.count("http_requests", failed, labels=bad, at=at)
+            meter.count("hits", 200, at=at)
+            meter.count("hits_failed", failed, at=at)
     meter.mark("2.4.1", at=time.time() - 30)
     assert read(conditions, rule("verdict")).holds is False
     with server.client() as client:
@@ -169,8 +175,10 @@ def test_a_verdict_holds_only_if_it_is_worse(
     meter.mark("2.4.0", at=start)
     found = read(conditions, rule("verdict"))
     assert (found.holds, found.detail) == (True, "worse, against the time right before")
+    by_route = rule("verdict", by="route")
+    assert values_of(conditions, by_route) == {"/buy": True, "/": False}
     old = read(conditions, rule("verdict"), ago=600)
-    assert old == Reading(None, detail="verdicts are only known for now")
+    assert old == Reading(None, detail="verdict is only known for now")
 
 
 def values_of(conditions: Conditions, wanted: Rule) -> dict[str | None, bool | None]:
@@ -225,6 +233,30 @@ def test_expected_ranges(meter: Meter, conditions: Conditions) -> None:
     assert not read(
         conditions, rule("expected", metric="requests", precision=60, direction="below")
     ).holds
+
+
+def test_expected_ranges_by_label(meter: Meter, conditions: Conditions) -> None:
+    """One range for each value; a value without one is unknown, and a replay judges the others."""
+    last = (time.time() - 5) // 60 * 60 - 60
+    for number in range(60):
+        for route in ("/a", "/b"):
+            meter.count(
+                "requests", 100 + number % 3, labels={"route": route}, at=last - 60 * number
+            )
+    meter.count("requests", 5000, labels={"route": "/b"}, at=last)
+    meter.count("requests", 9, labels={"route": "/new"}, at=last)
+    meter.count("requests", 9, at=last)
+    wanted = rule("expected", metric="requests", precision=60, by="route")
+    now = last + 66
+    values = conditions.read(wanted, now, now).values
+    assert {key: each.holds for key, each in values.items()} == {
+        "/a": False,
+        "/b": True,
+        "/new": None,
+    }
+    found = replay(wanted, conditions, last - 600, now)
+    assert [firing.name for firing in found.firings] == ['a{route="/b"}']
+    assert found.unknown == 0
 
 
 def test_a_replay_finds_when_an_alert_would_have_fired(

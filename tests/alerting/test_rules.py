@@ -93,7 +93,12 @@ def test_a_whole_file_is_read() -> None:
         (ALERT.replace('"a"', '"a{b}"'), "name: printable text of at most 100 bytes, without"),
         (ALERT + 'by = "a route"', "by: the name of a label, such as route"),
         (ALERT.replace('"hits"', "'hits{a=\"1\"}'") + 'by = "a"', "by: metric selects one value"),
-        ('[[alert]]\nname = "a"\nwhen = "verdict"\nby = "route"', "unknown key 'by'"),
+        (
+            '[[alert]]\nname = "a"\nwhen = "verdict"\nby = "type"',
+            'by: when = "verdict" accepts only "route"',
+        ),
+        ('[[alert]]\nname = "a"\nwhen = "new_pattern"\nby = "severity"', 'accepts only "logger"'),
+        ('[[alert]]\nname = "a"\nwhen = "new_exception"\nby = "route"', 'accepts only "type"'),
     ],
 )
 def test_a_mistake_is_named_with_its_place(text: str, reason: str) -> None:

@@ -23,6 +23,7 @@ from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision
 
 if TYPE_CHECKING:
     from redmeter.queries import Queries
+    from redmeter.results import Forecast
 
 #: Groups of exceptions that are read, the newest first.
 _GROUPS = 100
@@ -92,14 +93,16 @@ class Conditions:
                 case "burn":
                     return self._burn(rule, at, now)
                 case "expected":
-                    reading = self._expected(rule, at)
+                    return self._expected(rule, at)
+            if now - at > 60:
+                return Readings({}, Reading(None, detail=f"{rule.when} is only known for now"))
+            match rule.when:
                 case "new_pattern":
-                    reading = self._new_patterns(rule, at, now)
+                    return self._new_patterns(rule)
                 case "new_exception":
-                    reading = self._new_exceptions(rule, at, now)
+                    return self._new_exceptions(rule, now)
                 case _:
-                    reading = self._verdict(rule, at, now)
-            return Readings({None: reading})
+                    return self._verdict(rule)
         except _NotKept as error:
             return Readings({}, Reading(None, detail=str(error)))
         except (UnknownPrecision, LimitExceeded, InvalidValue) as error:
@@ -198,59 +201,46 @@ class Conditions:
             for key, whole in wholes.items()
         }
 
-    def _expected(self, rule: Rule, at: float) -> Reading:
-        forecast = self._queries.forecast(rule.metric, precision=rule.precision)
-        end = end_of(at, rule.precision)
-        for point in reversed(forecast.past):
-            if point.start + rule.precision > end:
-                continue
-            if point.start + rule.precision < end:
-                break
-            if point.value is None or point.low is None or point.high is None:
-                return Reading(False, detail="no value or no range for the last interval")
-            above = rule.direction != "below" and point.value > point.high
-            below = rule.direction != "above" and point.value < point.low
-            unit = unit_of(rule.metric)
-            value, low, high = (value_text(v, unit) for v in (point.value, point.low, point.high))
-            detail = f"{value}, expected {low} to {high}"
-            return Reading(above or below, point.value, f"{detail} ({_intervals(rule.precision)})")
-        return Reading(None, detail=forecast.reason or "no complete interval is stored")
+    def _expected(self, rule: Rule, at: float) -> Readings:
+        if not rule.by:
+            forecast = self._queries.forecast(rule.metric, precision=rule.precision)
+            return Readings({None: _outside(rule, forecast, at)})
+        groups = self._queries.forecast(rule.metric, by=rule.by, precision=rule.precision)
+        by_label: dict[str | None, Forecast] = {g.labels[rule.by]: g.forecast for g in groups}
+        by_label.pop(None, None)
+        return Readings({key: _outside(rule, each, at) for key, each in by_label.items()})
 
-    def _new_patterns(self, rule: Rule, at: float, now: float) -> Reading:
-        if (past := _past("new patterns", at, now)) is not None:
-            return past
-        changes = self._queries.changes(rule.logger or None)
-        names = [
-            change.pattern
-            for change in changes
+    def _new_patterns(self, rule: Rule) -> Readings:
+        changes = [
+            (change.logger, change.pattern)
+            for change in self._queries.changes(rule.logger or None)
             if change.kind == "new" and change.severity in rule.severities
         ]
-        detail = f"{len(names)} new: {names[0]}" if names else "no new patterns"
-        return Reading(bool(names), len(names), detail)
+        return _news(rule, "patterns", changes)
 
-    def _new_exceptions(self, rule: Rule, at: float, now: float) -> Reading:
-        if (past := _past("new exceptions", at, now)) is not None:
-            return past
+    def _new_exceptions(self, rule: Rule, now: float) -> Readings:
         groups = self._queries.exceptions(
             since=now - rule.window, sort="first", limit=_GROUPS
         ).groups
         new = [
-            group
+            (group.type, f"{group.type} at {group.place or 'an unknown place'}")
             for group in groups
             if group.first >= now - rule.window and (not rule.types or group.type in rule.types)
         ]
-        names = [f"{group.type} at {group.place or 'an unknown place'}" for group in new]
-        detail = f"{len(new)} new: {names[0]}" if new else "no new exceptions"
-        return Reading(bool(new), len(new), detail)
+        return _news(rule, "exceptions", new)
 
-    def _verdict(self, rule: Rule, at: float, now: float) -> Reading:
-        if (past := _past("verdicts", at, now)) is not None:
-            return past
+    def _verdict(self, rule: Rule) -> Readings:
         verdict = self._queries.verdict(against=rule.against)
-        return Reading(
-            verdict.verdict == "worse",
-            detail=f"{verdict.verdict}, against {BASELINES[rule.against]}",
-        )
+
+        def reading(judgment: str) -> Reading:
+            detail = f"{judgment}, against {BASELINES[rule.against]}"
+            return Reading(judgment == "worse", detail=detail)
+
+        whole = reading(verdict.verdict)
+        if not rule.by:
+            return Readings({None: whole})
+        rows = {row.route: reading(row.verdict) for row in verdict.routes}
+        return Readings(rows, Reading(False, detail=whole.detail))
 
     def _window(
         self, retention: Mapping[int, int], window: int, at: float, now: float
@@ -322,9 +312,33 @@ class _NotKept(Exception):
     """Data of a window are not kept."""
 
 
-def _past(subject: str, at: float, now: float) -> Reading | None:
-    """Return the reading of a condition that is only known for now, if it is for another time."""
-    return Reading(None, detail=f"{subject} are only known for now") if now - at > 60 else None
+def _outside(rule: Rule, forecast: "Forecast", at: float) -> Reading:
+    """Return whether the last complete interval is outside its expected range."""
+    end = end_of(at, rule.precision)
+    for point in reversed(forecast.past):
+        if point.start + rule.precision > end:
+            continue
+        if point.start + rule.precision < end:
+            break
+        above = rule.direction != "below" and point.value > point.high
+        below = rule.direction != "above" and point.value < point.low
+        unit = unit_of(rule.metric)
+        value, low, high = (value_text(v, unit) for v in (point.value, point.low, point.high))
+        detail = f"{value}, expected {low} to {high}"
+        return Reading(above or below, point.value, f"{detail} ({_intervals(rule.precision)})")
+    return Reading(None, detail=forecast.reason or "no complete interval is stored")
+
+
+def _news(rule: Rule, subject: str, new: list[tuple[str, str]]) -> Readings:
+    """Return the readings of new patterns or exceptions: pairs of a label's value and a name."""
+    nothing = Reading(False, 0, f"no new {subject}")
+    names: dict[str | None, list[str]] = {}
+    for value, name in new:
+        names.setdefault(value if rule.by else None, []).append(name)
+    readings: dict[str | None, Reading] = {
+        key: Reading(True, len(each), f"{len(each)} new: {each[0]}") for key, each in names.items()
+    }
+    return Readings(readings if rule.by else {None: nothing, **readings}, nothing)
 
 
 def _within(series: Iterable, since: float, until: float) -> list:  # type: ignore[type-arg]

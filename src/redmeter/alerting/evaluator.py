@@ -367,9 +367,9 @@ def replay(rule: Rule, conditions: Conditions, since: float, now: float) -> Repl
         readings = conditions.read(rule, at, now)
         evaluated += 1
         chosen, _ = readings.chosen(states)
-        missing = [each for each in (*chosen.values(), readings.others) if each.holds is None]
-        if missing:
-            unknown, reason = unknown + 1, missing[-1].detail
+        newest = [*chosen.values()] or [readings.others]
+        if all(each.holds is None for each in newest):
+            unknown, reason = unknown + 1, newest[-1].detail
             continue
         first = at if first is None else first
         for value, reading in chosen.items():

@@ -65,12 +65,14 @@ CONDITIONS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset({"above", "below", "window", "at_least", "clear", "by"}),
     ),
     "absent": (frozenset({"metric"}), frozenset({"window", "by"})),
-    "expected": (frozenset({"metric"}), frozenset({"precision", "direction"})),
+    "expected": (frozenset({"metric"}), frozenset({"precision", "direction", "by"})),
     "burn": (frozenset({"metric", "of", "objective"}), frozenset({"windows", "at_least", "by"})),
-    "new_pattern": (frozenset(), frozenset({"severities", "logger"})),
-    "new_exception": (frozenset(), frozenset({"types", "window"})),
-    "verdict": (frozenset(), frozenset({"against"})),
+    "new_pattern": (frozenset(), frozenset({"severities", "logger", "by"})),
+    "new_exception": (frozenset(), frozenset({"types", "window", "by"})),
+    "verdict": (frozenset(), frozenset({"against", "by"})),
 }
+#: A condition without a metric -> the only label that it has an alert for each value of.
+LABELS = {"new_pattern": "logger", "new_exception": "type", "verdict": "route"}
 #: Fields that every alert may have.
 COMMON = frozenset(
     {"name", "when", "for", "keep", "severity", "labels", "message", "notify", "remind"}
@@ -256,6 +258,9 @@ def _check_rule(rule: Rule, notifiers: Mapping[str, Notifier]) -> None:
         text = getattr(rule, key)
         if rule.by and text and parse_name(text).label(rule.by) is not None:
             raise _Mistake("by", f"by: {key} selects one value of {rule.by}; leave out one of them")
+    label = LABELS.get(rule.when, rule.by)
+    if rule.by and rule.by != label:
+        raise _Mistake("by", f'by: when = "{rule.when}" accepts only "{label}"')
     for name in rule.notify:
         if name not in notifiers:
             known = ", ".join(notifiers) or "none"
