@@ -1,8 +1,15 @@
 """Exceptions that wait in memory: counted once for each object, bounded, and still all there."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
 from redmeter.format.exception import FINEST, MAX_GROUPS, OTHER, Details, Occurrences, group_of
 from redmeter.recording.exceptions import (
     MANY,
+    MARK,
     Found,
     Occurrence,
     PendingExceptions,
@@ -37,6 +44,96 @@ def test_an_object_counts_once_for_each_meter() -> None:
     assert second.group == first.group
     assert occurrence(1, error, NOW, "/buy", None) is None
     assert occurrence(2, error, NOW, "/buy", None) is not None
+
+
+KEPT = LookupError("kept at module level")
+
+
+def deep() -> None:
+    """Raise the instance that is kept."""
+    raise KEPT
+
+
+def other() -> None:
+    """Raise it in another place."""
+    raise KEPT
+
+
+def handled(function: Callable[[], None], route: str) -> list[int]:
+    """Return how often a request counts it: in a log, after it is raised on, and at the end."""
+    counts = []
+    try:
+        try:
+            try:
+                function()
+            except LookupError as error:
+                counts.append(occurrence(5, error, NOW, "", None))
+                raise error  # a statement too, of what was just handled
+        except LookupError as error:
+            counts.append(occurrence(5, error, NOW, "", None))
+            raise
+    except LookupError as error:
+        counts.append(occurrence(5, error, NOW, route, None))
+        counts.append(occurrence(5, error, NOW, route, None))
+    return [0 if each is None else each.events for each in counts]
+
+
+def test_an_instance_that_is_raised_again_counts_again() -> None:
+    """Once for each time that the application raises it, in the same group."""
+    for route in ("/a", "/b", "/b"):
+        assert handled(deep, route) == [1, 0, 0, 0]
+    group = vars(KEPT)[MARK][5][0]
+    assert handled(other, "/a") == [0, 0, 0, 0]  # a new place may be a relay of the first raise
+    for function in (other, deep, deep, other):
+        assert handled(function, "/a") == [1, 0, 0, 0]
+    assert vars(KEPT)[MARK][5][0] == group
+    loop, error = [], KeyError()
+    for _ in range(3):
+        try:
+            raise error
+        except KeyError:
+            loop.append(occurrence(5, error, NOW, "", None))
+    assert [each and each.events for each in loop] == [1, 1, 1]
+
+
+def test_an_exception_of_another_task_or_thread_counts_once() -> None:
+    """Its result raises the same object again, in code of the standard library."""
+
+    async def fails() -> None:
+        try:
+            deep_error()
+        except ValueError as error:
+            counts.append(occurrence(6, error, NOW, "", None))
+            raise
+
+    async def waits(task: Awaitable[None]) -> None:
+        try:
+            await task
+        except ValueError as error:
+            counts.append(occurrence(6, error, NOW, "", None))
+            raise
+
+    async def main() -> None:
+        task = asyncio.ensure_future(fails())
+        results = await asyncio.gather(waits(task), waits(task), return_exceptions=True)
+        try:
+            raise next(each for each in results if each is not None)
+        except ValueError as error:
+            counts.append(occurrence(6, error, NOW, "/buy", None))
+
+    def deep_error() -> None:
+        raise ValueError
+
+    counts: list[Occurrence | None] = []
+    asyncio.run(main())
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(deep_error)
+        for _ in range(3):
+            with pytest.raises(ValueError) as caught:
+                future.result()
+            counts.append(occurrence(6, caught.value, NOW, "", None))
+    events = [0 if each is None else each.events for each in counts]
+    assert events == [1, 0, 0, 0, 1, 0, 0]
 
 
 def test_an_exception_that_takes_no_attributes_is_recorded() -> None:

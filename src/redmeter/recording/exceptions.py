@@ -6,7 +6,8 @@ keep the frames and all their variables alive; the background thread cleans and 
 **Each exception counts once**, however many integrations see it: a view that logs it and raises it
 again, the framework's own log, and the integration that finds it unhandled. An exception object
 carries the meters that recorded it in its attribute MARK. The first to see it may not know the
-route; the one that does adds the route to the same group, without counting the exception again.
+route; the one that does adds the route to the same group, without counting the exception again. An
+instance that the application raises again, as one at module level, counts again, in the same group.
 
 Bound: one event for each group, route and interval waits after a list was shortened, MANY at most;
 beyond it, exceptions are counted as "(other)", as they are where an interval has MAX_GROUPS groups.
@@ -39,7 +40,7 @@ from redmeter.recording.events import Event, EventList
 from redmeter.recording.instruments import InstrumentOwner, RedactedInstrument
 from redmeter.recording.messages.coalesce import LONGEST
 from redmeter.recording.messages.redact import MessageRules, Redactor
-from redmeter.recording.messages.tracebacks import Origin, describe_error, origin_of
+from redmeter.recording.messages.tracebacks import Origin, describe_error, origin_of, raised_again
 from redmeter.recording.pending import PendingByInterval
 from redmeter.types import Operations
 
@@ -47,8 +48,8 @@ from redmeter.types import Operations
 NAME = "exceptions"
 #: The severities of log messages whose exception is recorded.
 SEVERITIES = frozenset({"error", "critical"})
-#: Attribute of an exception: the meters that recorded it, by number -> group, and whether its route
-#: was known.
+#: Attribute of an exception: the meters that recorded it, by number -> group, whether its route was
+#: known, and the identity of the first entry of its traceback.
 MARK = "__redmeter__"
 #: Most events that wait in the list after it was shortened.
 MANY = 1_000
@@ -108,13 +109,14 @@ def occurrence(
     try:
         mark = vars(error).setdefault(MARK, {})
         before = mark.get(number)
-        if before is not None and (before[1] or not route):
-            return None
-        if before is not None:
-            mark[number] = before[0], True
+        head = id(error.__traceback__)
+        if before is not None and not raised_again(error, before[2]):
+            mark[number] = before[0], before[1] or bool(route), head
+            if before[1] or not route:
+                return None
             return Occurrence(time, time, 0, 1, before[0], route, None, "")
     except Exception:  # noqa: BLE001 - of a class that has no attributes, or computes them
-        mark = {}
+        mark, before, head = {}, None, 0
     origin = origin_of(error)
     if traceback is None:
         traceback = describe_error(error)[1]
@@ -122,8 +124,8 @@ def occurrence(
         traceback = clean(traceback, TRACEBACK_LIMIT)
     if len(origin.message) > LONGEST:
         origin = origin._replace(message=clean(origin.message, MESSAGE_LIMIT))
-    group = group_of(origin.kind, origin.functions, origin.members)
-    mark[number] = group, bool(route)
+    group = before[0] if before else group_of(origin.kind, origin.functions, origin.members)
+    mark[number] = group, bool(route), head
     return Occurrence(time, time, 1, int(bool(route)), group, route, origin, traceback)
 
 

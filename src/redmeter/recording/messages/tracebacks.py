@@ -203,6 +203,36 @@ def origin_of(error: BaseException) -> Origin:
     )
 
 
+def raised_again(error: BaseException, head: int) -> bool:
+    """Return whether the application raised an exception again after its traceback was seen.
+
+    A `raise` extends the traceback of an instance that was raised before; an exception that is
+    still propagating extends it too, by its callers, and library code re-raises exceptions of other
+    tasks and threads. It was raised again if a `raise` statement of the application, which did not
+    just handle it, is in the new part as well as in the part that was seen.
+
+    Args:
+        head: identity of the first entry of the traceback when it was seen.
+    """
+    from opcode import opmap
+
+    statements: set[tuple[int, int]] = set()
+    was_seen = False
+    for entry in _tracebacks(error):
+        was_seen = was_seen or id(entry) == head
+        code, at, callee = entry.tb_frame.f_code, entry.tb_lasti, entry.tb_next
+        if was_seen:
+            if not statements or (id(code), at) in statements:
+                return bool(statements)
+        elif (
+            code.co_code[at] == opmap["RAISE_VARARGS"]
+            and (callee is None or callee.tb_frame is not entry.tb_frame or callee.tb_lasti == at)
+            and _is_own(entry)
+        ):
+            statements.add((id(code), at))
+    return False
+
+
 def _qualified(kind: type) -> str:
     module = kind.__module__
     return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
