@@ -240,9 +240,7 @@ class StoreBackend(Backend):
         return self._run(lambda keys: aggregates.read_total(keys, selector))
 
     def names(self, pattern: str, kind: str) -> list[str]:
-        return read_names(
-            self._store, pattern, gauges=kind == "gauges", histograms=kind == "histograms"
-        )
+        return read_names(self._store, pattern, kind)
 
     def top(self, wanted: Top) -> Ranking:
         return top.read_top(self._store, wanted)

@@ -387,8 +387,8 @@ def test_names_of_gauges_are_their_own(client: Any, open_store: OpenStore) -> No
         count(store, name, int(now))
     measure(store, {"queue": 1.0, "both": 2.0, 'queue{host="a"}': 3.0}, now)
     assert reading_names.read_names(store) == ["both", "hits"]
-    assert reading_names.read_names(store, gauges=True) == ["both", "queue", 'queue{host="a"}']
-    assert reading_names.read_names(store, "queue{*", gauges=True) == ['queue{host="a"}']
+    assert reading_names.read_names(store, kind="gauges") == ["both", "queue", 'queue{host="a"}']
+    assert reading_names.read_names(store, "queue{*", "gauges") == ['queue{host="a"}']
 
 
 # --- Cleaning ------------------------------------------------------------------------------

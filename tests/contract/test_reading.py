@@ -20,7 +20,8 @@ from redmeter import (
 from redmeter.keys import DEFAULT_RETENTION, Retention, slice_start
 from redmeter.names import canonical
 from redmeter.reading import names as reading_names
-from redmeter.reading import top
+from redmeter.reading import selection, top
+from redmeter.reading.exports import ExportList
 from redmeter.reading.names import read_names
 from redmeter.reading.samples import Grid, read_series, read_totals, window
 from support import listings
@@ -390,6 +391,31 @@ def test_a_pattern_that_begins_with_too_little_text_is_told_to_begin_with_more(
         rank(store, pattern, DAY)
     with pytest.raises(LimitExceeded, match="narrow the pattern down"):
         rank(store, "n1", DAY, by="a")
+
+
+@pytest.mark.parametrize("page", [1, 2, 5, 6, 7])
+def test_names_are_listed_page_by_page(
+    client: Any, open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    """No exchange lists more entries than a page; the names are the same, and so is the limit."""
+    meter = open_meter()
+    names = [f'n{{a="{i}"}}' for i in range(6)]
+    for name in names:
+        meter.count(name)
+    store = meter._store
+    assert store is not None
+    monkeypatch.setattr(selection, "JOINED", 2)
+    assert meter.series("n", precision=DAY).total == 6
+    monkeypatch.setattr(reading_names, "PAGE", page)
+    with exchanges(monkeypatch) as seen:
+        assert read_names(store) == names
+    assert len(seen) == 6 // page + 1
+    assert meter.series("n", precision=DAY).total == 6
+    assert meter.series("n", precision=DAY, labels={"a": "3"}).total == 1
+    assert [one.stored for one in ExportList(store).read().catalog.by_name["n_total"]] == names
+    monkeypatch.setattr(reading_names, "MAX_NAMES", 5)
+    with pytest.raises(LimitExceeded):
+        read_names(store)
 
 
 def test_hostile_names_stay_themselves(client: Any, open_meter: OpenMeter) -> None:

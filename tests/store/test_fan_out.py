@@ -456,7 +456,7 @@ TRIPS: dict[str, tuple[Any, int, int]] = {
         lambda store: read_series(store, [f'jobs{{queue="q{n}"}}' for n in range(50)], 60),
         *(1, 3),
     ),
-    "names": (read_names, 2, 3),
+    "names": (read_names, 1, 3),
     "totals": (lambda store: read_totals(store, ["hits", 'jobs{queue="q7"}']), 1, 2),
 }
 

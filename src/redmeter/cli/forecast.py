@@ -1,6 +1,5 @@
 """forecast: the expected range of a series, and its anomalies."""
 
-import glob
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -22,10 +21,8 @@ from redmeter.cli.app import (
     seconds,
 )
 from redmeter.cli.selectors import Aggregate, Exact, Labels, selector_of
-from redmeter.cli.suggestions import suggestion
+from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.reading.aggregates import check_aggregate, check_ahead, read_forecast, read_total
-from redmeter.reading.names import read_names
-from redmeter.reading.selection import selects
 from redmeter.results import Anomaly, Forecast, ForecastCheck, ForecastPoint
 from redmeter.store import Store
 from redmeter.store.query import run
@@ -90,16 +87,13 @@ def forecast(
 
 def _why(store: Store, found: Forecast, selector: Selector) -> tuple[str, int, str]:
     """Return why there is no forecast, no such series or too little of it, as fail() takes it."""
-    name, pattern = found.name, glob.escape(selector.name) + "*"
-
-    def exists(**kind: bool) -> bool:
-        names = read_names(store, pattern, **kind)
-        return any(selects(selector, one) for one in names)
-
+    name = found.name
     _, totals = run(store, lambda _: read_total(store.keys, selector))
-    if any(totals.values()) or exists() or exists(gauges=True):
+    if any(totals.values()) or any(
+        is_stored(store, selector, kind) for kind in ("counters", "gauges")
+    ):
         return f"no forecast of {name}: {found.reason}", NOT_FOUND, ""
-    if exists(histograms=True):
+    if is_stored(store, selector, "histograms"):
         fix = f"redmeter summary {shlex.quote(name)}"
         return f"{name} is a histogram, and histograms have no forecast", NOT_FOUND, fix
     return f"nothing is stored under {name}", NOT_FOUND, suggestion(store, name)

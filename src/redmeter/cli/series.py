@@ -1,7 +1,6 @@
 """names, series: names of series and their samples."""
 
 import contextlib
-import glob
 import time
 from typing import Annotated, Any, NamedTuple
 
@@ -22,14 +21,14 @@ from redmeter.cli.app import (
     seconds,
 )
 from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selector_of
-from redmeter.cli.suggestions import suggestion
+from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.keys import Kept
 from redmeter.reading.aggregates import check_aggregate, read_counter, read_gauge, read_total
 from redmeter.reading.marks import read_marks
 from redmeter.reading.names import read_names
 from redmeter.reading.samples import read_totals
-from redmeter.reading.selection import GroupKey, name_of, selects
+from redmeter.reading.selection import GroupKey, name_of
 from redmeter.results import Mark, Series
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
@@ -105,7 +104,7 @@ def _named(store: Store, pattern: str, kind: str) -> list[tuple[str, str, int | 
     Gauges and histograms have no grand total, and neither have counters that only other programs
     or redmeter.book write.
     """
-    names = read_names(store, pattern, gauges=kind == "gauges", histograms=kind == "histograms")
+    names = read_names(store, pattern, kind)
     totals: dict[str, int] = {}
     for at in range(0, len(names) if kind == "counters" else 0, 5_000):
         totals |= read_totals(store, names[at : at + 5_000])
@@ -236,7 +235,7 @@ def _rows(
         gauges = {
             at: groups
             for at, groups in zip(never, found, strict=True)
-            if any(one for _, one in groups) or _is_gauge(store, selectors[at])
+            if any(one for _, one in groups) or is_stored(store, selectors[at], "gauges")
         }
     rows: list[_Row] = []
     for at, selector in enumerate(selectors):
@@ -248,11 +247,6 @@ def _rows(
                 for key, one in counters[at]
             ]
     return rows, [selectors[at] for at in never if at not in gauges]
-
-
-def _is_gauge(store: Store, selector: Selector) -> bool:
-    names = read_names(store, glob.escape(selector.name) + "*", gauges=True)
-    return any(selects(selector, name) for name in names)
 
 
 def _draw(row: _Row, marks: list[Mark]) -> None:

@@ -9,7 +9,9 @@ from typing import NamedTuple
 from redmeter.errors import InvalidName, LimitExceeded
 from redmeter.names import parse_name
 from redmeter.reading.names import read_names
+from redmeter.reading.selection import selects
 from redmeter.store import Store
+from redmeter.types import Selector
 
 #: Names suggested for one that is not there, and those that are compared with it.
 _SUGGESTED, _COMPARED = 5, 1_000
@@ -31,12 +33,19 @@ def stored(store: Store, name: str) -> Stored:
         StoreError: the store is unreachable or refuses.
     """
     literal = glob.escape(name)
+    patterns = (literal, literal + "{*")
+    return Stored(
+        *(
+            [one for each in patterns for one in read_names(store, each, kind)]
+            for kind in ("counters", "histograms", "gauges")
+        )
+    )
 
-    def read(**kind: bool) -> list[str]:
-        patterns = (literal, literal + "{*")
-        return [one for each in patterns for one in read_names(store, each, **kind)]
 
-    return Stored(read(), read(histograms=True), read(gauges=True))
+def is_stored(store: Store, selector: Selector, kind: str) -> bool:
+    """Return whether there are series of a kind that a selector means."""
+    names = read_names(store, glob.escape(selector.name) + "*", kind)
+    return any(selects(selector, name) for name in names)
 
 
 def labels_of(series: list[str]) -> dict[str, set[str]]:
@@ -64,19 +73,15 @@ def suggestion(store: Store, name: str, *, histograms: bool = False) -> str:
             return _listed(mine)
         if names.observed:
             return f"it is a histogram: redmeter summary {shlex.quote(base)}"
-        kinds = (True,) if histograms else (False, True)
-        for kind in kinds:
-            if some := _similar(store, base, histograms=kind):
+        for kind in ("histograms",) if histograms else ("counters", "histograms"):
+            if some := _similar(store, base, kind):
                 return _listed(some)
     return "redmeter names lists all"
 
 
-def _similar(store: Store, base: str, *, histograms: bool) -> list[str]:
-    def read(pattern: str) -> list[str]:
-        return read_names(store, pattern, histograms=histograms)
-
-    near = read(glob.escape(base[:4]) + "*")
-    return near or difflib.get_close_matches(base, read("*")[:_COMPARED])
+def _similar(store: Store, base: str, kind: str) -> list[str]:
+    near = read_names(store, glob.escape(base[:4]) + "*", kind)
+    return near or difflib.get_close_matches(base, read_names(store, "*", kind)[:_COMPARED])
 
 
 def _listed(names: list[str]) -> str:

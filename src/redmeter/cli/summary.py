@@ -1,6 +1,5 @@
 """summary: the distribution of a histogram's values, as numbers and drawn."""
 
-import glob
 import math
 import shlex
 from dataclasses import asdict
@@ -21,12 +20,11 @@ from redmeter.cli.app import (
     seconds,
 )
 from redmeter.cli.selectors import By, Exact, Labels, named, selector_of
-from redmeter.cli.suggestions import suggestion
+from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.reading.aggregates import read_summary
 from redmeter.reading.marks import read_marks
-from redmeter.reading.names import read_names
-from redmeter.reading.selection import name_of, selects
+from redmeter.reading.selection import name_of
 from redmeter.reading.spread import Spread, Summary
 from redmeter.results import Mark, Series
 from redmeter.store import Store
@@ -104,14 +102,12 @@ def summary(
 
 
 def _hint(store: Store, selector: Selector) -> str:
-    name, pattern = name_of(selector), glob.escape(selector.name) + "*"
-    names = read_names(store, pattern, histograms=True)
-    if any(selects(selector, one) for one in names):
+    if is_stored(store, selector, "histograms"):
         return "a coarser precision may reach further back, e.g. -p 1h"
-    for kind, gauges in (("a counter", False), ("a gauge", True)):
-        if any(selects(selector, one) for one in read_names(store, pattern, gauges=gauges)):
-            return f"it is {kind}: redmeter series {shlex.quote(name)}"
-    return suggestion(store, name, histograms=True)
+    for kind in ("counter", "gauge"):
+        if is_stored(store, selector, f"{kind}s"):
+            return f"it is a {kind}: redmeter series {shlex.quote(name_of(selector))}"
+    return suggestion(store, name_of(selector), histograms=True)
 
 
 def _numbers(found: Spread, above: float | None) -> dict[str, float | None]:

@@ -27,7 +27,7 @@ from redmeter.reading.error_groups import ErrorQuery
 from redmeter.reading.log_overview import LogOverview, log_overview
 from redmeter.reading.log_window import LogQuery, LogWindow, log_window
 from redmeter.reading.marks import read_marks_now
-from redmeter.reading.names import read_names_now
+from redmeter.reading.names import find_names
 from redmeter.reading.rowrankings import RankingKey, RowRankings
 from redmeter.reading.rows import Row
 from redmeter.reading.samples import window
@@ -96,7 +96,9 @@ def _selectors(values: Values) -> list[Selector]:
 
 def names(store: Store, values: Values) -> schemas.NamesAnswer:
     """Answer /api/names."""
-    view, found = read_names_now(store, values["pattern"], values["kind"])
+    view, found = run(
+        store, lambda kept: find_names(store.keys, kept, values["pattern"], values["kind"])
+    )
     return schemas.NamesAnswer(
         now=view.now,
         missing=store.skipped(),

@@ -24,6 +24,7 @@ from redmeter.names import HITS, HITS_FAILED, REQUESTS, canonical, is_failure, p
 from redmeter.reading.label_sets import MAX_SCANNED, LabelSets
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.store import Store
+from redmeter.store.query import run
 
 #: Distinct (series, second) pairs held in memory before they are written.
 PENDING = 200_000
@@ -190,8 +191,7 @@ def _routes(store: Store, kept: Retention) -> set[str]:
     routes: set[str] = set()
     try:
         label_sets = LabelSets(store.keys, store.keys.known, max(kept), REQUESTS)
-        (members,) = store.ask([label_sets.names(MAX_SCANNED)])
-        names = label_sets.found(members, MAX_SCANNED)
+        _, names = run(store, lambda _: label_sets.names(MAX_SCANNED))
     except LimitExceeded:
         return routes
     for name in names:

@@ -6,7 +6,7 @@
     statistics.py  histograms by hour
     logs.py        the newest messages, patterns, and changes of logs (log_counts.py)
     marks.py       marks, such as deploys
-    names.py       the names of all series
+    names.py       lists an index: the names of all series
     top.py         rankings; ranking.py makes the rows
 
 Each reads the time and the retention from the store, in the same round trip as the data.

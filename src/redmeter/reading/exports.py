@@ -7,13 +7,15 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
+from typing import Any
 
+from redmeter.errors import StoreError
 from redmeter.formats.prometheus_names import HISTOGRAM, SUFFIXES, Catalog, Namer
 from redmeter.keys import Kept, Keys
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.names import MAX_NAMES, matching_ends, names_in
+from redmeter.reading.names import MAX_NAMES, list_entries, matching_ends, names_in
 from redmeter.store import Store, indexes
-from redmeter.store.query import Query, Read, run
+from redmeter.store.query import Query, in_parts, run, together
 
 #: How long a listing is used, seconds.
 LISTING = 2.0
@@ -81,10 +83,7 @@ class ExportList:
         newest = self._newest
         if newest is not None and members == self._members:
             return replace(newest, now=view.now, listed=monotonic())
-        names = [
-            {name for precision, some in index for name in names_in(some, precision)}
-            for index in members
-        ]
+        names = [{name for _, entries in index for name in names_in(entries)} for index in members]
         catalog = self._namer.catalog(*names)
         views: dict[str, tuple[str, str]] = {}
         for name, series in catalog.by_name.items():
@@ -103,30 +102,31 @@ def _members(keys: Keys, kept: Kept, *, widest: bool) -> Query[list[_Members]]:
         keys.hists: tuple(kept.histograms),
     }
 
-    def listing(index: str, precision: int) -> Read:
-        return indexes.members(keys, index, *matching_ends(precision, "*"), count=MAX_NAMES + 1)
+    def listing(entry: tuple[str, int]) -> Query[Sequence[Any]]:
+        index, width = entry
+        try:
+            ends = matching_ends(width, "*")
+            return (yield from list_entries(keys, index, ends, MAX_NAMES + 1))
+        except StoreError as error:
+            return there(error, [])
 
-    entries = [(index, precision) for index, kept_ in listings.items() for precision in kept_]
-    sized: list[tuple[str, int]] = []
-    if widest:
-        sized = entries
-        entries = [(index, max(precisions)) for index, precisions in listings.items()]
-    sizes = [
-        indexes.size_between(keys, index, *matching_ends(width, "*")) for index, width in sized
-    ]
-    _, replies = yield [*(listing(*entry) for entry in entries), *sizes]
-    read: dict[tuple[str, int], Sequence[bytes]] = {}
-    for entry, reply in zip(entries, replies, strict=False):
-        read[entry] = there(reply, [])
+    def sizes(some: Sequence[tuple[str, int]]) -> Query[Sequence[Any]]:
+        ranges = [(index, *matching_ends(width, "*")) for index, width in some]
+        (replies,) = yield from in_parts([[indexes.size_between(keys, *each) for each in ranges]])
+        return [there(reply, 0) for reply in replies]
+
+    entries = [(index, width) for index, widths in listings.items() for width in widths]
+    first = [(index, max(widths)) for index, widths in listings.items()] if widest else entries
+    counted = entries if widest else []
+    *found, counts = yield from together([*map(listing, first), sizes(counted)])
+    read: dict[tuple[str, int], Sequence[bytes]] = dict(zip(first, found, strict=True))
     more = [
-        (index, precision)
-        for (index, precision), size in zip(sized, replies[len(entries) :], strict=True)
-        if there(size, 0) > len(read[index, max(listings[index])])
+        (index, width)
+        for (index, width), count in zip(counted, counts, strict=True)
+        if count > len(read[index, max(listings[index])])
     ]
-    if more:
-        _, replies = yield [listing(*entry) for entry in more]
-        read |= {entry: there(reply, []) for entry, reply in zip(more, replies, strict=True)}
+    read |= zip(more, (yield from together([*map(listing, more)])), strict=True)
     members: dict[str, _Members] = {index: [] for index in listings}
-    for (index, precision), some in read.items():
-        members[index].append((precision, some))
+    for (index, width), some in read.items():
+        members[index].append((width, some))
     return list(members.values())

@@ -105,9 +105,8 @@ def _chosen(store: Store, wanted: Export, kind: str) -> list[str]:
     head = _HEAD.match(wanted.pattern)
     begins = f"{head[0] if head else ''}*"
     matches = re.compile(fnmatch.translate(wanted.pattern)).match
-    named = {"gauges": kind == "gauges", "histograms": kind == "histograms"}
     chosen = []
-    for stored in read_names(store, begins, **named):
+    for stored in read_names(store, begins, kind):
         base, labels = _parsed(stored)
         if matches(base) and wanted.labels.items() <= labels.items():
             chosen.append(stored)

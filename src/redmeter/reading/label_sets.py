@@ -17,11 +17,12 @@ from redmeter.keys import Keys, entry
 from redmeter.names import parse_name
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Ask, Joined, join, name_of, of_window, read_on
+from redmeter.reading.names import decoded, first_entries, list_entries
 from redmeter.reading.samples import counts_of
 from redmeter.reading.windows import Window
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read
-from redmeter.store.replies import Reply, raised
+from redmeter.store.replies import Reply
 
 #: Index entries that one listing with a filter reads at most.
 MAX_SCANNED = 100_000
@@ -48,36 +49,30 @@ class LabelSets:
     #: A name without labels.
     base: str
 
-    def names(self, limit: int, labels: Mapping[str, str] | None = None) -> Read:
-        """Return the read whose reply found() takes.
+    def first_names(self, limit: int, labels: Mapping[str, str] | None = None) -> Read:
+        """Return the read of the first page of names()."""
+        most = (MAX_SCANNED if labels else limit) + 1
+        return first_entries(self.keys, self.index, self._ends(), most)
+
+    def names(
+        self, limit: int, labels: Mapping[str, str] | None = None, first: Reply = None
+    ) -> Query[list[str]]:
+        """Read the names as they are stored; the series without labels is left out.
 
         Args:
             limit: how many label sets are allowed.
             labels: only label sets that have these labels.
-        """
-        count = (MAX_SCANNED if labels else limit) + 1
-        return indexes.members(self.keys, self.index, *self._ends(), count=count)
-
-    def found(self, reply: Reply, limit: int, labels: Mapping[str, str] | None = None) -> list[str]:
-        """Return the names as they are stored; the series without labels is left out.
-
-        Args:
-            reply: to names().
-            limit, labels: as of names().
+            first: the reply to first_names(), if that was read already.
 
         Raises:
             LimitExceeded: there are more than the limit, or with a filter over MAX_SCANNED.
-            StoreError: the reply is an error.
+            StoreError: the server refuses.
         """
-        members = raised(reply)
+        most = (MAX_SCANNED if labels else limit) + 1
+        members = yield from list_entries(self.keys, self.index, self._ends(), most, first)
         if labels and len(members) > MAX_SCANNED:
             raise LimitExceeded("label sets", len(members), MAX_SCANNED, _NARROW)
-        names = []
-        for member in members:
-            try:
-                names.append(member.decode().partition(":")[2])
-            except UnicodeDecodeError:
-                continue  # written by another program
+        names = decoded(members)
         if labels:
             names = [name for name in names if has_labels(name, labels)]
         if len(names) > limit:

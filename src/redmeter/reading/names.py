@@ -4,6 +4,9 @@ Their members are PRECISION:NAME, all with score 0 and therefore in the order of
 entries of one precision are a range that is read without touching the others, and so are the
 label sets of one name, or the names that begin as a pattern does. Patterns are matched here, not
 by the server: nothing in a name can widen the match.
+
+Every list of names is read by list_entries(), in pages, so the server is busy for a few
+milliseconds at a time.
 """
 
 import fnmatch
@@ -12,52 +15,78 @@ from collections.abc import Iterable, Sequence
 
 from redmeter.errors import LimitExceeded
 from redmeter.families import INDEX_OF
-from redmeter.keys import Keys, entry
-from redmeter.store import Store, View, indexes
-from redmeter.store.query import Read
+from redmeter.keys import HISTOGRAMS, Kept, Keys, entry
+from redmeter.store import Store, indexes
+from redmeter.store.query import Query, Read, run, together
 from redmeter.store.replies import Reply, raised
 
 #: Most index entries of one precision that one request looks at.
 MAX_NAMES = 100_000
+#: Entries that one exchange lists: a few milliseconds of the server's time.
+PAGE = 20_000
 
 #: What a pattern begins with literally. No name has surrogates, and the server takes none.
 _HEAD = re.compile("[^*?\\[\ud800-\udfff]*")
 _NARROW_PATTERN = "begin the pattern with more literal text"
 
+#: Where a range of an index begins and ends, in the words of ZRANGEBYLEX.
+Ends = tuple[str | bytes, str | bytes]
 
-def read_names(
-    store: Store, pattern: str = "*", *, gauges: bool = False, histograms: bool = False
-) -> list[str]:
-    """Return the names of all counters, or of all gauges or histograms, that match, sorted.
+
+def read_names(store: Store, pattern: str = "*", kind: str = "counters") -> list[str]:
+    """Return the names of all counters, gauges or histograms that match, sorted.
 
     Args:
         pattern: `*` any text, `?` one character, `[abc]` one of these; the rest is literal. Only
             names that begin with the literal start of the pattern are examined.
-        gauges, histograms: of these, instead of counters.
+        kind: `counters`, `gauges` or `histograms`.
 
     Raises:
         LimitExceeded: over MAX_NAMES have to be looked at.
         StoreError: the server cannot be reached or refuses.
     """
-    kind = "histograms" if histograms else "gauges" if gauges else "counters"
-    return read_names_now(store, pattern, kind)[1]
+    return run(store, lambda kept: find_names(store.keys, kept, pattern, kind))[1]
 
 
-def read_names_now(store: Store, pattern: str, kind: str) -> tuple[View, list[str]]:
-    """Return the view of the store, and names: see read_names().
+def find_names(keys: Keys, kept: Kept, pattern: str, kind: str) -> Query[list[str]]:
+    """Read the names that match a pattern: see read_names()."""
+    index = keys.key(INDEX_OF[kind].name)
+    widths = kept.histograms if kind == HISTOGRAMS else kept.series
+    listed = yield from together(
+        [
+            list_entries(keys, index, matching_ends(width, pattern), MAX_NAMES + 1)
+            for width in widths
+        ]
+    )
+    return sorted(matching({name for entries in listed for name in names_in(entries)}, pattern))
+
+
+def first_entries(keys: Keys, index: str, ends: Ends, most: int) -> Read:
+    """Return the read of the first page of list_entries()."""
+    return indexes.members(keys, index, *ends, count=min(PAGE, most))
+
+
+def list_entries(
+    keys: Keys, index: str, ends: Ends, most: int, first: Reply = None
+) -> Query[list[bytes]]:
+    """List the entries of a range of an index in their order, a round trip for each PAGE.
 
     Args:
-        kind: `counters`, `gauges` or `histograms`.
+        index: key of a sorted set.
+        most: how many entries at most.
+        first: the reply to first_entries(), if that was read already.
+
+    Raises:
+        StoreError: the server refuses.
     """
-    view, _ = store.read()
-    keys = store.keys
-    index = keys.key(INDEX_OF[kind].name)
-    kept = view.retention_of(kind)
-    reads = [_matching_range(keys, index, precision, pattern) for precision in kept]
-    names: set[str] = set()
-    for precision, reply in zip(kept, store.ask(reads), strict=True):
-        names.update(names_in(reply, precision))
-    return view, sorted(matching(names, pattern))
+    entries: list[bytes] = []
+    while True:
+        if first is None:
+            _, (first,) = yield [first_entries(keys, index, ends, most - len(entries))]
+        entries += raised(first)
+        if len(first) < PAGE or len(entries) == most:
+            return entries
+        ends, first = (b"(" + entries[-1], ends[1]), None
 
 
 def matching(names: Iterable[str], pattern: str) -> Sequence[str]:
@@ -66,11 +95,6 @@ def matching(names: Iterable[str], pattern: str) -> Sequence[str]:
         return list(names)
     matches = re.compile(fnmatch.translate(pattern)).match
     return [name for name in names if matches(name)]
-
-
-def _matching_range(keys: Keys, index: str, precision: int, pattern: str) -> Read:
-    ends = matching_ends(precision, pattern)
-    return indexes.members(keys, index, *ends, count=MAX_NAMES + 1)
 
 
 def matching_ends(precision: int, pattern: str) -> tuple[bytes, bytes]:
@@ -94,20 +118,23 @@ def _ends(start: str, *, alone: bool = False) -> tuple[bytes, bytes]:
     return b"[" + first, end
 
 
-def names_in(reply: Reply, precision: int) -> Sequence[str]:
+def names_in(entries: Sequence[bytes]) -> list[str]:
     """Return the names in the entries of an index.
 
     Raises:
         LimitExceeded: more than MAX_NAMES.
-        StoreError: the reply is an error.
     """
-    if len(raised(reply)) > MAX_NAMES:
-        raise LimitExceeded("series", len(reply), MAX_NAMES, _NARROW_PATTERN)
-    cut = len(str(precision)) + 1
+    if len(entries) > MAX_NAMES:
+        raise LimitExceeded("series", len(entries), MAX_NAMES, _NARROW_PATTERN)
+    return decoded(entries)
+
+
+def decoded(entries: Sequence[bytes]) -> list[str]:
+    """Return the names in entries of an index; those of other programs are left out."""
     names = []
-    for member in reply:
+    for entry_ in entries:
         try:
-            name = member[cut:].decode()
+            name = entry_.decode().partition(":")[2]
         except UnicodeDecodeError:
             continue  # not UTF-8, so no name of ours: doctor counts it
         if name:

@@ -81,7 +81,7 @@ def read_selected(
         *commands([whole]),
         label_sets.join(asks, JOINED),
         label_sets.size(),
-        label_sets.names(limit, selector.labels),
+        label_sets.first_names(limit, selector.labels),
     ]
     view.retention_of(kind).check(precision)
     each = len(families)
@@ -97,7 +97,7 @@ def read_selected(
     if there(size, 0) > JOINED:
         if not selector.labels:
             check_label_sets(size, limit)
-        names = label_sets.found(listed, limit, selector.labels)
+        names = yield from label_sets.names(limit, selector.labels, listed)
         rest = [name for name in names if name not in replies_of]
         if rest:
             _, replies = yield commands(rest)
