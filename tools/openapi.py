@@ -15,30 +15,34 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
 
+from redmeter.dashboard import prometheus
 from redmeter.dashboard import schemas as answers
+from redmeter.dashboard.defaults import VITAL
 from redmeter.dashboard.endpoints import ENDPOINTS, Endpoint
 from redmeter.dashboard.parameters import Parameter
+from redmeter.formats.exposition import BUCKETS, OPENMETRICS, RESOLUTIONS, TEXT
 
 ROOT = Path(__file__).parents[1]
 PATH = ROOT / "src" / "redmeter" / "dashboard" / "openapi.json"
 FIX = "python tools/openapi.py writes it anew (so does make format)"
 _SCHEMAS = "#/components/schemas/{model}"
 _ABOUT = (
-    "Everything that the page shows, as JSON. All is asked by GET and changes nothing. Times are "
-    "Unix seconds by the store's clock, durations seconds, shares 0 to 1. null: not known."
+    "Everything that the page shows, as JSON, and Prometheus' HTTP API. No request changes the "
+    "store. Times are Unix seconds by the store's clock, durations are seconds, shares 0 to 1. "
+    "null: unknown."
 )
 
 
 def document() -> dict[str, Any]:
     """Return the document."""
-    paths = {one.path: {"get": _operation(one)} for one in ENDPOINTS}
+    paths: dict[str, Any] = {one.path: {"get": _operation(one)} for one in ENDPOINTS}
     paths["/api/openapi.json"] = {
         "get": {
             "operationId": "openapi",
@@ -47,14 +51,16 @@ def document() -> dict[str, Any]:
         }
     }
     alive = {"$ref": _SCHEMAS.format(model="LivenessAnswer")}
-    paths["/healthz"] = {
-        "get": {
-            "operationId": "healthz",
-            "summary": "Whether the store answers; needs no access",
-            "security": [],
-            "responses": {"200": _json("It does.", alive), "503": _json("It does not.", alive)},
+    for path in VITAL:
+        paths[path] = {
+            "get": {
+                "operationId": path.rpartition("/")[2],
+                "summary": "Whether the store answers; needs no access",
+                "security": [],
+                "responses": {"200": _json("It does.", alive), "503": _json("It does not.", alive)},
+            }
         }
-    }
+    paths |= {"/metrics": {"get": _scrape()}, **_prometheus()}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Redmeter's dashboard", "version": "1", "description": _ABOUT},
@@ -62,7 +68,9 @@ def document() -> dict[str, Any]:
         "security": [{}, {"token": []}, {"basic": []}],
         "paths": paths,
         "components": {
-            "schemas": _schemas(),
+            "schemas": _schemas() | {"PrometheusError": _PROMETHEUS_ERROR},
+            "responses": _refusals("ErrorAnswer", _REFUSED)
+            | _refusals("PrometheusError", _PROMETHEUS_REFUSED),
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
                 "basic": {"type": "http", "scheme": "basic"},
@@ -102,21 +110,251 @@ def _parameter(row: Parameter) -> dict[str, Any]:
     return found
 
 
-def _refused() -> dict[str, Any]:
-    texts = {
-        "400": "A parameter cannot be used.",
-        "401": "Who asks has not said who that is.",
-        "403": "Who asks may not.",
-        "414": "The query is too long.",
-        "421": "The Host header names somebody else.",
-        "503": "The store is away; Retry-After says when to ask again.",
+#: Refusals: of the page's API, and of Prometheus' API where they differ.
+_REFUSED = {
+    "400": "A parameter is invalid.",
+    "401": "Credentials are missing.",
+    "403": "Access is denied.",
+    "414": "The URL is too long.",
+    "421": "The Host header names another host.",
+    "503": "The store is unreachable; Retry-After is when to retry.",
+}
+_PROMETHEUS_REFUSED = _REFUSED | {
+    "413": "The parameters are too long.",
+    "415": "The body of a POST is not a form.",
+    "422": "The query cannot be evaluated, or exceeds a limit.",
+    "501": "The extra `redmeter[prometheus]` is not installed.",
+    "503": "The store is unreachable, or the query took too long.",
+}
+
+
+def _refused(statuses: Collection[str] = _REFUSED, model: str = "ErrorAnswer") -> dict[str, Any]:
+    return {
+        status: {"$ref": f"#/components/responses/{model}-{status}"} for status in sorted(statuses)
     }
-    error = {"$ref": _SCHEMAS.format(model="ErrorAnswer")}
-    return {status: _json(text, error) for status, text in texts.items()}
+
+
+def _refusals(model: str, texts: Mapping[str, str]) -> dict[str, Any]:
+    error = {"$ref": _SCHEMAS.format(model=model)}
+    return {f"{model}-{status}": _json(text, error) for status, text in sorted(texts.items())}
 
 
 def _json(text: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"description": text, "content": {"application/json": {"schema": schema}}}
+
+
+# --- Prometheus' API and /metrics ----------------------------------------------------------------
+
+
+def _object(optional: Collection[str] = (), **properties: Any) -> dict[str, Any]:
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _list(of: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": of}
+
+
+def _tuple(*parts: dict[str, Any]) -> dict[str, Any]:
+    # Without prefixItems, which Schemathesis 4 turns into a list of `items`.
+    kinds = [part for at, part in enumerate(parts) if part not in parts[:at]]
+    sizes = {"minItems": len(parts), "maxItems": len(parts)}
+    return {"type": "array", "items": {"anyOf": kinds}, **sizes}
+
+
+def _one_of(*words: str) -> dict[str, Any]:
+    return {"type": "string", "enum": list(words)}
+
+
+_TEXT, _NUMBER = {"type": "string"}, {"type": "number"}
+_LABELS = {"type": "object", "additionalProperties": _TEXT}
+_BUCKET = _tuple({"type": "integer", "minimum": 0, "maximum": 3}, _TEXT, _TEXT, _TEXT)
+_HISTOGRAM = _object(("buckets",), count=_TEXT, sum=_TEXT, buckets=_list(_BUCKET))
+_SAMPLE, _HISTOGRAM_SAMPLE = _tuple(_NUMBER, _TEXT), _tuple(_NUMBER, _HISTOGRAM)
+_VECTOR = _object(
+    ("value", "histogram"), metric=_LABELS, value=_SAMPLE, histogram=_HISTOGRAM_SAMPLE
+)
+_MATRIX = _object(
+    ("values", "histograms"),
+    metric=_LABELS,
+    values=_list(_SAMPLE),
+    histograms=_list(_HISTOGRAM_SAMPLE),
+)
+_RESULTS = {"vector": _list(_VECTOR), "matrix": _list(_MATRIX), "scalar": _SAMPLE} | {
+    "string": _SAMPLE
+}
+_RESULT = {
+    "oneOf": [_object(resultType=_one_of(kind), result=one) for kind, one in _RESULTS.items()]
+}
+_STATE = _one_of("inactive", "pending", "firing")
+_ALERT = _object(labels=_LABELS, annotations=_LABELS, state=_STATE, activeAt=_TEXT, value=_TEXT)
+_RULE = _object(
+    ("lastError",),
+    state=_STATE,
+    name=_TEXT,
+    query=_TEXT,
+    duration=_NUMBER,
+    keepFiringFor=_NUMBER,
+    labels=_LABELS,
+    annotations=_LABELS,
+    alerts=_list(_ALERT),
+    health=_one_of("ok", "unknown", "err"),
+    lastError=_TEXT,
+    evaluationTime=_NUMBER,
+    lastEvaluation=_TEXT,
+    type=_one_of("alerting"),
+)
+_GROUP = _object(
+    name=_TEXT,
+    file=_TEXT,
+    rules=_list(_RULE),
+    interval=_NUMBER,
+    limit=_NUMBER,
+    evaluationTime=_NUMBER,
+    lastEvaluation=_TEXT,
+)
+_PROMETHEUS_ERROR = {
+    **_object(
+        status=_one_of("error"),
+        errorType=_one_of(
+            *("bad_data", "execution", "timeout", "internal", "not_found", "unavailable")
+        ),
+        error={"type": "string", "description": "The problem, and how to fix it."},
+    ),
+    "description": "Every answer of Prometheus' API other than 2xx.",
+}
+
+#: Parameters of Prometheus' API: the schema, and a description. An empty one is as if missing.
+_MOMENT = {"anyOf": [_NUMBER, {"type": "string", "format": "date-time"}]}
+_DURATION = {"anyOf": [_NUMBER, {"type": "string", "pattern": "^([0-9]{1,6}(ms|[smhdwy]))?$"}]}
+_LIMIT = {"type": "string", "pattern": "^[0-9]{0,18}$"}
+_PARAMETERS: dict[str, tuple[dict[str, Any], str]] = {
+    "query": (
+        _TEXT | {"examples": ["sum by (route) (rate(http_requests_total[5m]))"]},
+        "The expression in PromQL.",
+    ),
+    "time": (_MOMENT, "When it is evaluated: Unix seconds or RFC 3339; else now."),
+    "start": (_MOMENT, "Start of the time range: Unix seconds or RFC 3339."),
+    "end": (_MOMENT, "End of the time range, inclusive."),
+    "step": (_DURATION, "Interval between evaluations: seconds, or a duration such as 5m."),
+    "timeout": (_DURATION, "Lowers the time limit of 10 s."),
+    "lookback_delta": (_DURATION, "How long a gauge keeps its last value; else 5 minutes."),
+    "limit": (_LIMIT, "Maximum number of results; 0: no limit."),
+    "match[]": (_list(_TEXT), "Selectors; a series is listed if one of them selects it."),
+    "metric": (_TEXT, "Only this metric."),
+    "type": (_TEXT, "`alert` or `record`; there are no recording rules."),
+    "rule_name[]": (_list(_TEXT), "Only rules with these names."),
+    "exclude_alerts": (_TEXT, "`true`: rules without their alerts."),
+    "label": (_TEXT | {"minLength": 1}, "The label; U__ begins an escaped UTF-8 name."),
+}
+_QUERY = "query!", "limit", "timeout", "lookback_delta"
+_NAMES = "start", "end", "limit"
+#: Path below /api/v1/ -> summary, schema of `data`, names of parameters; `!`: required.
+_PROMETHEUS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
+    "query": ("Evaluate a query at one time", _RESULT, (*_QUERY, "time")),
+    "query_range": ("Evaluate a query over time", _RESULT, (*_QUERY, "start!", "end!", "step!")),
+    "series": ("Label sets of series", _list(_LABELS), ("match[]!", *_NAMES)),
+    "labels": ("Names of labels", _list(_TEXT), ("match[]", *_NAMES)),
+    "label/{label}/values": ("Values of a label", _list(_TEXT), ("match[]", *_NAMES)),
+    "metadata": (
+        "Types of metrics",
+        _LABELS
+        | {
+            "additionalProperties": _list(
+                _object(type=_one_of("counter", "gauge", "histogram"), help=_TEXT, unit=_TEXT)
+            )
+        },
+        ("metric", "limit"),
+    ),
+    "rules": (
+        "Rules of alerts",
+        _object(groups=_list(_GROUP)),
+        ("type", "rule_name[]", "exclude_alerts"),
+    ),
+    "alerts": ("Alerts that are pending or firing", _object(alerts=_list(_ALERT)), ()),
+    "status/buildinfo": (
+        "The version of Prometheus whose API this is",
+        _LABELS | _object(version=_TEXT),
+        (),
+    ),
+}
+
+
+def _prometheus() -> dict[str, Any]:
+    """Return the paths of Prometheus' HTTP API."""
+    paths: dict[str, Any] = {}
+    for name, (summary, data, names) in _PROMETHEUS.items():
+        success = _object(
+            ("warnings", "infos"),
+            status=_one_of("success"),
+            data=data,
+            warnings=_list(_TEXT),
+            infos=_list(_TEXT),
+        )
+        responses = {"200": _json("The answer.", success)}
+        responses |= _refused(_PROMETHEUS_REFUSED, "PrometheusError")
+        path = prometheus.ROOT + name
+        get: dict[str, Any] = {
+            "operationId": name.replace("/{label}/", "_").replace("/", "_"),
+            "summary": summary,
+            "parameters": [_query_parameter(each) for each in names],
+            "responses": responses,
+        }
+        if "{" in name:
+            get["parameters"].append(_query_parameter("label!") | {"in": "path"})
+        paths[path] = {"get": get}
+        if path in prometheus.FORMS:
+            paths[path]["post"] = _form(get)
+    return paths
+
+
+def _query_parameter(name: str) -> dict[str, Any]:
+    bare = name.removesuffix("!")
+    schema, description = _PARAMETERS[bare]
+    if name == "match[]!":
+        schema = schema | {"minItems": 1}
+    required = {"required": True} if bare != name else {}
+    return {"name": bare, "in": "query", "description": description, "schema": schema} | required
+
+
+def _form(get: dict[str, Any]) -> dict[str, Any]:
+    """Return the operation that takes the parameters of another one as a form."""
+    rows = get["parameters"]
+    form = {
+        "type": "object",
+        "properties": {row["name"]: row["schema"] for row in rows},
+        "required": [row["name"] for row in rows if "required" in row],
+    }
+    return {
+        "operationId": f"{get['operationId']}_form",
+        "summary": get["summary"],
+        "requestBody": {
+            "required": bool(form["required"]),
+            "content": {"application/x-www-form-urlencoded": {"schema": form}},
+        },
+        "responses": get["responses"],
+    }
+
+
+def _scrape() -> dict[str, Any]:
+    buckets = {"type": "integer", "enum": list(RESOLUTIONS), "default": BUCKETS}
+    texts = {kind: {"schema": _TEXT} for kind in (TEXT, OPENMETRICS)}
+    return {
+        "operationId": "metrics",
+        "summary": "All series as Prometheus scrapes them; the Accept header chooses the format",
+        "parameters": [
+            {
+                "name": "buckets",
+                "in": "query",
+                "description": "Buckets of a histogram for each power of two.",
+                "schema": buckets,
+            }
+        ],
+        "responses": {"200": {"description": "The series.", "content": texts}} | _refused(),
+    }
+
+
+# --- Schemas of answers --------------------------------------------------------------------------
 
 
 def _schemas() -> dict[str, Any]:

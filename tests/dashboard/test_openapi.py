@@ -9,6 +9,7 @@ import httpx
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
+from redmeter.dashboard import prometheus
 from redmeter.dashboard.endpoints import ENDPOINTS
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +68,13 @@ def test_each_endpoint_and_parameter_is_in_it(tool: Any) -> None:
         }
         assert all(one["description"] for one in operation["parameters"])
         assert set(operation["responses"]) >= {"200", "400", "401", "403", "414", "421", "503"}
+    methods = {path: set(operations) for path, operations in document["paths"].items()}
+    assert methods["/metrics"] == methods["/-/ready"] == methods["/-/healthy"] == {"get"}
+    described = {path: each for path, each in methods.items() if path.startswith(prometheus.ROOT)}
+    assert {path.replace("{label}", "{label:path}") for path in described} == {
+        prometheus.ROOT + name for name in prometheus.NAMES
+    }
+    assert {path for path, each in described.items() if "post" in each} == prometheus.FORMS
     for schema in document["components"]["schemas"].values():
         jsonschema.Draft202012Validator.check_schema(schema)
         assert schema["description"]

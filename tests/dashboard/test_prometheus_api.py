@@ -1,5 +1,7 @@
 """Prometheus' HTTP API at the page's address, as Grafana's stock data source asks it."""
 
+import json
+import re
 import sys
 import time
 from datetime import datetime
@@ -7,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import httpx
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from dashboard.conftest import HOSTILE
@@ -14,6 +17,7 @@ from redmeter import Meter
 from redmeter.alerting.evaluator import Evaluator
 from redmeter.alerting.rules_file import parse_rules
 from redmeter.dashboard import Dashboard, prometheus
+from redmeter.dashboard.api import openapi
 from redmeter.formats.prometheus_names import SUFFIXES
 from redmeter.reading import promql_series
 from support.asking import asking
@@ -46,6 +50,21 @@ when = "verdict"
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 
+DOCUMENT = json.loads(openapi().content)
+
+
+def assert_described(response: httpx.Response) -> None:
+    """Check that openapi.json has the answer, in this shape."""
+    path = re.sub("/label/.*/", "/label/{label}/", response.request.url.path)
+    operation = DOCUMENT["paths"].get(path, {}).get(response.request.method.lower())
+    if operation is not None:
+        described = operation["responses"][str(response.status_code)]
+        if reference := described.get("$ref"):
+            described = DOCUMENT["components"]["responses"][reference.rpartition("/")[2]]
+        schema = described["content"]["application/json"]["schema"]
+        jsonschema.validate(response.json(), DOCUMENT | schema)
+
+
 class Client:
     """Asks the API by GET or POST, as a data source is set to.
 
@@ -63,8 +82,11 @@ class Client:
         text = text.replace("match%5B%5D", "match[]").replace("match=", "match[]=")
         with asking(self.dashboard) as client:
             if method == "POST":
-                return client.post(path, content=text.encode(), headers=FORM)
-            return client.get(f"{path}?{text}" if text else path)
+                response = client.post(path, content=text.encode(), headers=FORM)
+            else:
+                response = client.get(f"{path}?{text}" if text else path)
+        assert_described(response)
+        return response
 
     def get(self, path: str, **parameters: Any) -> Any:
         """Return the data of a successful answer to GET."""

@@ -19,6 +19,7 @@ from schemathesis.specs.openapi.checks import (
 
 from dashboard.test_page_server import served
 from redmeter import Meter
+from redmeter.dashboard import prometheus
 from redmeter.dashboard.api import openapi
 from redmeter.dashboard.server import PageServer
 from support.examples import scaled
@@ -26,11 +27,9 @@ from support.servers import Server
 
 DOCUMENT = json.loads(openapi().content)
 CHECKS = (
-    not_a_server_error,
     status_code_conformance,
     content_type_conformance,
     response_schema_conformance,
-    negative_data_rejection,
 )
 
 
@@ -50,21 +49,30 @@ def address(server: Server, filled: Meter) -> Iterator[str]:
     suppress_health_check=list(HealthCheck),
 )
 def is_answered_as_documented(case: Any, address: str) -> None:
-    """Send a request and check the answer; `case` is given by Schemathesis."""
-    case.call_and_validate(base_url=address, checks=CHECKS)
+    """Send a request and check the answer; `case` is given by Schemathesis.
+
+    Prometheus takes an empty parameter as a missing one, ignores those that it does not know, and
+    answers 503 after a short `timeout`.
+    """
+    lenient = case.path.startswith(prometheus.ROOT)
+    checks = [*CHECKS] if lenient else [*CHECKS, not_a_server_error, negative_data_rejection]
+    case.call_and_validate(base_url=address, checks=checks)
 
 
 @pytest.mark.slow
 @pytest.mark.hypothesis  # which it is not seen to be: the test within is made while it runs
-@pytest.mark.parametrize("path", DOCUMENT["paths"])
-def test_every_answer_is_one_that_the_file_names(path: str, address: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "method"),
+    [(path, method) for path, methods in DOCUMENT["paths"].items() for method in methods],
+)
+def test_every_answer_is_one_that_the_file_names(path: str, method: str, address: str) -> None:
     """No 500, no other status, no other type and no other shape; what is wrong is refused."""
     # `@schema.parametrize()` would generate the cases of all endpoints while tests are collected,
     # which each worker does.
     schema = schemathesis.openapi.from_dict(DOCUMENT)
     ask = build_operation_test(
         config=schema.config,
-        operation=schema[path]["GET"],
+        operation=schema[path][method.upper()],
         test_func=is_answered_as_documented,
         given_kwargs={},
         feedback=FeedbackSources(),
