@@ -466,7 +466,7 @@ def test_every_ranking_has_the_same_default_window_and_the_same_limit_of_rows(
     for name, order, value in (("hits", "count", 3), ("took", "p95", 2.0)):
         asked = {each.name: each.default for each in top.parameters}
         asked |= {"name": name, "order": order, "label": [], "failing": []}
-        answer = handlers.top(store, asked)
+        answer: Any = handlers.top(store, asked).source
         found = [rank(store, name, 60, order=order)]
         found += [meter.top(name, precision=60, order=order) for meter in (real, memory)]
         assert [len(rows) for rows in found] == [1, 1, 1]

@@ -1,14 +1,15 @@
 """The API: maps each path to its handler, with a time limit. Called in threads."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
-from redmeter.dashboard import diagnoses, handlers, workloads
+from redmeter.dashboard import diagnoses, handlers
 from redmeter.dashboard.cache import Body
 from redmeter.dashboard.endpoints import Endpoint
+from redmeter.dashboard.handlers import Found, Values
 from redmeter.dashboard.schemas import Answer
+from redmeter.dashboard.serialize import convert
 from redmeter.health.writers import health_panel
 from redmeter.reading.overview import Watch
 from redmeter.reading.rowrankings import RowRankings, Start
@@ -17,9 +18,7 @@ from redmeter.store import Store
 #: How long an answer may take, seconds.
 PATIENCE = 10.0
 
-Values = Mapping[str, Any]
-
-_HANDLERS: dict[str, Callable[[Store, Values], Answer]] = {
+_HANDLERS: dict[str, Callable[[Store, Values], Found]] = {
     "/api/series": handlers.series,
     "/api/names": handlers.names,
     "/api/top": handlers.top,
@@ -30,14 +29,14 @@ _HANDLERS: dict[str, Callable[[Store, Values], Answer]] = {
     "/api/exception": handlers.exception,
     "/api/forecast": handlers.forecast,
     "/api/pages": handlers.pages,
-    "/api/verdict": handlers.verdict,
+    "/api/verdict": diagnoses.verdict,
     "/api/detail": handlers.detail,
     "/api/alerts": diagnoses.alerts,
     "/api/explain": diagnoses.explain,
     "/api/status": diagnoses.status,
-    "/api/statements": workloads.statements,
-    "/api/tasks": workloads.tasks,
-    "/api/views": workloads.views,
+    "/api/statements": handlers.statements,
+    "/api/tasks": handlers.tasks,
+    "/api/views": handlers.views,
 }
 
 
@@ -72,12 +71,15 @@ class API:
         # A caller's client may wait for as long as it likes; a thread of ours may not.
         with reader.link.bounded(PATIENCE):
             if endpoint.path == "/api/overview":
-                return handlers.overview(reader, self._watch, values, replica=replica)
-            if endpoint.path == "/api/counters":
-                return handlers.counters(reader, self._rankings, values)
-            if endpoint.path == "/api/health":  # about the primary, not a replica
-                return handlers.health(self.store, values)
-            return _HANDLERS[endpoint.path](reader, values)
+                result = handlers.overview(reader, self._watch, values, replica=replica)
+            elif endpoint.path == "/api/counters":
+                result = handlers.counters(reader, self._rankings, values)
+            elif endpoint.path == "/api/health":  # about the primary, not a replica
+                result = handlers.health(self.store, values)
+            else:
+                result = _HANDLERS[endpoint.path](reader, values)
+        fields = {"now": result.now, "missing": reader.skipped(), **result.given}
+        return convert(endpoint.answer, result.source, **fields)
 
 
 def check_alive(store: Store) -> None:

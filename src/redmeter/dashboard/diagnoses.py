@@ -1,35 +1,30 @@
-"""The handlers of /api/status, /api/explain and /api/alerts; others are in handlers.py."""
-
-from collections.abc import Mapping
-from typing import Any
+"""Handlers of the API that judge: status, explain, alerts, verdict; others are in handlers.py."""
 
 from redmeter.alerting.status import read_alerts
-from redmeter.dashboard import schemas
-from redmeter.dashboard.errors import HTTPError
-from redmeter.dashboard.serialize import convert
+from redmeter.dashboard.handlers import Found, Values, bad_combination
 from redmeter.errors import InvalidName, InvalidValue
 from redmeter.queries import select
 from redmeter.reading.comparison import request_of
 from redmeter.reading.explain import read_explanation
 from redmeter.reading.status import read_status
+from redmeter.reading.verdict import question, read_verdict
 from redmeter.store import Store
 
-Values = Mapping[str, Any]
 
-
-def status(store: Store, _: Values) -> schemas.StatusAnswer:
+def status(store: Store, _: Values) -> Found:
     """Answer /api/status."""
-    now, found_status = read_status(store)
-    return convert(schemas.StatusAnswer, found_status, now=now, missing=store.skipped())
+    return Found(*read_status(store))
 
 
-def explain(store: Store, values: Values) -> schemas.ExplainAnswer:
+def explain(store: Store, values: Values) -> Found:
     """Answer /api/explain."""
     custom = values["baseline_since"], values["baseline_until"]
     if (custom[0] is None) != (custom[1] is None):
-        raise _bad("a baseline has a start and an end", "give both")
+        raise bad_combination("a baseline has a start and an end", "give both")
     if custom[0] is not None and values["baseline"] is not None:
-        raise _bad("baseline and baseline_since exclude each other", "leave out one of them")
+        raise bad_combination(
+            "baseline and baseline_since exclude each other", "leave out one of them"
+        )
     try:
         request = request_of(
             select(values["name"], dict(values["label"])),
@@ -40,18 +35,20 @@ def explain(store: Store, values: Values) -> schemas.ExplainAnswer:
             failing=dict(values["failing"]),
         )
     except InvalidName as error:
-        raise _bad(str(error), "give a name without this label") from None
+        raise bad_combination(str(error), "give a name without this label") from None
     except InvalidValue as error:
-        raise _bad(error.reason, "swap them") from None
-    now, explanation = read_explanation(store, request)
-    return convert(schemas.ExplainAnswer, explanation, now=now, missing=store.skipped())
+        raise bad_combination(error.reason, "swap them") from None
+    return Found(*read_explanation(store, request))
 
 
-def alerts(store: Store, values: Values) -> schemas.AlertsAnswer:
+def alerts(store: Store, values: Values) -> Found:
     """Answer /api/alerts."""
-    now, found = read_alerts(store, transitions=values["limit"])
-    return convert(schemas.AlertsAnswer, found, now=now, missing=store.skipped())
+    return Found(*read_alerts(store, transitions=values["limit"]))
 
 
-def _bad(message: str, fix: str) -> HTTPError:
-    return HTTPError(400, "bad-combination", message, fix)
+def verdict(store: Store, values: Values) -> Found:
+    """Answer /api/verdict."""
+    if values["mark"] is not None and values["since"] is not None:
+        raise bad_combination("mark and since are two ways to name a deploy", "give one of them")
+    query = question(values["mark"], values["since"], values["against"], values["precision"])
+    return Found(*read_verdict(store, query))

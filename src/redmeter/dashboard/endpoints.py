@@ -2,10 +2,10 @@
 
 Error texts and openapi.json are derived from the table. Unknown and repeated parameters are refused
 before the store is asked, because a typing error would be an answer to another question. Whether
-the store keeps a precision, and which parameters exclude each other, is checked by handlers.py.
+the store keeps a precision, and which parameters exclude each other, is checked by the handlers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
@@ -87,11 +87,30 @@ _AGGREGATE = Parameter(
     "aggregate", choice("sum", "min", "max", "mean"), "How to aggregate the label sets of a gauge."
 )
 
+_PATTERN = Parameter("pattern", PATTERN, "`*` any text, `?` one character, `[abc]`.", "*")
+_KIND = Parameter(
+    "kind", choice("counters", "gauges", "histograms"), "Kind of the series.", "counters"
+)
 _ERROR_PRECISION = Parameter(
     "precision",
     WIDTH,
     "Width of an interval: 300, 3600 or 86400 seconds; default: the finest that reaches `since`.",
 )
+
+
+def _rows(
+    of: str, orders: Sequence[str], order: str, most: int, default: int
+) -> tuple[Parameter, ...]:
+    """Return the parameters of a list of rows."""
+    return (
+        _precision(),
+        *_FRAME,
+        Parameter("order", choice(*orders), "The order.", order),
+        _limit(most, default, of),
+        Parameter("offset", whole(0, 100_000), f"Number of {of} to skip.", 0),
+        Parameter("filter", FILTER, f"Only {of} that contain this text.", ""),
+    )
+
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -125,13 +144,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "Names of series",
         schemas.NamesAnswer,
         (
-            Parameter("pattern", PATTERN, "`*` any text, `?` one character, `[abc]`.", "*"),
-            Parameter(
-                "kind",
-                choice("counters", "gauges", "histograms"),
-                "Kind of the series.",
-                "counters",
-            ),
+            _PATTERN,
+            _KIND,
             _limit(10_000, 1_000, "names"),
         ),
     ),
@@ -255,26 +269,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "/api/pages",
         "Routes of a web application",
         schemas.PagesAnswer,
-        (
-            _precision(),
-            *_FRAME,
-            Parameter("order", choice("count", "p95", "failing", "total"), "The order.", "count"),
-            _limit(200, 50, "routes"),
-            Parameter("offset", whole(0, 100_000), "Number of routes to skip.", 0),
-            Parameter("filter", FILTER, "Only routes that contain this text.", ""),
-        ),
+        _rows("routes", ("count", "p95", "failing", "total"), "count", 200, 50),
     ),
     Endpoint(
         "/api/statements",
         "Database statements, and the routes and tasks that send them",
         schemas.StatementsAnswer,
         (
-            _precision(),
-            *_FRAME,
-            Parameter("order", choice(*STATEMENT_ORDERS), "The order.", "total"),
-            _limit(MAX_ROWS, MAX_ROWS, "statements"),
-            Parameter("offset", whole(0, 100_000), "Number of statements to skip.", 0),
-            Parameter("filter", FILTER, "Only statements that contain this text.", ""),
+            *_rows("statements", STATEMENT_ORDERS, "total", MAX_ROWS, MAX_ROWS),
             Parameter("caller", ROUTE, "Only statements that this route or task sends."),
         ),
     ),
@@ -282,14 +284,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "/api/tasks",
         "Background tasks by outcome and time",
         schemas.TasksAnswer,
-        (
-            _precision(),
-            *_FRAME,
-            Parameter("order", choice(*TASK_ORDERS), "The order.", "total"),
-            _limit(MAX_ROWS, MAX_ROWS, "tasks"),
-            Parameter("offset", whole(0, 100_000), "Number of tasks to skip.", 0),
-            Parameter("filter", FILTER, "Only tasks that contain this text.", ""),
-        ),
+        _rows("tasks", TASK_ORDERS, "total", MAX_ROWS, MAX_ROWS),
     ),
     Endpoint("/api/views", "Which views have data", schemas.ViewsAnswer),
     Endpoint(
@@ -299,13 +294,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         (
             _precision(),
             *_FRAME,
-            Parameter("pattern", PATTERN, "`*` any text, `?` one character, `[abc]`.", "*"),
-            Parameter(
-                "kind",
-                choice("counters", "gauges", "histograms"),
-                "Kind of the series.",
-                "counters",
-            ),
+            _PATTERN,
+            _KIND,
             Parameter("grouped", SWITCH, "1: one row for all label sets of a name.", False),
             Parameter("order", choice("name", "count", "change"), "The order.", "name"),
             _limit(200, 50, "rows"),

@@ -2,6 +2,9 @@
 
 Only files of that folder are served, by their exact names: a requested path is never used as a path
 of the file system. Files are cached until they change, so a new build shows without a restart.
+
+Not Starlette's StaticFiles: Body compresses a file once and answers by its ETag, as it does for
+the API, and a missing build or file is answered as an error of the API.
 """
 
 import mimetypes

@@ -1,6 +1,7 @@
-"""The handlers of the API: each reads the store, in two round trips at most, and returns a schema.
+"""The handlers of the API: each reads the store, in two round trips at most.
 
-Each is a function of the store and the parsed parameters; api.py maps paths to them.
+Each is a function of the store and the parsed parameters. api.py maps paths to them, and converts
+their results to the schema of the path.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,8 +33,9 @@ from redmeter.reading.rowrankings import RankingKey, RowRankings
 from redmeter.reading.rows import Row
 from redmeter.reading.samples import window
 from redmeter.reading.top import top as rank
-from redmeter.reading.verdict import question, read_verdict
+from redmeter.reading.views import read_views
 from redmeter.reading.windows import Frame, histogram_window, span_of, whole_window
+from redmeter.reading.workloads import read_statements, read_tasks
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
 from redmeter.types import Period, Selector, Top
@@ -49,13 +51,25 @@ SHIFTS = {"previous": None, "yesterday": 86_400, "last-week": 604_800}
 Values = Mapping[str, Any]
 
 
-def series(store: Store, values: Values) -> schemas.SeriesAnswer:
+class Found:
+    """What a handler read.
+
+    Args:
+        now: the server's clock, Unix seconds.
+        source, given: as of serialize.convert().
+    """
+
+    def __init__(self, now: float, source: object, **given: Any) -> None:
+        self.now, self.source, self.given = now, source, given
+
+
+def series(store: Store, values: Values) -> Found:
     """Answer /api/series."""
     precision, kind, by = values["precision"], values["kind"], values["by"]
     period = Period(precision, values["since"], values["until"])
     selectors = _selectors(values)
     if kind != "gauge" and values["aggregate"] is not None:
-        raise _together("aggregate is for kind=gauge", "leave it out: counters are summed")
+        raise bad_combination("aggregate is for kind=gauge", "leave it out: counters are summed")
 
     def query(selector: Selector) -> Query[Any]:
         needed = len(selectors) == 1
@@ -67,9 +81,9 @@ def series(store: Store, values: Values) -> schemas.SeriesAnswer:
     view, found = run(store, lambda _: together([query(one) for one in selectors]))
     start, last = window(view.retention, precision, view.now, period.since, period.until)
     groups = list(chain.from_iterable(found))
-    return schemas.SeriesAnswer(
-        now=view.now,
-        missing=store.skipped(),
+    return Found(
+        view.now,
+        None,
         precision=precision,
         start=start,
         end=max(start, last + precision),
@@ -85,62 +99,50 @@ def _selectors(values: Values) -> list[Selector]:
     """Return what the names of a request select."""
     labels, by, exact = _labels("label", values), values["by"], values["exact"]
     if exact and by:
-        raise _together("exact=1 reads one series, which has no groups", "leave out by")
+        raise bad_combination("exact=1 reads one series, which has no groups", "leave out by")
     if by and len(values["name"]) > 1:
-        raise _together("by splits one name", "give one name")
+        raise bad_combination("by splits one name", "give one name")
     try:
         return [select(name, labels, by or None, exact=exact) for name in values["name"]]
     except InvalidName as error:
-        raise _together(str(error), "give names without labels, or exact=1") from None
+        raise bad_combination(str(error), "give names without labels, or exact=1") from None
 
 
-def names(store: Store, values: Values) -> schemas.NamesAnswer:
+def names(store: Store, values: Values) -> Found:
     """Answer /api/names."""
     view, found = run(
         store, lambda kept: find_names(store.keys, kept, values["pattern"], values["kind"])
     )
-    return schemas.NamesAnswer(
-        now=view.now,
-        missing=store.skipped(),
-        names=found[: values["limit"]],
-        total=len(found),
-    )
+    return Found(view.now, None, names=found[: values["limit"]], total=len(found))
 
 
-def top(store: Store, values: Values) -> schemas.TopAnswer:
+def top(store: Store, values: Values) -> Found:
     """Answer /api/top."""
     order, by, intervals = values["order"], values["by"], values["intervals"]
     where, failing = _labels("label", values), _labels("failing", values)
     if by is not None and any(c in values["name"] for c in "{}"):
-        raise _together("by takes a name without labels", "give labels as label=LABEL=VALUE")
+        raise bad_combination("by takes a name without labels", "give labels as label=LABEL=VALUE")
     if (order == "failing") != bool(failing):
-        raise _together(
+        raise bad_combination(
             "order=failing and failing=LABEL=VALUE go together", "give both, as failing=status=5xx"
         )
     ranked = Top(
         values["name"], values["precision"], by, intervals, values["limit"], order, where, failing
     )
     view, ranking = run(store, lambda kept: rank(store.keys, kept, ranked))
-    missing = store.skipped()
-    return convert(
-        schemas.TopAnswer,
-        ranking,
-        now=view.now,
-        missing=missing,
-        complete=ranking.complete and not missing,
-    )
+    return Found(view.now, ranking, complete=ranking.complete and not store.skipped())
 
 
 def _labels(name: str, values: Values) -> dict[str, str] | None:
     labels: dict[str, str] = {}
     for label, value in values[name]:
         if label in labels:
-            raise _together(f"{name} has {label} twice", "a series has one value of a label")
+            raise bad_combination(f"{name} has {label} twice", "a series has one value of a label")
         labels[label] = value
     return labels or None
 
 
-def summary(store: Store, values: Values) -> schemas.SummaryAnswer:
+def summary(store: Store, values: Values) -> Found:
     """Answer /api/summary."""
     precision, by = values["precision"], values["by"]
     period = Period(precision, values["since"], values["until"])
@@ -163,9 +165,9 @@ def summary(store: Store, values: Values) -> schemas.SummaryAnswer:
         )
         for key, one in groups[: MAX_VALUES if by else None]
     ]
-    return schemas.SummaryAnswer(
-        now=view.now,
-        missing=store.skipped(),
+    return Found(
+        view.now,
+        None,
         precision=precision,
         start=start,
         end=max(start, last + precision),
@@ -174,7 +176,7 @@ def summary(store: Store, values: Values) -> schemas.SummaryAnswer:
     )
 
 
-def messages(store: Store, values: Values) -> schemas.MessagesAnswer:
+def messages(store: Store, values: Values) -> Found:
     """Answer /api/messages."""
     logger, severities, limit = values["logger"], values["severity"], values["limit"]
     since, until, containing = values["since"], values["until"], values["filter"]
@@ -189,38 +191,29 @@ def messages(store: Store, values: Values) -> schemas.MessagesAnswer:
             until - HOUR if since is None else since, until, logger, severities, containing, limit
         )
         view, found = run(store, lambda _: log_window(store.keys, query))
-    return convert(
-        schemas.MessagesAnswer,
+    return Found(
+        view.now,
         found,
-        now=view.now,
-        missing=store.skipped(),
         **window,
         changes=[serialize.of_change(change, view.now) for change in found.changes],
         frequent=[serialize.of_frequency(one, view.now) for one in found.frequent],
     )
 
 
-def exceptions(store: Store, values: Values) -> schemas.ExceptionsAnswer:
+def exceptions(store: Store, values: Values) -> Found:
     """Answer /api/exceptions."""
     query, now = _error_query(values), store.clock.wall()
     view, result = run(store, lambda _: error_groups.exceptions(store.keys, query, now))
-    return convert(
-        schemas.ExceptionsAnswer,
-        result,
-        now=view.now,
-        missing=store.skipped(),
-    )
+    return Found(view.now, result)
 
 
-def exception(store: Store, values: Values) -> schemas.ExceptionAnswer:
+def exception(store: Store, values: Values) -> Found:
     """Answer /api/exception."""
     query, now = _error_query(values), store.clock.wall()
     view, (window, group) = run(
         store, lambda _: error_groups.exception(store.keys, values["id"], query, now)
     )
-    return convert(
-        schemas.ExceptionAnswer, window, now=view.now, missing=store.skipped(), exception=group
-    )
+    return Found(view.now, window, exception=group)
 
 
 def _error_query(values: Values) -> ErrorQuery:
@@ -231,28 +224,18 @@ def _error_query(values: Values) -> ErrorQuery:
     return query
 
 
-def marks(store: Store, values: Values) -> schemas.MarksAnswer:
+def marks(store: Store, values: Values) -> Found:
     """Answer /api/marks."""
     now, found = read_marks_now(store, since=values["since"], until=values["until"])
-    return convert(schemas.MarksAnswer, None, now=now, missing=store.skipped(), marks=found)
+    return Found(now, None, marks=found)
 
 
-def forecast(store: Store, values: Values) -> schemas.ForecastAnswer:
+def forecast(store: Store, values: Values) -> Found:
     """Answer /api/forecast."""
     name, precision = values["name"], values["precision"]
     (selector,) = _selectors({**values, "name": [name], "by": ()})
     view, found = run(store, lambda _: read_forecast(store.keys, selector, precision))
-    missing = store.skipped()
-    return convert(schemas.ForecastAnswer, found, now=view.now, missing=missing, name=name)
-
-
-def verdict(store: Store, values: Values) -> schemas.VerdictAnswer:
-    """Answer /api/verdict."""
-    if values["mark"] is not None and values["since"] is not None:
-        raise _together("mark and since are two ways to name a deploy", "give one of them")
-    query = question(values["mark"], values["since"], values["against"], values["precision"])
-    now, answer = read_verdict(store, query)
-    return convert(schemas.VerdictAnswer, answer, now=now, missing=store.skipped())
+    return Found(view.now, found, name=name)
 
 
 def _frame(store: Store, values: Values) -> Frame:
@@ -261,21 +244,34 @@ def _frame(store: Store, values: Values) -> Frame:
     return Frame(values["since"], values["until"], shift, now)
 
 
-def pages(store: Store, values: Values) -> schemas.PagesAnswer:
+def pages(store: Store, values: Values) -> Found:
     """Answer /api/pages."""
-    now, found = http.read_routes(
-        store,
-        values["precision"],
-        order=values["order"],
-        limit=values["limit"],
-        offset=values["offset"],
-        containing=values["filter"],
-        frame=_frame(store, values),
-    )
-    return convert(schemas.PagesAnswer, found, now=now, missing=store.skipped())
+    return Found(*http.read_routes(store, values["precision"], **_rows(store, values)))
 
 
-def counters(store: Store, rankings: RowRankings, values: Values) -> schemas.CountersAnswer:
+def statements(store: Store, values: Values) -> Found:
+    """Answer /api/statements."""
+    options, caller = _rows(store, values), values["caller"]
+    return Found(*read_statements(store, values["precision"], caller=caller, **options))
+
+
+def tasks(store: Store, values: Values) -> Found:
+    """Answer /api/tasks."""
+    return Found(*read_tasks(store, values["precision"], **_rows(store, values)))
+
+
+def views(store: Store, _: Values) -> Found:
+    """Answer /api/views."""
+    return Found(*read_views(store))
+
+
+def _rows(store: Store, values: Values) -> dict[str, Any]:
+    """Return the options of a list of rows."""
+    options = {name: values[name] for name in ("order", "limit", "offset")}
+    return {**options, "containing": values["filter"], "frame": _frame(store, values)}
+
+
+def counters(store: Store, rankings: RowRankings, values: Values) -> Found:
     """Answer /api/counters.
 
     Args:
@@ -299,11 +295,9 @@ def counters(store: Store, rankings: RowRankings, values: Values) -> schemas.Cou
     window = whole_window(view.retention, precision, frame)
     observed = histogram_window(view.histograms, window)
     running = (observed if kind == "histograms" else window).running()
-    return convert(
-        schemas.CountersAnswer,
+    return Found(
+        view.now,
         found,
-        now=view.now,
-        missing=store.skipped(),
         window=span_of(window, observed, view.now),
         rows=_counter_rows(found.rows, running=running),
     )
@@ -313,7 +307,7 @@ def _counter_rows(listed: Sequence[Row], *, running: bool) -> list[rows.CounterR
     return [convert(rows.CounterRow, row, partial=running and bool(row.values)) for row in listed]
 
 
-def detail(store: Store, values: Values) -> schemas.DetailAnswer:
+def detail(store: Store, values: Values) -> Found:
     """Answer /api/detail."""
     name, precision, frame = values["name"], values["precision"], _frame(store, values)
     view, found = run(
@@ -321,11 +315,9 @@ def detail(store: Store, values: Values) -> schemas.DetailAnswer:
     )
     curves = [curve for curve in found.curves if curve.precision == found.window.precision]
     hours = [curve for curve in found.curves if curve.precision == 3600]
-    return convert(
-        schemas.DetailAnswer,
+    return Found(
+        view.now,
         found,
-        now=view.now,
-        missing=store.skipped(),
         name=name,
         unit=unit_of(name),
         precisions=found.curves,
@@ -358,14 +350,14 @@ def _expected(curve: curves.Curve) -> results.Forecast:
     return make_forecast(series, counts=curve.kind == "counter")
 
 
-def health(store: Store, _: Values) -> schemas.HealthAnswer:
+def health(store: Store, _: Values) -> Found:
     """Answer /api/health."""
     diagnosis = doctor.examine(store)
     now = store.clock.wall() + diagnosis.clock_difference
-    return convert(
-        schemas.HealthAnswer,
+    return Found(
+        now,
         diagnosis,
-        now=now,
+        missing=diagnosis.missing,
         read_from=_read_from(replica=store.reader is not store),
         writers=[
             rows.Writer(
@@ -397,7 +389,7 @@ def _read_from(*, replica: bool) -> Literal["primary", "replica"]:
 
 def overview(
     store: Store, watch: reading_overview.Watch, values: Values, *, replica: bool
-) -> schemas.OverviewAnswer:
+) -> Found:
     """Answer /api/overview.
 
     Args:
@@ -408,11 +400,9 @@ def overview(
     missing = store.skipped()
     lacking = [Finding("fail", "cluster", f"{reason}: its data is missing") for reason in missing]
     counted = found.chart and found.chart[0].kind == "counter"
-    return convert(
-        schemas.OverviewAnswer,
+    return Found(
+        view.now,
         found,
-        now=view.now,
-        missing=missing,
         store=rows.StoreInfo(
             location=store.location,
             read_from=_read_from(replica=replica),
@@ -443,5 +433,5 @@ def overview(
     )
 
 
-def _together(message: str, fix: str) -> HTTPError:
+def bad_combination(message: str, fix: str) -> HTTPError:
     return HTTPError(400, "bad-combination", message, fix)
