@@ -49,9 +49,10 @@ def check_requests(check: Check, value: int, blocks: Series[int]) -> Check:
     if not expected.ahead:
         return replace(check, reason=expected.reason)
     point = expected.ahead[0]
-    low, mid, high = (math.sqrt(each + 0.375) for each in (point.low, point.mid, point.high))
-    low, high = mid - _WIDER * (mid - low), mid + _WIDER * (high - mid)
-    return _judged(check, max(0.0, low * abs(low) - 0.375), point.mid, high * high - 0.375)
+    mid = point.mid + 0.375
+    # Traffic varies by factors, so the range is widened on a logarithmic scale.
+    low, high = (mid * ((edge + 0.375) / mid) ** _WIDER - 0.375 for edge in (point.low, point.high))
+    return _judged(check, max(0.0, low), point.mid, high)
 
 
 def check_rate(check: Check, failed: int, count: int, blocks: Sequence[tuple[int, int]]) -> Check:
