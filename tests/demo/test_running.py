@@ -13,14 +13,12 @@ from typing import Any
 
 import httpx
 import pytest
-from typer.testing import CliRunner
 
 from redmeter import InvalidSetting, Meter, MissingExtra
-from redmeter.cli import commands  # noqa: F401  registers them
 from redmeter.cli import demo as demo_command
-from redmeter.cli.app import app as command
 from redmeter.demo.running import Demo, DemoFailed, check_needs, check_prefix, remove
 from support.commands import Home, Running
+from support.invoking import invoking
 from support.servers import Server
 from support.waiting import eventually
 
@@ -130,7 +128,7 @@ def test_the_shop_answers_and_ctrl_c_ends_all_of_it(home: Home, server: Server) 
         for words, _ in demo_command._NEXT:
             if "--failing" not in words:  # perhaps nothing failed yet
                 options = [*words.split(), "--prefix", "demo:", "--url", server.url]
-                assert CliRunner().invoke(command, options).exit_code == 0, words
+                assert home.invoke(*options).code == 0, words
     done = child.finish(signal.SIGINT)
     assert done.code == 0
     assert "Traceback" not in done.err
@@ -283,10 +281,11 @@ def test_what_cannot_be_is_said_before_anything_is_started(
 
     monkeypatch.setattr(subprocess, "Popen", fail)
     before = signal.getsignal(signal.SIGTERM)
-    done = CliRunner().invoke(command, ["demo", *arguments])
+    with invoking() as run:
+        done = run("demo", *arguments)
     signal.signal(signal.SIGTERM, before)
-    assert done.exit_code == (3 if "127" in said else 2), done.output
-    assert said in done.stderr.replace("\n", " ")
+    assert done.code == (3 if "127" in said else 2), done
+    assert said in done.err.replace("\n", " ")
 
 
 def test_a_port_that_is_taken_is_said_before_anything_is_started() -> None:

@@ -14,15 +14,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from redmeter import Meter
-from redmeter.cli import commands  # noqa: F401  registers them
-from redmeter.cli.app import app
 from redmeter.dashboard import Dashboard
 from redmeter.dashboard import app as page
 from support.asking import asking as client_of
 from support.fuzzing import fuzzed_slowly, mutated_bytes
+from support.invoking import Run, invoking
 from support.servers import Server
 
 PATHS = (
@@ -143,15 +141,22 @@ def poison(server: Server, changes: list[Change]) -> None:
                 client.set(key, text)
 
 
+@pytest.fixture(scope="module")
+def run() -> Iterator[Run]:
+    """Run a command in this process."""
+    with invoking() as run:
+        yield run
+
+
 def test_all_of_it_is_there_as_long_as_nobody_changes_it(
-    filled: Server, asked: Callable[[str], Any]
+    filled: Server, asked: Callable[[str], Any], run: Run
 ) -> None:
     """Or the others would read nothing."""
     for path in PATHS:
         assert "error" not in asked(path)
     for call in CALLS:
-        done = CliRunner().invoke(app, [*call, "--url", filled.url])
-        assert done.exit_code == (call[0] == "forecast"), call  # of so short a time there is none
+        done = run(*call, "--url", filled.url)
+        assert done.code == (call[0] == "forecast"), call  # of so short a time there is none
 
 
 @fuzzed_slowly
@@ -166,7 +171,7 @@ def test_the_page_answers_whatever_is_stored(
         asked(path)
 
 
-def test_orders_in_every_place_are_printed_as_escapes(filled: Server) -> None:
+def test_orders_in_every_place_are_printed_as_escapes(filled: Server, run: Run) -> None:
     """In names, texts, patterns, marks, reports: other programs clean nothing."""
     order = "x\x1b[2J\x9b1m\u202ey\x07"
     now = int(time.time())
@@ -189,25 +194,23 @@ def test_orders_in_every_place_are_printed_as_escapes(filled: Server) -> None:
         client.hset("redmeter:reports:", order, json.dumps(told | waits))
     seen = ""
     for call in (*CALLS, ("series", order), ("logs", order), ("summary", order)):
-        done = CliRunner().invoke(app, [*call, "--url", filled.url])
-        assert done.exit_code in (0, 1, 2), call
-        assert not ORDERS & set(done.output), call
-        seen += done.output
+        done = run(*call, "--url", filled.url)
+        assert done.code in (0, 1, 2), call
+        assert not ORDERS & set(done.out + done.err), call
+        seen += done.out + done.err
     assert seen.count("\\x1b[2J") > 8
 
 
 @fuzzed_slowly
 @given(CHANGES)
 def test_the_command_prints_nothing_that_a_terminal_obeys(
-    filled: Server, changes: list[Change]
+    filled: Server, run: Run, changes: list[Change]
 ) -> None:
     """And ends with a code of its own, not with a traceback."""
     fill(filled)
     poison(filled, changes)
-    runner = CliRunner()
     logging.getLogger("redmeter").setLevel(logging.ERROR)
     for call in CALLS:
-        done = runner.invoke(app, [*call, "--url", filled.url])
-        assert done.exception is None or isinstance(done.exception, SystemExit), call
-        assert done.exit_code in (0, 1, 2, 3)
-        assert not ORDERS & set(done.output), call
+        done = run(*call, "--url", filled.url)  # which raises what is no exit code
+        assert done.code in (0, 1, 2, 3)
+        assert not ORDERS & set(done.out + done.err), call

@@ -179,7 +179,7 @@ class Home:
                 if pipe:
                     pipe.close()
         for url in {self.env.get("REDMETER_URL", ""), ""} if self.processes() else ():
-            self.run("stop", env={"REDMETER_URL": url})
+            self.invoke("stop", REDMETER_URL=url)
         try:
             eventually(lambda: not self.processes(), 5.0, "no process is left")
         finally:

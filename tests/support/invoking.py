@@ -1,14 +1,21 @@
 """The command `redmeter` in this process, for tests whose subject is not the process."""
 
 import contextlib
+import functools
 import logging
 from collections.abc import Callable, Iterator
 
+from typer import main, testing
 from typer.testing import CliRunner
 
 from redmeter.cli import commands  # noqa: F401  registers them
 from redmeter.cli.app import app
 from support.commands import Done
+
+# Typer builds all commands anew for each call, which takes longer than most of them run.
+_get_command = functools.cache(main.get_command)
+for _module, _name in ((main, "get_command"), (testing, "_get_command")):
+    setattr(_module, _name, _get_command)
 
 #: Runs a command in this process: call it with the command line's words.
 Run = Callable[..., Done]
