@@ -184,6 +184,50 @@ def test_a_secret_becomes_three_stars_and_the_rest_stays(text: str, masked: str)
     assert mask(text) == masked
 
 
+#: 24 characters, with digits.
+LONG = "w3Rt" * 6
+BASE64_OF_JSON = "eyJrIjoi" + "QmFzZTY0IG9m" * 5
+TOKENS_OF_LETTERS = ["hf_" + "aB" * 17, "api_org_" + "aB" * 17]
+TOKENS_OF_VENDORS = [
+    "ABIA" + "Q2W3" * 4, "ACCA" + "Q2W3" * 4, "ABSK" + "q2W3" * 28 + "==", "sqp_" + "a1b2" * 10,
+    "squ_" + "a1b2" * 10, "GR1348941" + "q2W3" * 5, "bedrock-api-key-" + "q2W3" * 8,
+    "ico-" + "q2W3" * 8, "cmVmd" + "q2W3" * 14 + "abc",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "app.secret.key={}", "shop.api.key: {}", "encryption.key = {}", '"user_auth": "{}"',
+        "//registry.example.org/:_auth={}", "npm_auth: {}", 'userAuth = "{}"', "creds = {}",
+        'DB_CREDS="{}"', "curl --user kevin:'{}' -i", "laravel_session={} ok",
+        "token: |\n  {}=", "token: >-\n  https://{}", "at {} end",
+    ],
+)  # fmt: skip
+def test_settings_of_programs_do_not_show_their_secrets(form: str) -> None:
+    """Dotted names, auth, creds, quoted logins, session cookies, blocks of YAML, tokens alone."""
+    values = [LONG] if form != "at {} end" else [*TOKENS_OF_LETTERS, *TOKENS_OF_VENDORS]
+    values += [BASE64_OF_JSON] if form == "at {} end" else []
+    for value in values:
+        shown = mask(form.format(value))
+        assert value not in shown, shown
+        assert "***" in shown
+        assert mask(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "record.key=order-1", "api.key: not found", "pam_unix(sshd:auth): authentication failure",
+        "auth: ok", "sshd-auth: 1 of 5", "creds=none", "no creds: falling back to anonymous",
+        "user_session=12", "ico-arrow-left-2x-large-blue", "author=somebody12345678901234",
+    ],
+)  # fmt: skip
+def test_names_alike_are_no_secrets(text: str) -> None:
+    """Without 16 characters and a digit, or with another meaning."""
+    assert mask(text) == text
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -351,6 +395,7 @@ PIECES = [
     "-u ", "--user", "bob:", "HTTP_COOKIE=", "cookie=a=", "Authorization: ", "SharedKey ", "Hawk ",
     "\\r\\n", "\\n", "\r\n", "ghp_", "ghp_" + "a1B2" * 9, "sk-", "sk-" + "a1B2" * 12, "hvs.",
     "xoxb-", "pypi-", "github_pat_", "SG.", "a1B2a1B2a1B2a1B2", "IDENTIFIED BY ", ")=(", "17",
+    "auth", "_auth", "Auth=", "creds", ".key=",
     "true", "_hash", "_base", "s", "\\\\\"", "b'", "SecretStr(",
     "[]", "%5B", "%5D", "%3A", "%22", "&quot;", "&#34;", "\\u003d", "\\u0022", '""', "''",
     "hf_", "shp" + "at_", "a1B2" * 6, "glrt-", "ya29.", "AGE-SECRET-KEY-", "dapi",
@@ -401,6 +446,7 @@ def test_each_form_has_a_trigger(text: str) -> None:
 
 @given(mixtures, st.integers(32, 80))
 @example("'AUTH', 'AUTH', 'AUTH', 'AUTH', ", 32)
+@example("password" * 3 + "<token>password += <token>password", 55)
 def test_a_masked_text_can_be_cleaned_and_masked_again(text: str, limit: int) -> None:
     """The order that is asked for: clean, then mask; a second round changes nothing."""
     once = mask(clean(text, limit))

@@ -26,7 +26,8 @@ Idea: find a secret by the text before it, or by its form.
     ghp_… glpat-… xoxb-… sk_live_…        ***       (so are sk-… AIza… npm_ pypi- SG. hvs. dop_v1_,
                                                     and those of the table in tokens.py)
     API_KEY_STRIPE=abc password_prod=a    API_KEY_STRIPE=*** password_prod=***
-    stripe_key=a1b2c3d4e5f6a7b8           stripe_key=***            (16 characters and a digit)
+    stripe_key=a1b2c3d4e5f6a7b8           stripe_key=***            (16 characters and a digit;
+                                                    so have _auth, creds and secret.key)
     hooks.slack.com/services/T1/B2/abc    hooks.slack.com/services/*** (Discord, Teams, Zapier too)
     <password>hunter2</password>          <password>***</password>
     password: str = "a"; TOKEN ?= b       password: str = "***"; TOKEN ?= ***
@@ -93,17 +94,18 @@ _TRIGGERS: Final = (
     *("pass", "pwd", "token", "secret", "key", "cookie", "authorization", "credential", "sess"),
     *("://", "bearer", "otp", "srf", "signature", "identified by", "eyj", "akia", "asia", "aiza"),
     *("masterauth", "setuser", "client_assertion", "client-assertion", "clientassertion"),
-    "[parameters:",
+    *("[parameters:", "_auth", "-auth", ".auth", "creds"),
 )
 #: Nor does one with these, where the character before them is missing.
 _RARE_TRIGGERS: Final = (
-    ("=", ("sig=", "sid=", "code=")),
+    ("=", ("sig=", "sid=", "code=", "auth=")),
+    (":", ("auth:",)),
     ("%", ("sig%",)),
     ('"', ('sig"', 'auth"')),
     ("'", ("sig'", "auth'")),
     (" ", ("auth ",)),
     ("\t", ("auth\t",)),
-    ("\\", ("sig\\",)),
+    ("\\", ("sig\\", "auth\\")),
     ("_", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "npm_")),
     ("_", ("k_live_", "k_test_", "op_v1_", "oo_v1_", "or_v1_")),
     ("-", ("sk-", "xox", "glpat-", "pypi-", "-u ", "-u\t", "-u=", "-u'", '-u"', "-user")),
@@ -112,8 +114,8 @@ _RARE_TRIGGERS: Final = (
 #: What each form begins with, in lower case.
 _NAMED_BEGINNINGS: Final = r"""
     :// | \[parameters: | - (?: u | -(?=\w) ) | -----begin | [(\[][ ]?b?\\{0,7}["'](?=[\w-])
-  | a (?: uthoriz | uth[ \t"'] | pi | ccess | ccount | kia | sia | iza | ssertion ) | bearer
-  | c (?: ookie | redential | srf | ode= ) | do[opr]_ | e (?: yj | ncryption )
+  | a (?: uthoriz | uth[ \t"'=:\\] | pi | ccess | ccount | kia | sia | iza | ssertion ) | bearer
+  | c (?: ookie | redential | reds | srf | ode= ) | do[opr]_ | e (?: yj | ncryption )
   | functions | g (?: h[oprsu]_ | ithub_ | lpat- ) | h (?: ttp_ | vs\. )
   | identified | key | master | npm_ | otp
   | p (?: ass | wd | rivate | roxy- | ypi- ) | rk_
@@ -139,14 +141,14 @@ _FORMS: Final = r"""
       ://[^\s/:@?\#"<>]*+: )
     (?: [^\s/?\#"<>]+ (?: (?=@) | (?<!\*{3}) CUT_HERE ) | \*{3} CUT_HERE )
   | (?<![\w-]) (?-i:eyJ)                                              # a JSON web token
-    (?: [\w-]{5,}+ (?:\.[\w-]*+){2,4} | [\w-]*+ (?:\.[\w-]*+){0,2} CUT_HERE )
+    (?: [\w-]{5,}+ (?:\.[\w-]*+){2,4} | [\w+/-]{60,}+ =*+ | [\w-]*+ (?:\.[\w-]*+){0,2} CUT_HERE )
   | (?<![A-Z0-9]) (?-i: (?:AKIA|ASIA) (?: [A-Z0-9]{16}(?![A-Za-z0-9]) | [A-Z0-9]+ CUT_HERE ) )
   | (?<![A-Za-z0-9]) (?-i:
       gh[oprsu]_ ALNUM{36,}+ | npm_ ALNUM{36,}+ | [rs]k_(?:live|test)_ ALNUM{24,}+
     | do[opr]_v1_ ALNUM{64,}+ | (?:gh[oprsu]|npm|[rs]k_(?:live|test)|do[opr]_v1)_ ALNUM*+ CUT_HERE )
   | (?<![\w-]) (?-i:
       github_pat_ \w{60,}+ | glpat- [\w-]{20,}+ | xox[abeoprs]- [\w-]{20,}+ | AIza [\w-]{35,}+
-    | sk-(?:proj|svcacct|admin|ant)- [\w-]{40,}+ | sk- ALNUM{32,}+ | pypi- [\w-]{85,}+
+    | sk-(?:proj|svcacct|admin|ant)- [\w-]{40,}+ | sk- ALNUM{32,}+ | pypi- [\w-]{60,}+
     | hvs\. [\w-]{24,}+ | SG\. [\w-]{22}\.[\w-]{43,}+
     | (?: github_pat_ | glpat- | xox[abeoprs]- | AIza | sk- | pypi- | hvs\. | SG\. )
       [\w-]*+ (?:\.[\w-]*+)? CUT_HERE )
@@ -166,12 +168,12 @@ _FORMS: Final = r"""
       \[parameters:[ ] (?!\*{3}) )
     (?: [^\]]++ | (?! BOUND_END ) \] )++
   | (?P<code>
-      (?<![\w-]) (?:code|sid|session) = )
+      (?: (?<![\w-]) (?:code|sid) | (?<![a-z0-9-]) session ) = )
     (?: (?=[a-z._~%+/-]*+\d) [\w.~%+/-]{16,}+ =* | [\w.~%+/-]++ =* CUT_HERE )
   | (?P<login>
       (?<![\w*-]) (?: -u | --user | --proxy-user )
       (?: [ \t=]++ (?P<around>["'])? | ["'],[ ]?(?P<item>["']) )
-      (?! \d++:\d++ (?!\S) ) [^\s:"'*]{1,100}+ : )
+      (?! \d++:\d++ (?!\S) ) [^\s:"'*]{1,100}+ : (?(around) | (?(item) | ["']? ) ) )
     (?(around) (?: (?!(?P=around)) . )++ | (?(item) (?: (?!(?P=item)) . )++ | [^\s"']++ ) )
   | (?P<acl>
       (?<!\w) setuser [\s"',]++ (?: [^\n>*] | \*(?!\*\*) ){0,200}? (?<=[\s"']) > )
@@ -195,11 +197,12 @@ _FORMS: Final = r"""
         | (?P<option> (?<![\w*-]) --(?=\w)(?!no-) [\w-]{0,40}? ) )?
       (?: (?: pass [_-]? (?: word | code ) | passwd | pass [_\ -]? phrase | pwd | token | secret
             | (?: api|access|secret|private|account|encryption|signing|shared|master|session
-                | functions|subscription ) [_\ -]? key ) (?: s NO_COUNT )?
+                | functions|subscription ) (?: [_\ -]? key | \.key KEY_VALUE ) ) (?: s NO_COUNT )?
           (?: [_-]? (?: confirm(?:ation)? | hash(?:es)? | digest | fallbacks? | base | value | old
               | new | again | repeat(?:ed)? | current | (?<=secret) string | (?<=secret[_-]) id )
             | [_-]? \d{1,2} | ENDING )?
-        | (?: (?<=[a-z0-9][_-]) | (?<=[a-z0-9])(?=(?-i:K)) ) HARMLESS key KEY_VALUE
+        | (?: (?<=[a-z0-9][_-]) | (?<=[a-z0-9])(?=(?-i:K)) ) HARMLESS key s? KEY_VALUE
+        | (?: (?: (?<=[_.-]) | (?<=[a-z0-9])(?=(?-i:A)) ) auth | (?<![a-z0-9]) creds ) KEY_VALUE
         | masterauth | (?: (?<=client) | (?<=client[_-]) ) assertion
         | cookie (?: s NO_COUNT )? | authorization | credentials? NOT_PLAIN
         | sess(?:ion)? [_\ -]? id NO_COUNT | WORD otp
@@ -212,7 +215,8 @@ _FORMS: Final = r"""
       (?(pair) \\{0,7}["'] | (?: \\{0,7}["']{1,2} | ENTITY )?+ )
       (?: \] | %5D | \[ [\w-]{0,20}+ \] | %5B [\w-]{0,20}+ %5D ){0,4}+
       (?: (?: :?[ ](?:str|string) (?=[ ]?=) )? [ \t]*+ IS_GIVEN NEXT_LINE [ \t]*+
-        | (?P<xml> > ) (?= [^<>]{1,500}+ </ | [^<>]*+ CUT_HERE )
+        | (?P<xml> > )
+          (?= [^<>]{1,500}+ </ | (?: [^<>*]++ | \*(?!\*\*) )*+ CUT_HERE )
         | (?<=\w) , (?= LONG )
         | (?: (?<=["']) ,? [ ]? | & ) ["']? value ["']? [ ]? [:=] [ ]?
         | (?<=["']) (?: \n\n | \\r\\n\\r\\n ) (?=\S)
@@ -254,7 +258,7 @@ _PARTS: Final = {
     "ENTITY": r"(?: &quot; | &apos; | &\#3[49]; | %2[27] | \\u002[27] )",
     # An indented line, of YAML for instance, that is not part of a list and has no name of its own.
     "NEXT_LINE": r"""(?: [ \t]*+ (?: [|>][+-]? [ \t]*+ )? \n [ \t]++
-      (?! -[ ] | [\w.-]++["']? [=:] ) )?""",
+      (?! -[ ] | [\w.-]++["']? (?: = (?![=\s]|\Z) | : (?!//) ) ) )?""",
     "UNQUOTED": r"""(?: KEY_BLOCK | [^\s&,;)\]}>"'\\] | \\(?!LINE_END) | DELIMITER )""",
     # \\" ends a JSON string, but in the repr of JSON it is the \" that does not.
     "REPR_OF_JSON": r"""\\\\["'](?![,;)\]}"']|\Z)""",
@@ -274,8 +278,8 @@ _PARTS: Final = {
       | \\u003[ad] )""",
     # Before `key`: names that make it harmless.
     "HARMLESS": "".join(f"(?<!{name}[_-])(?<!{name})" for name in _HARMLESS.split()),
-    "KEY_VALUE": r"""(?= s? \\{0,7}["']? [ \t]? [=:] [ \t]? \\{0,7}["']?
-      (?: LONG | [\w.~%+/-]*+ CUT_HERE ) ) s?""",
+    "KEY_VALUE": r"""(?= \\{0,7}["']? [ \t]? [=:] [ \t]? \\{0,7}["']?
+      (?: LONG | [\w.~%+/-]*+ CUT_HERE ) )""",
     # 16 characters, one of them a digit.
     "LONG": r"(?=[a-z._~%+/-]*+\d) [\w.~%+/-]{16}",
     "NO_VALUE": r"""(?! IS (?: true | false | none | null | nil | undefined | yes | no )

@@ -31,6 +31,7 @@ _PREFIXES: Final = """
     sm_aat_ sm_pat_ sm_sat_ tk-us- tfp_ figd_ figu_ gsk_ r8_ GOCSPX- sbp_ nfp_ CFPAT- dckr_pat_
     HRKU- phx_ whsec_ ntn_ pplx- rdme_ pnu_ sha256~ sk_prod_ rk_prod_ tskey-auth- tskey-api-
     tskey-client- CLOJARS_ clojars_ BBFF- pat-na1- pat-eu1- access-sandbox- access-production-
+    GR1348941 ABSK bedrock-api-key- cmVmd xoxe.xox
 """
 PREFIXES: Final = tuple(_PREFIXES.split())
 #: Expressions of tokens whose beginning is a word as well, by that beginning.
@@ -47,6 +48,13 @@ SPECIAL: Final = {
     "dapi": r"dapi[0-9a-f]{32}+",
     "key-": r"key-[0-9a-f]{32}+",
     "SK": r"SK[0-9a-f]{32}+(?!\w)",
+    "hf_": r"hf_[A-Za-z]{34}+(?!\w)",
+    "api_org_": r"api_org_[A-Za-z]{34}+(?!\w)",
+    "ABIA": r"ABIA[A-Z0-9]{16}+(?!\w)",
+    "ACCA": r"ACCA[A-Z0-9]{16}+(?!\w)",
+    "squ_": r"squ_[0-9a-f]{40}+",
+    "sqp_": r"sqp_[0-9a-f]{40}+",
+    "ico-": r"ico-[A-Za-z0-9]{32}+(?![\w-])",
 }
 
 #: Where a token may begin, in lower case.
