@@ -75,6 +75,29 @@ def test_a_forecast_is_json_for_programs(redmeter: Run, server: Server) -> None:
     assert "time of day" in found["method"]
 
 
+def test_a_forecast_for_each_value_of_a_label(redmeter: Run, screen: Run, server: Server) -> None:
+    """The busiest first. A group with too little data is named, and does not fail the others."""
+    put(server, 'hits{plan="free"}')
+    put(server, 'hits{plan="pro"}', burst=5_000)
+    put(server, 'hits{plan="new"}', hours=2)
+    done = redmeter("forecast", "hits", "--by", "plan", "--ahead", "3")
+    assert done.code == 0
+    assert re.fullmatch(r'no forecast of hits{plan="new"}: [^\n]+\n', done.err)
+    names, *rows = (line.split("\t") for line in done.out.splitlines())
+    assert names == ["NAME", "START", "VALUE", "LOW", "MID", "HIGH", "OUTSIDE"]
+    assert list(dict.fromkeys(row[0] for row in rows)) == ['hits{plan="pro"}', 'hits{plan="free"}']
+    alone = redmeter("forecast", 'hits{plan="free"}', "--ahead", "3").out.splitlines()[1:]
+    assert ["\t".join(row[1:]) for row in rows if "free" in row[0]] == alone
+    groups = json.loads(redmeter("forecast", "hits", "--by", "plan", "--json").out)["groups"]
+    assert [group["labels"]["plan"] for group in groups] == ["pro", "free", "new"]
+    assert [bool(group["reason"]) for group in groups] == [False, False, True]
+    seen = plain(screen("forecast", "hits", "--by", "plan").out)
+    assert seen.index('hits{plan="pro"} · every 1h') < seen.index('hits{plan="free"} · every 1h')
+    done = redmeter("forecast", "none", "--by", "plan")
+    assert (done.code, done.out) == (1, "")
+    assert "nothing is stored under none" in done.err
+
+
 @pytest.mark.parametrize("columns", [30, 80, 200])
 def test_a_forecast_is_drawn_on_a_terminal(screen: Run, server: Server, columns: int) -> None:
     """The band as shade, what fell outside as a sign and in a table, within the terminal."""

@@ -13,7 +13,7 @@ from redmeter import (
 )
 from redmeter.clock import ManualClock
 from redmeter.keys import slice_start
-from redmeter.reading.aggregates import read_forecast
+from redmeter.reading.aggregates import read_forecasts
 from redmeter.store.query import run, together
 from redmeter.testing import MemoryMeter
 from redmeter.types import Selector
@@ -50,12 +50,12 @@ def test_a_forecast_takes_one_round_trip(
     store = open_store()
     store.read()
     with exchanges(monkeypatch) as seen:
-        _, one = run(store, lambda _: read_forecast(store.keys, Selector("x"), HOUR))
-        assert one.ahead
+        _, one = run(store, lambda _: read_forecasts(store.keys, Selector("x"), HOUR))
+        assert one[0][1].ahead
         assert len(seen) == 1
         _, found = run(
             store,
-            lambda _: together([read_forecast(store.keys, Selector("x"), HOUR) for _ in range(3)]),
+            lambda _: together([read_forecasts(store.keys, Selector("x"), HOUR) for _ in range(3)]),
         )
         assert len(seen) == 2
     assert found == [one] * 3

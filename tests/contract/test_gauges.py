@@ -22,7 +22,7 @@ from redmeter.clock import ManualClock
 from redmeter.format import counter, gauge
 from redmeter.keys import DEFAULT_RETENTION, Kept, slice_start
 from redmeter.reading import names as reading_names
-from redmeter.reading.aggregates import read_forecast, read_gauge
+from redmeter.reading.aggregates import read_forecasts, read_gauge
 from redmeter.results import Series
 from redmeter.store import Store
 from redmeter.store.producers import INSTANCE_SECONDS
@@ -255,8 +255,9 @@ def test_the_current_value_sums_live_processes_only(client: Any, open_store: Ope
 
     assert jobs(width) == 1 + 8 + 16
     assert jobs(60, until=ago) == 1 + 2 + 4 + 8
-    forecast = read_forecast(store.keys, Selector("jobs"), width)
-    assert run(store, lambda _: forecast)[1].running == 1 + 8 + 16
+    forecast = read_forecasts(store.keys, Selector("jobs"), width)
+    ((_, found),) = run(store, lambda _: forecast)[1]
+    assert found.running == 1 + 8 + 16
 
 
 @pytest.mark.parametrize("prefix", ["redmeter:", "shop.", ""])

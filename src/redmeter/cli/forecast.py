@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
@@ -20,9 +20,10 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.selectors import Aggregate, Exact, Labels, selector_of
+from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selector_of
 from redmeter.cli.suggestions import is_stored, suggestion
-from redmeter.reading.aggregates import check_aggregate, check_ahead, read_forecast, read_total
+from redmeter.reading.aggregates import check_aggregate, check_ahead, read_forecasts, read_total
+from redmeter.reading.selection import name_of
 from redmeter.results import Anomaly, Forecast, ForecastCheck, ForecastPoint
 from redmeter.store import Store
 from redmeter.store.query import run
@@ -39,7 +40,7 @@ _LISTED = 10
 @command(
     name="forecast",
     epilog="Examples: redmeter forecast hits -p 1h · redmeter forecast hits -p 1d --ahead 7 · "
-    "redmeter forecast hits --json",
+    "redmeter forecast hits --json · redmeter forecast http_requests --by method",
 )
 def forecast(
     name: Annotated[
@@ -53,6 +54,7 @@ def forecast(
         ),
     ] = None,
     label: Labels = None,
+    by: By = None,
     aggregate: Aggregate = None,
     exact: Exact = False,
     url: Url = None,
@@ -71,40 +73,57 @@ def forecast(
     check_ahead(ahead)
     check_aggregate(aggregate)
     with opened(url, prefix, reading=True) as store:
-        selector = selector_of(store, name, label, exact=exact)
-        _, found = run(
-            store, lambda _: read_forecast(store.keys, selector, width, ahead, aggregate)
+        selector = selector_of(store, name, label, by, exact=exact)
+        _, groups = run(
+            store, lambda _: read_forecasts(store.keys, selector, width, ahead, aggregate)
         )
-        if json:
-            output.as_json(asdict(found))
-        elif not found.reason and output.is_terminal():
-            _draw(found)
-        elif not found.reason:
-            output.table(*_columns(found))
-        if found.reason:
-            fail(*_why(store, found, selector))
+        forecasts = [replace(one, name=named(selector, key)) if by else one for key, one in groups]
+        drawn = [one for one in forecasts if not one.reason]
+        if json and by:
+            rows = [
+                {"labels": dict(zip(selector.by, key, strict=True)), **asdict(one)}
+                for key, one in groups
+            ]
+            output.as_json({"groups": rows})
+        elif json:
+            output.as_json(asdict(forecasts[0]))
+        elif output.is_terminal():
+            for one in drawn:
+                _draw(one)
+        elif drawn:
+            output.table(*_columns(drawn, split=bool(by)))
+        if not drawn:
+            fail(*_why(store, forecasts[0].reason if forecasts else "", selector))
+        if not json:
+            for one in forecasts:
+                if one.reason:
+                    output.note(f"no forecast of {one.name}: {one.reason}")
 
 
-def _why(store: Store, found: Forecast, selector: Selector) -> tuple[str, int, str]:
+def _why(store: Store, reason: str, selector: Selector) -> tuple[str, int, str]:
     """Return why there is no forecast, no such series or too little of it, as fail() takes it."""
-    name = found.name
+    name = name_of(selector)
     _, totals = run(store, lambda _: read_total(store.keys, selector))
     if any(totals.values()) or any(
         is_stored(store, selector, kind) for kind in ("counters", "gauges")
     ):
-        return f"no forecast of {name}: {found.reason}", NOT_FOUND, ""
+        return f"no forecast of {name}: {reason}", NOT_FOUND, ""
     if is_stored(store, selector, "histograms"):
         fix = f"redmeter summary {shlex.quote(name)}"
         return f"{name} is a histogram, and histograms have no forecast", NOT_FOUND, fix
     return f"nothing is stored under {name}", NOT_FOUND, suggestion(store, name)
 
 
-def _columns(found: Forecast) -> tuple[list[str], list[list[output.Cell]]]:
-    rows: list[list[output.Cell]] = [
-        [one.start, one.value, *_range(one), int(one.outside)] for one in found.past
-    ]
-    rows += [[one.start, "", *_range(one), ""] for one in found.ahead]
-    return ["START", "VALUE", "LOW", "MID", "HIGH", "OUTSIDE"], rows
+def _columns(
+    forecasts: Sequence[Forecast], *, split: bool
+) -> tuple[list[str], list[list[output.Cell]]]:
+    rows: list[list[output.Cell]] = []
+    for each in forecasts:
+        name = [each.name] if split else []
+        rows += [[*name, one.start, one.value, *_range(one), int(one.outside)] for one in each.past]
+        rows += [[*name, one.start, "", *_range(one), ""] for one in each.ahead]
+    names = ["START", "VALUE", "LOW", "MID", "HIGH", "OUTSIDE"]
+    return ["NAME", *names] if split else names, rows
 
 
 def _range(one: ForecastCheck | ForecastPoint | Anomaly) -> tuple[float, float, float]:

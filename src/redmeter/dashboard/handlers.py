@@ -23,7 +23,7 @@ from redmeter.queries import select
 from redmeter.reading import curves, error_groups, http, listing
 from redmeter.reading import detail as reading_detail
 from redmeter.reading import overview as reading_overview
-from redmeter.reading.aggregates import read_counter, read_forecast, read_gauge, read_summary
+from redmeter.reading.aggregates import read_counter, read_forecasts, read_gauge, read_summary
 from redmeter.reading.error_groups import ErrorQuery
 from redmeter.reading.log_overview import LogOverview, log_overview
 from redmeter.reading.log_window import LogQuery, LogWindow, log_window
@@ -234,7 +234,7 @@ def forecast(store: Store, values: Values) -> Found:
     """Answer /api/forecast."""
     name, precision = values["name"], values["precision"]
     (selector,) = _selectors({**values, "name": [name], "by": ()})
-    view, found = run(store, lambda _: read_forecast(store.keys, selector, precision))
+    view, ((_, found),) = run(store, lambda _: read_forecasts(store.keys, selector, precision))
     return Found(view.now, found, name=name)
 
 

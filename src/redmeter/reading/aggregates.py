@@ -263,21 +263,6 @@ def read_summary(
     return sorted(rows, key=lambda row: (-row[1].count, _order(row[0])))
 
 
-def read_forecast(
-    keys: Keys,
-    selector: Selector,
-    precision: int,
-    ahead: int | None = None,
-    aggregate: str | None = None,
-) -> Query[Forecast]:
-    """Read the forecast of a counter or, if there is no such counter, of a gauge.
-
-    The arguments, except for a selector without `by`, and the errors are those of read_forecasts().
-    """
-    ((_, found),) = yield from read_forecasts(keys, selector, precision, ahead, aggregate)
-    return found
-
-
 def read_forecasts(
     keys: Keys,
     selector: Selector,
