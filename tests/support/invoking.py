@@ -12,10 +12,9 @@ from redmeter.cli import commands  # noqa: F401  registers them
 from redmeter.cli.app import app
 from support.commands import Done
 
-# Typer builds all commands anew for each call, which takes longer than most of them run.
-_get_command = functools.cache(main.get_command)
-for _module, _name in ((main, "get_command"), (testing, "_get_command")):
-    setattr(_module, _name, _get_command)
+# Typer builds all commands anew for each call, which takes longer than most of them run. Commands
+# that others build are theirs: a command keeps the options of the context it was first parsed in.
+vars(testing)["_get_command"] = functools.cache(main.get_command)
 
 #: Runs a command in this process: call it with the command line's words.
 Run = Callable[..., Done]
