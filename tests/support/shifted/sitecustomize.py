@@ -1,4 +1,4 @@
-"""A pytest plugin of tools/clocks: time.sleep() that works under libfaketime.
+"""What each Python of tools/clocks imports first: time.sleep() that works under libfaketime.
 
 With the monotonic clock left alone, as servers and processes of other clocks need it, libfaketime
 refuses the sleep until a time that Python asks for.
