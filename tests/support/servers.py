@@ -10,6 +10,7 @@ connects to a *closed* port inside that range can be given that same port as its
 talks to itself.
 """
 
+import contextlib
 import itertools
 import os
 import secrets
@@ -21,7 +22,7 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -233,14 +234,12 @@ class Server(Started):
         """Ask PING over the socket, whose path is ours alone: a port might be another's."""
         if not self.running:
             raise StartFailed(f"ended with status {self._child[0].returncode}")
-        with socket.socket(socket.AF_UNIX) as sock:
-            sock.settimeout(1.0)
-            try:
-                sock.connect(str(self.socket))
+        try:
+            with connected(self.socket, timeout=1.0) as sock:
                 sock.sendall(b"PING\r\n")
                 reply = sock.recv(512)
-            except OSError:
-                return False
+        except OSError:
+            return False
         return bool(reply) and not (loaded and reply.startswith(b"-LOADING"))
 
     def stop(self) -> None:
@@ -302,6 +301,15 @@ def free_port() -> int:
                 continue
             return port
     raise RuntimeError(f"no free port in {PORTS}")
+
+
+@contextlib.contextmanager
+def connected(path: Path, timeout: float) -> Iterator[socket.socket]:
+    """Yield a connection over a unix socket; each of its calls takes `timeout` seconds at most."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(timeout)
+        sock.connect(str(path))
+        yield sock
 
 
 def _arguments(config: Config) -> list[str]:

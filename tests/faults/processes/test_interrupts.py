@@ -125,6 +125,11 @@ def test_an_exception_anywhere_in_a_synchronous_write_costs_the_next_ones_next_t
         INTERRUPTED
         + """
 from redmeter.store import producers
+waits = []
+producers.time = type("Clock", (), {  # each look takes as long as on a machine that is busy
+    "monotonic": [look * 0.02 for look in range(100_000, 0, -1)].pop,
+    "sleep": waits.append,
+})
 meter = Meter(URL, sync=True)
 meter.count("x")
 begun = 0
@@ -138,11 +143,7 @@ points = interrupted(write, "sync.py", "shard.py", "producers.py")
 pool = meter._store.shards[0]._producers
 for producer in pool._all:
     producer.lock.acquire(blocking=False)  # as if all were lost
-waits = []
-producers.time = type("Clock", (), {
-    "monotonic": staticmethod(lambda: len(waits) * 0.02),  # on a machine that is busy
-    "sleep": staticmethod(waits.append),
-})
+waits.clear()
 meter.count("x")
 print(points, len(waits), len(pool._all), begun + 2)
 """
