@@ -56,7 +56,8 @@ def test_hours_without_the_store_lose_what_is_written_down_and_nothing_else(
     proxy: Proxy, conn: Any, open_buffered: OpenBuffered, retention: dict[int, int], limit: int
 ) -> None:
     """By series and precision; grand totals are complete, and what is stored is in its slices."""
-    end, hours, names = int(server_time(conn)), 9, [f"series-{i}" for i in range(30)]
+    end, hours = int(server_time(conn)), 9
+    names = [f"series-{i}" for i in range(30 if limit == SMALL else 10)]  # 30 do not fit
     clock = ManualClock(end - hours * 3600)
     meter = open_buffered(
         proxy.url, clock=clock, retention=retention, buffer_bytes=limit, flush_interval=3600

@@ -2,6 +2,7 @@
 
 import os
 import socket
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import hiredis
@@ -129,7 +130,8 @@ def exchanged(sock: socket.socket, *commands: tuple[str, ...]) -> list[Any]:
         OSError: no reply in time.
         redis.RedisError: the first reply that is an error, or the server closed the connection.
     """
-    sock.sendall(b"".join(map(hiredis.pack_command, commands)))
+    pack: Callable[[tuple[str, ...]], bytes] = hiredis.pack_command  # type: ignore[assignment]
+    sock.sendall(b"".join(map(pack, commands)))
     reader = hiredis.Reader(encoding="utf-8", replyError=redis.ResponseError)
     replies: list[Any] = []
     while len(replies) < len(commands):
