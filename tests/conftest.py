@@ -37,7 +37,7 @@ utils.get_lib_version = functools.cache(utils.get_lib_version)
 
 #: How many examples of each property are tried every day. Tests with a number of their own scale it
 #: by this: `support.examples.scaled`. For 100 of each: make nightly.
-EVERYDAY_EXAMPLES = 25
+EVERYDAY_EXAMPLES = 15
 
 settings.register_profile(
     "ci", derandomize=True, deadline=None, print_blob=True, max_examples=EVERYDAY_EXAMPLES

@@ -8,6 +8,7 @@ first time. A test fails where the browser's console says anything.
 import os
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -168,3 +169,21 @@ def ready(page: Page) -> Page:
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     expect(page.locator(".waiting")).to_have_count(0)
     return page
+
+
+_AXE = Path(__file__).parents[2] / "frontend/node_modules/axe-core/axe.min.js"
+#: Returns the broken rules and the number of kept ones: axe describes each at length.
+_RUN_AXE = """options => axe.run({...options, resultTypes: ["violations"]}).then(found => ({
+    passes: found.passes.length,
+    broken: found.violations.map(rule => [rule.id, rule.nodes.map(n => n.html.slice(0, 200))])}))"""
+
+
+def check_rules(page: Page) -> None:
+    """Check all rules of axe in the light theme, and in the dark one those of colors."""
+    page.evaluate(_AXE.read_text())
+    for dark in (True, False):  # a tab begins in light
+        page.emulate_media(color_scheme="dark" if dark else "light")
+        options = {"runOnly": ["color-contrast", "link-in-text-block"]} if dark else {}
+        found: Any = page.evaluate(_RUN_AXE, options)
+        assert found["broken"] == [], "dark" if dark else "light"
+        assert dark or found["passes"] > 10

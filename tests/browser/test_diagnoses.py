@@ -3,27 +3,20 @@
 import json
 import re
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from browser.conftest import Homes, Open, Site, ready, serve
+from browser.conftest import Homes, Open, Site, check_rules, ready, serve
 from redmeter import Meter
 from support.deploys import record_deploy
 
-_AXE = Path(__file__).parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 
 
 def check_accessible(page: Page) -> None:
     """Both themes pass all rules of axe, and nothing is wider than a phone."""
-    page.evaluate(_AXE.read_text())
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)
-        found: Any = page.evaluate("axe.run()")
-        assert [(theme, one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+    check_rules(page)
     page.set_viewport_size({"width": 390, "height": 800})
     page.wait_for_timeout(100)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

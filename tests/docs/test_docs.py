@@ -365,6 +365,8 @@ def test_a_stale_page_fails_the_check_and_the_fix_is_named(
     tool: ModuleType, tmp_path: Path, monkeypatch: Any, capsys: Any
 ) -> None:
     """--check writes nothing; without it the pages are made, and then it has nothing to say."""
+    pages = tool.pages()
+    monkeypatch.setattr(tool, "pages", lambda: pages)
     monkeypatch.setattr(tool, "ROOT", tmp_path)
     assert tool.main(["--check"]) == 1
     said = capsys.readouterr().err

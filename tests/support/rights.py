@@ -332,41 +332,39 @@ def _odd(server: Server, admin: Any) -> None:
     admin.set("redmeter:count:60:wrong", "x")
 
 
-def _page(path: str) -> Callable[[Server, User], object]:
-    def run(server: Server, user: User) -> None:
-        found = _got(user.url(server), path)
-        if path == "/api/health":
-            whole = _got(server.unix_url, path)
-            for name in ("bytes", "others", "series", "writers", "cleaner"):
-                assert found[name] == whole[name], name
-            levels = [{(f["topic"], f["level"]) for f in one["findings"]} for one in (found, whole)]
-            assert {some for some in levels[0] ^ levels[1] if some[0] not in SETTINGS} == set()
-        elif path.startswith("/api/top"):
-            assert found["rows"] == _got(server.unix_url, path)["rows"]
-
-    return run
+def _health(server: Server, user: User) -> None:
+    found, whole = (_got(url, ["/api/health"])[0] for url in (user.url(server), server.unix_url))
+    for name in ("bytes", "others", "series", "writers", "cleaner"):
+        assert found[name] == whole[name], name
+    levels = [{(f["topic"], f["level"]) for f in one["findings"]} for one in (found, whole)]
+    assert {some for some in levels[0] ^ levels[1] if some[0] not in SETTINGS} == set()
 
 
-def _got(url: str, path: str) -> dict[str, Any]:
+def _got(url: str, paths: Sequence[str]) -> list[dict[str, Any]]:
     dashboard = Dashboard(url, access="open")
+    found = []
     try:
         with asking(dashboard) as client:
-            answer = client.get(path)
-            assert answer.status_code == 200, (path, answer.text)
-            found: dict[str, Any] = answer.json()
-            return found
+            for path in paths:
+                answer = client.get(path)
+                assert answer.status_code == 200, (path, answer.text)
+                found.append(answer.json())
     finally:
         dashboard.close()
+    return found
 
 
 def page_uses(asked: Sequence[str]) -> tuple[Use, ...]:
-    """Return the uses of a page: each question of its API."""
-    whole, *_ = (path for path in asked if path == "/api/health")
-    others = [path for path in asked if path != whole] + ["/api/top?name=hits&by=plan"]
-    return (
-        *(Use(path, _page(path)) for path in others),
-        Use(whole, _page(whole), True, _odd),
-    )
+    """Return the uses of a page: all questions of its API, and its health in an odd store."""
+    paths = [path for path in asked if path != "/api/health"] + ["/api/top?name=hits&by=plan"]
+    tops = [path for path in paths if path.startswith("/api/top")]
+
+    def ask(server: Server, user: User) -> None:
+        found = dict(zip(paths, _got(user.url(server), paths), strict=True))
+        for path, whole in zip(tops, _got(server.unix_url, tops), strict=True):
+            assert found[path]["rows"] == whole["rows"], path
+
+    return Use("page", ask), Use("health", _health, True, _odd)
 
 
 def told(found: doctor.Health) -> dict[str, object]:
