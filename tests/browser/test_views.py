@@ -170,6 +170,10 @@ def test_a_store_of_gauges_alone_lists_them(open_page: Open, homes: Homes) -> No
     page = open_page("?view=overview", of=gauges)
     expect(page.get_by_text("Only gauges are stored")).to_be_visible()
     expect(page.get_by_text("Nothing is counted yet")).to_have_count(0)
+    tiles = page.get_by_role("list", name="Key figures")
+    expect(tiles.get_by_role("listitem").first).to_contain_text(re.compile(r"depth.*steady"))
+    for card in ("Traffic", "Counters", "Routes"):
+        expect(page.get_by_role("heading", name=card, exact=True)).to_have_count(0)
     page.goto(f"{gauges.url}?view=series&name=depth")
     expect(page.get_by_text("This is a gauge with labels")).to_be_visible()
     expect(page.get_by_text("Nothing is stored under this name")).to_have_count(0)
@@ -181,7 +185,7 @@ def test_a_store_of_gauges_alone_lists_them(open_page: Open, homes: Homes) -> No
 
 
 def test_an_empty_store_says_what_would_fill_it(open_page: Open, homes: Homes) -> None:
-    """Every panel, with a line to copy."""
+    """Every panel, with a line to copy; once there are messages, tiles of them."""
     empty = serve(homes("empty"))
     page = open_page(of=empty, permissions=["clipboard-read", "clipboard-write"])
     expect(page.get_by_role("list", name="Key figures")).to_contain_text("–")
@@ -193,3 +197,9 @@ def test_an_empty_store_says_what_would_fill_it(open_page: Open, homes: Homes) -
     assert "Meter().count(" in page.evaluate("navigator.clipboard.readText()")
     page.goto(f"{empty.url}?view=messages")
     expect(page.get_by_text("No messages in the last two hours").first).to_be_visible()
+    with empty.meter() as meter:
+        meter.log("shop", "stock is low", severity="warning")
+    page.goto(empty.url)
+    tile = page.get_by_role("listitem").filter(has_text="Messages, warning")
+    expect(tile).to_contain_text("in the last 60 min")
+    expect(page.get_by_role("heading", name="Traffic", exact=True)).to_have_count(0)

@@ -1,7 +1,7 @@
 // The overview: is it normal now, what changed, and which page, message or deploy is it?
 import { useEffect, useState } from "preact/hooks";
 import { address } from "../api/client";
-import type { OverviewAnswer } from "../api/types";
+import type { OverviewAnswer, StatusAnswer } from "../api/types";
 import { ChartGroup } from "../chart/group";
 import { FAINT } from "../chart/palette";
 import { comparison } from "../lib/hours";
@@ -29,7 +29,7 @@ import { Picker } from "./picker";
 import { madeFrom } from "./ranking";
 import { referenceLine } from "./reference";
 import { StatusLine } from "./statusline";
-import { Tiles } from "./tiles";
+import { Tiles, useOther } from "./tiles";
 import { VerdictCard } from "./verdictcard";
 import { knownSince, trafficLines } from "./trafficlines";
 
@@ -41,6 +41,7 @@ export function Overview() {
     address("overview", { precision: range, ...frame(), series }),
     pollEvery(range),
   );
+  const status = useFeed<StatusAnswer>(address("status"), STATUS_EVERY, false);
   const { data, failure } = fed;
   useEffect(() => {
     // An invalid name is reported next to the chart; the rest of the page stays.
@@ -58,11 +59,16 @@ export function Overview() {
   return (
     <>
       <Toolbar title="Overview" ranged />
-      <StatusLine />
-      <Gate fed={fed}>{(answer) => <Answer answer={answer} refused={refused} />}</Gate>
+      <StatusLine {...status} />
+      <Gate fed={fed}>
+        {(answer) => <Answer answer={answer} refused={refused} checks={status.data?.checks ?? []} />}
+      </Gate>
     </>
   );
 }
+
+/** Milliseconds between two requests for the status, which changes each minute. */
+const STATUS_EVERY = 15_000;
 
 /** Number of busiest routes in the panel; see reading/overview.py. */
 const ROUTES = 6;
@@ -132,71 +138,83 @@ function captionsOf(chart: OverviewAnswer["chart"]) {
     : {};
 }
 
-function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly string[] }) {
+interface AnswerProps {
+  answer: OverviewAnswer;
+  refused: readonly string[];
+  checks: StatusAnswer["checks"];
+}
+
+function Answer({ answer, refused, checks }: AnswerProps) {
   const { window, numbers, chart, marks, pages, messages, counters, now } = answer;
   const { clock, series } = state.value;
   const traffic = trafficLines(chart, series.length > 0);
   const known = series.length > 0 ? "" : knownSince(numbers, clock);
   const expected = expectedRangeOf(answer.expected, window.precision, window.end);
+  const other = useOther(answer);
+  const bare = other.gauges.length > 0 || other.messages.size > 0;
   const faint = referenceLine(traffic.lines[0], answer.window, state.value);
   return (
     <>
-      <Tiles numbers={numbers} window={window} now={now} rows={counters.rows} />
+      <Tiles numbers={numbers} window={window} now={now} rows={counters.rows} {...{ other, checks }} />
       <VerdictCard marks={marks} />
       <ExplainPanel />
-      <ChartGroup
-        title={titleOf(chart)}
-        id="traffic"
-        lines={faint.line ? [...traffic.lines, faint.line] : traffic.lines}
-        places={faint.line ? [...traffic.places, FAINT] : traffic.places}
-        captions={captionsOf(chart)}
-        precision={window.precision}
-        start={window.start}
-        end={window.end}
-        now={now}
-        marks={marks}
-        series={(line) => traffic.series.get(line.key) ?? null}
-        {...expected}
-        pick={(moment) => picked(moment, window.precision, marks, expected.outside ?? [])}
-        pickMark={openMark}
-        actions={<Picker refused={refused} />}
-        foot={
-          <Marks marks={marks.filter(({ time }) => time >= window.start && time < window.end)} now={now} />
-        }
-        note={[known, partly(chart), faint.note].filter(Boolean).join(" ")}
-        empty={<Nothing answer={answer} />}
-      />
-      <div class="panels">
-        <div class="column">
-          <Card
-            title="Routes"
-            about={
-              pages.found > 0 &&
-              `${busiest(pages)} of ${number(pages.found)}${pages.examined < pages.of ? `, of ${number(pages.examined)} of ${number(pages.of)} label sets` : ""}`
-            }
-            actions={
-              <Go view="pages" class="to">
-                All routes
-              </Go>
-            }
-          >
-            <PageTable rows={pages.rows} order="count" brief />
-          </Card>
-          <Card
-            title="Counters"
-            about={
-              counters.found > 0 &&
-              `the busiest ${counters.rows.length} of ${number(counters.found)}${madeFrom(counters, now, true)}`
-            }
-            actions={
-              <Go view="counters" class="to">
-                All metrics
-              </Go>
-            }
-          >
-            <CounterTable rows={counters.rows} window={window} brief />
-          </Card>
-        </div>
+      {(other.messages.size === 0 || other.gauges.length > 0 || series.length > 0) && (
+        <ChartGroup
+          title={bare && series.length === 0 ? "Gauges" : titleOf(chart)}
+          id="traffic"
+          lines={faint.line ? [...traffic.lines, faint.line] : traffic.lines}
+          places={faint.line ? [...traffic.places, FAINT] : traffic.places}
+          captions={captionsOf(chart)}
+          precision={window.precision}
+          start={window.start}
+          end={window.end}
+          now={now}
+          marks={marks}
+          series={(line) => traffic.series.get(line.key) ?? null}
+          {...expected}
+          pick={(moment) => picked(moment, window.precision, marks, expected.outside ?? [])}
+          pickMark={openMark}
+          actions={<Picker refused={refused} />}
+          foot={
+            <Marks marks={marks.filter(({ time }) => time >= window.start && time < window.end)} now={now} />
+          }
+          note={[known, partly(chart), faint.note].filter(Boolean).join(" ")}
+          empty={<Nothing answer={answer} />}
+        />
+      )}
+      <div class={bare ? "panels even" : "panels"}>
+        {!bare && (
+          <div class="column">
+            <Card
+              title="Routes"
+              about={
+                pages.found > 0 &&
+                `${busiest(pages)} of ${number(pages.found)}${pages.examined < pages.of ? `, of ${number(pages.examined)} of ${number(pages.of)} label sets` : ""}`
+              }
+              actions={
+                <Go view="pages" class="to">
+                  All routes
+                </Go>
+              }
+            >
+              <PageTable rows={pages.rows} order="count" brief />
+            </Card>
+            <Card
+              title="Counters"
+              about={
+                counters.found > 0 &&
+                `the busiest ${counters.rows.length} of ${number(counters.found)}${madeFrom(counters, now, true)}`
+              }
+              actions={
+                <Go view="counters" class="to">
+                  All metrics
+                </Go>
+              }
+            >
+              <CounterTable rows={counters.rows} window={window} brief />
+            </Card>
+          </div>
+        )}
         <div class="column">
           <Card
             title="Messages"

@@ -1,20 +1,15 @@
 // Is it normal now? One sentence about the last five complete minutes; its nouns are links.
-import { address } from "../api/client";
 import type { StatusAnswer } from "../api/types";
 import { T } from "../parts/text";
-import { link, useFeed } from "../state/live";
+import { link, type Fed } from "../state/live";
 import { alerts } from "../state/alerts";
 import { Go } from "../parts/go";
 import { Sentence } from "./sentence";
 import { explanationOf } from "./statuslinks";
 
-/** Milliseconds between two requests: the answer changes each minute. */
-const EVERY = 15_000;
-
 const LEVELS = { usual: "ok", unusual: "fail", unknown: "unknown" } as const;
 
-export function StatusLine() {
-  const { data, failure: own } = useFeed<StatusAnswer>(address("status"), EVERY, false);
+export function StatusLine({ data, failure: own }: Fed<StatusAnswer>) {
   // The overview polls more often, so it detects an outage first.
   const failure = link.value.failure?.passing ? link.value.failure : own;
   const state = failure ? "unknown" : data?.state;

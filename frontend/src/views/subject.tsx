@@ -110,7 +110,7 @@ export function Subject<A extends { now: number; missing: string[]; window: Span
           ];
           return (
             <>
-              <ul class="tiles four" aria-label="Key figures">
+              <ul class="tiles" aria-label="Key figures">
                 {about.figures(row).map((each) => (
                   <Figure key={each.title} {...each} />
                 ))}

@@ -2,7 +2,15 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { address } from "../api/client";
-import type { CounterRow, CountersAnswer, MessagesAnswer, Numbers, Span } from "../api/types";
+import type {
+  CounterRow,
+  CountersAnswer,
+  MessagesAnswer,
+  Numbers,
+  OverviewAnswer,
+  Span,
+  StatusAnswer,
+} from "../api/types";
 import { ERRORS } from "../lib/severity";
 import { hourBefore } from "../lib/hours";
 import { coverage, durationLabel, pollEvery } from "../lib/ranges";
@@ -135,17 +143,25 @@ function MetricTiles({ rows, logged }: { rows: readonly CounterRow[]; logged: Nu
   );
 }
 
-/** Without counters: gauges with their range within the window; without these, messages by severity. */
-function OtherTiles({ logged, within }: { logged: Numbers["logged"]; within: string }) {
+/** What a store without counters has: gauges, and messages by severity. */
+export function useOther({ counters, pages }: OverviewAnswer) {
   const { range } = state.value;
   const every = Math.max(pollEvery(range), 10_000);
-  const options = { precision: range, ...frame(), kind: "gauges", grouped: "1", limit: 4 };
-  const gauges = useFeed<CountersAnswer>(address("counters", options), every, false);
-  const messages = useFeed<MessagesAnswer>(address("messages", { limit: 500 }), every, false);
-  const counts = new Map<string, number>();
-  for (const { severity, count } of messages.data?.frequent ?? [])
-    counts.set(severity, (counts.get(severity) ?? 0) + count);
-  const rows = gauges.data?.rows ?? [];
+  const bare = counters.total === 0 && pages.of === 0 && link.value.missing.length === 0;
+  const options = { precision: range, ...frame(), kind: "gauges", limit: 4 };
+  const gauges = useFeed<CountersAnswer>(bare ? address("counters", options) : "", every, false);
+  const logged = useFeed<MessagesAnswer>(bare ? address("messages", { limit: 500 }) : "", every, false);
+  const messages = new Map<string, number>();
+  for (const { severity, count } of (bare && logged.data?.frequent) || [])
+    messages.set(severity, (messages.get(severity) ?? 0) + count);
+  return { gauges: (bare && gauges.data?.rows) || [], messages };
+}
+
+type Other = ReturnType<typeof useOther>;
+
+/** Without counters: gauges with their range within the window; without these, messages by severity. */
+function OtherTiles({ other, logged, within }: { other: Other; logged: Numbers["logged"]; within: string }) {
+  const rows = other.gauges;
   return (
     <ul class="tiles" aria-label="Key figures">
       {rows.map(({ name, value: newest, values }) => {
@@ -168,7 +184,7 @@ function OtherTiles({ logged, within }: { logged: Numbers["logged"]; within: str
         );
       })}
       {rows.length === 0 &&
-        [...counts].map(([severity, count]) => (
+        [...other.messages].map(([severity, count]) => (
           <Tile
             key={severity}
             title={`Messages, ${severity}`}
@@ -192,20 +208,28 @@ interface TilesProps {
   window: Span;
   now: number;
   rows: readonly CounterRow[];
+  other: Other;
+  /** The last five complete minutes. */
+  checks: StatusAnswer["checks"];
 }
 
-export function Tiles({ numbers, window, now, rows }: TilesProps) {
+export function Tiles({ numbers, window, now, rows, other, checks }: TilesProps) {
   const { hits, errors, p95, slowest, logged } = numbers;
   compared.value = window.before;
   if (hits.name === null && rows.length > 0 && link.value.missing.length === 0)
     return <MetricTiles rows={rows} logged={logged} />;
   const zoomed = state.value.since !== null;
   const within = zoomed ? "in this window" : `in the last ${durationLabel(window.end - window.start)}`;
-  if (hits.name === null && link.value.missing.length === 0) return <OtherTiles {...{ logged, within }} />;
+  if (hits.name === null && link.value.missing.length === 0)
+    return <OtherTiles {...{ other, logged, within }} />;
   const [often = "", ...per] = rate(hits.value ?? 0).split(" ");
   const since = (at: number | null) => (at === null ? "" : `since ${momentOf(at, state.value.clock)}`);
   const span = coverage(window.histograms_start, window.histograms, now);
   const observed = zoomed ? "in this window" : `in the last ${span}`;
+  const latest = (measure: string, written: (value: number) => string) => {
+    const { value } = checks.find((each) => each.measure === measure) ?? { value: null };
+    return zoomed || value === null ? "" : `${written(value)} in the last 5 min`;
+  };
   // Histograms and counters have different retentions.
   const apart =
     window.histograms !== window.precision ? `${observed}, by ${durationLabel(window.histograms)}` : "";
@@ -221,6 +245,7 @@ export function Tiles({ numbers, window, now, rows }: TilesProps) {
         to={hits.name ? "series" : "counters"}
         more={hits.name ? { name: hits.name } : {}}
         none={`no requests ${within}`}
+        detail={latest("requests", (count) => rate(count / 300))}
       />
       <Tile
         title="Error rate"
@@ -232,7 +257,7 @@ export function Tiles({ numbers, window, now, rows }: TilesProps) {
         to="pages"
         more={{ order: "failing" }}
         none={`${hits.count > 0 ? "not counted" : "no requests"} ${within}`}
-        detail={since(errors.since)}
+        detail={[latest("error rate", percent), since(errors.since)].filter(Boolean).join(", ")}
       />
       <Tile
         title="p95 response time"
@@ -244,7 +269,11 @@ export function Tiles({ numbers, window, now, rows }: TilesProps) {
         to="pages"
         more={{ order: "p95" }}
         none={`no response times ${observed}`}
-        detail={p95.value === null ? "" : [apart, since(p95.since)].filter(Boolean).join(", ")}
+        detail={
+          p95.value === null
+            ? ""
+            : [latest("p95", seconds), apart, since(p95.since)].filter(Boolean).join(", ")
+        }
       />
       <Tile
         title="Slowest route, p95"
