@@ -198,6 +198,20 @@ def test_two_causes_are_named_by_size() -> None:
     assert named(rows) == [("route", "/7"), ("route", "/9")]
 
 
+def test_a_group_that_fell_is_not_the_first_cause_of_a_rise() -> None:
+    """Though its change is the larger one."""
+    rows = counted(3.0, common=1.2)
+    for row in rows:
+        if row.labels["route"] in ("/9", "/10", "/11"):
+            row.after = 0
+        if row.labels["route"] == "/7":
+            row.before, row.after = row.before // 3, row.after // 3
+            row.history = [n // 3 for n in row.history]
+    assert sum(row.after for row in rows) > sum(row.before for row in rows)
+    assert named(rows)[0] == ("route", "/7")
+    assert len(named(rows)) == 4
+
+
 def test_a_new_group_is_a_cause() -> None:
     """Though it grew from nothing."""
     rows = counted(1.0)
@@ -296,6 +310,19 @@ def test_the_route_that_became_slower_is_the_cause(factor: float) -> None:
     assert found.causes[0].share is None
     assert 0 < found.causes[0].change <= found.after - found.before + 1e-9 + 0.1
     assert all(dimension.rest is None for dimension in found.dimensions)
+
+
+def test_a_route_that_became_faster_is_no_cause_of_a_rise() -> None:
+    """Though it differs from all others."""
+    fast, mixed, slow = {1.0: 40.0}, {1.0: 28.0, 8.0: 12.0}, {2.0: 10.0, 3.0: 20.0, 4.0: 10.0}
+    rows = []
+    for route in range(10):
+        before, after = {3: (fast, slow), 7: (mixed, fast)}.get(route, (fast, fast))
+        labels = {"route": f"/{route}"}
+        rows.append(HistogramRow(labels, merge([before] * 15), merge([after] * 15), [before] * 30))
+    found = explain_p95(rows, QUARTERS)
+    assert found.after > found.before
+    assert [one.value for one in found.causes] == ["/3"]
 
 
 @pytest.mark.parametrize("everywhere", [1.0, 3.0])

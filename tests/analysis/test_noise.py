@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -154,3 +155,51 @@ def test_a_baseline_of_another_day_is_compared_by_itself() -> None:
     for row in rows:
         row.before = sum(row.history[45:])
     assert explain_count(rows, another).causes == []
+
+
+# --- Changes within the window ---------------------------------------------------------------
+
+
+def lasting(seed: int, factor: float, *, late: int = 0) -> list[CountRow]:
+    """Twelve routes whose bursts last; those of /7 grow by a factor in the window, or later."""
+    random, rows = Random(seed), []
+    for route in range(12):
+        counts = []
+        for minute, one in enumerate(deviations(random, 90, 0.03, 0.2)):
+            size = factor if route == 7 and minute >= 75 + late else 1.0
+            counts.append(round(max(0.0, 300 * size * (1 + one))))
+        before, after = sum(counts[60:75]), sum(counts[75:])
+        rows.append(CountRow({"route": f"/{route}"}, before, after, counts[:75], counts[75:]))
+    return rows
+
+
+def causes(rows: list[CountRow]) -> list[str | None]:
+    return [one.value for one in explain_count(rows, QUARTERS).causes]
+
+
+def test_a_sudden_change_among_bursts_that_last_is_the_cause() -> None:
+    """By the minutes of the window, of which the first ones tell most; their sum is not enough."""
+    rows = [lasting(seed, 1.7) for seed in range(12)]
+    assert [causes(one) for one in rows].count(["/7"]) >= 11
+    sums = [[replace(row, within=()) for row in one] for one in rows]
+    assert [causes(one) for one in sums].count(["/7"]) <= 9
+
+
+def test_a_change_that_begins_within_the_window_is_the_cause() -> None:
+    """The minutes before it belong to the history."""
+    found = [causes(lasting(seed, 2.5, late=5)) for seed in range(12)]
+    assert found.count(["/7"]) >= 11
+
+
+def test_bursts_that_last_are_no_causes() -> None:
+    """Wherever they begin."""
+    assert [causes(lasting(seed, 1.0)) for seed in range(12)] == [[]] * 12
+
+
+def test_a_change_that_all_groups_share_is_no_cause_in_any_minute() -> None:
+    """A peak of all traffic in the middle of the window."""
+    rows = lasting(1, 1.0)
+    for row in rows:
+        row.within = [3 * n if 4 <= at < 9 else n for at, n in enumerate(row.within)]
+        row.after = sum(row.within)
+    assert causes(rows) == []

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from functools import partial
+from random import Random
 from typing import Any
 
 import pytest
@@ -87,6 +88,21 @@ def test_the_route_that_rose_is_named_with_its_share(meter: Meter) -> None:
     assert newest.precision == 60
     assert newest.until - newest.since == 300
     assert minute_of(meter) > end or newest.causes == found.causes
+
+
+def test_a_rise_is_told_from_lasting_bursts_by_its_minutes(meter: Meter) -> None:
+    """The sum of the window alone might be a burst."""
+    random, counts = Random(1), {}
+    for route in ROUTES:
+        level = 0.0
+        for minute in range(90):
+            level = 0.8 * level + random.gauss(0, 0.12)
+            usual = 500 if route == "/7" and minute >= 75 else 300
+            counts[route, minute] = round(usual * (1 + level))
+    end = minute_of(meter)
+    record(meter, end, 90, lambda *key: counts[key])
+    found = meter.explain("jobs", end - 900, end)
+    assert [one.value for one in found.causes] == ["/7"]
 
 
 def test_windows_are_rounded_to_complete_intervals(meter: Meter) -> None:

@@ -93,7 +93,9 @@ function Body({ answer }: { answer: ExplainAnswer }) {
         {dimensions.map(({ label, groups, of }) => (
           <section key={label} aria-label={`By ${label}`}>
             <p class="level">
-              By <T text={label} most={60} />{" "}
+              <span>
+                By <T text={label} most={60} />
+              </span>
               {of > GROUPS && (
                 <span class="faint">
                   the {GROUPS} that changed most of {number(of)}

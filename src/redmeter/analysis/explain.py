@@ -74,6 +74,8 @@ class CountRow:
     before: int = 0
     after: int = 0
     history: Sequence[int] = ()
+    #: The events of each interval of the window; without them, its sum is compared.
+    within: Sequence[int] = ()
 
 
 @dataclass(slots=True)
@@ -87,6 +89,8 @@ class RateRow:
     failed_after: int = 0
     history: Sequence[int] = ()
     failed_history: Sequence[int] = ()
+    within: Sequence[int] = ()
+    failed_within: Sequence[int] = ()
 
 
 @dataclass(slots=True)
@@ -112,7 +116,9 @@ def explain_count(rows: Sequence[CountRow], windows: Windows) -> Causes:
     scale = windows.scale
     before, after = scale * sum(row.before for row in rows), sum(row.after for row in rows)
     change = after - before
-    events = [Events(row.labels, row.before, row.after, row.history) for row in rows]
+    events = [
+        Events(row.labels, row.before, row.after, row.history, within=row.within) for row in rows
+    ]
     out = outliers(events, windows)
     groups = {}
     for key, members in groups_of(row.labels for row in rows).items():
@@ -199,7 +205,7 @@ def explain_rate(
                 count=second,
             )
     requests = [
-        Events(label_set, row.before, row.after, row.history)
+        Events(label_set, row.before, row.after, row.history, within=row.within)
         for label_set, row in zip(labels, rows, strict=True)
     ]
     failures = [
@@ -211,6 +217,8 @@ def explain_rate(
             row.before,
             row.after,
             row.history,
+            row.failed_within,
+            row.within,
         )
         for label_set, row in zip(labels, rows, strict=True)
     ]
@@ -307,6 +315,8 @@ def explain_p95(rows: Sequence[HistogramRow], windows: Windows, q: float = 0.95)
         excess
         for excess in outliers(events, windows)
         if groups[excess.key].change * excess.excess > 0
+        # A group that became faster is no cause of a rise.
+        and groups[excess.key].change * (after - before) >= 0
         and abs(groups[excess.key].change) >= LEAST_EFFECT * before
     ]
     return _causes(before, after, groups, out, even=changed(events, windows), additive=False)
@@ -377,6 +387,7 @@ def _causes(
     additive: bool = True,
 ) -> Causes:
     causes = [replace(groups[excess.key], named=True) for excess in out]
+    causes.sort(key=lambda one: one.change * (after - before) < 0)
     named = {(one.label, one.value) for one in causes}
     dimensions = []
     for label, values in _by_label(groups).items():

@@ -41,6 +41,8 @@ _OTHERS: Final = 0.2
 _LEAST_LEVEL: Final = 0.05
 #: A variance that stands for not knowing.
 _UNKNOWN: Final = 100.0
+#: Starts of a change that are tried within a window, about.
+_STARTS: Final = 15
 #: After how many intervals the uncertainty of a variance has halved.
 _UNCERTAIN: Final = 10.0
 
@@ -85,6 +87,17 @@ class Track(NamedTuple):
     expected: Sequence[float]
     #: The share of all events that other groups have: errors are relative to all events.
     others: float = 1.0
+
+
+class Shift(NamedTuple):
+    """An estimate of a change that begins within the window and lasts until its end."""
+
+    #: By how much the counts rose, as a share of the predicted level.
+    size: float
+    #: Its variance if nothing changed, with chance.
+    variance: float
+    #: The expected events from its start on.
+    expected: float
 
 
 class Prediction(NamedTuple):
@@ -168,7 +181,9 @@ def _fitted(products: Sequence[float], error: float) -> Noise:
 def _shrunk(typical: Noise, variance: float, group: _Moments, intervals: int) -> Noise:
     estimate = max(group.products[0] + typical.of_mean(intervals), 0.0)
     larger = group.mean * max(estimate, variance)
-    weight = intervals * (larger / (1 + larger)) ** 2
+    squared = typical.correlation**2 * (typical.lasting / variance if variance else 0.0)
+    # Intervals that last show less of a variance.
+    weight = intervals * (larger / (1 + larger)) ** 2 * (1 - squared) / (1 + squared)
     shrunk = (weight * estimate + _TYPICAL * variance) / (weight + _TYPICAL)
     if not variance:
         return Noise(brief=shrunk)
@@ -177,29 +192,97 @@ def _shrunk(typical: Noise, variance: float, group: _Moments, intervals: int) ->
 
 def predict(track: Track, noise: Noise, windows: Windows) -> Prediction:
     """Return what the history of a group leads one to expect of the window after it."""
-    brief, lasting, correlation = noise.times(1 + _UNCERTAIN / len(track.counts))
-    # The mean and the lasting part, their variances and covariance.
-    mean = part = covariance = 0.0
-    of_mean, of_part = _UNKNOWN, lasting
-    for count, expected in zip(track.counts, track.expected, strict=True):
-        part *= correlation
-        covariance *= correlation
-        of_part = lasting + (of_part - lasting) * correlation * correlation
+    return _State(track, noise).predict(windows.window)
+
+
+def shifts(track: Track, within: Track, noise: Noise) -> list[Shift]:
+    """Return estimates of changes that begin with the window, and at later starts within it.
+
+    Args:
+        track, within: the history, and the window after it.
+    """
+    state, window = _State(track, noise), len(within.counts)
+    level = state.predict(window).level
+    steps = [
+        state.add(count, expected, within.others)
+        for count, expected in zip(within.counts, within.expected, strict=True)
+    ]
+    estimates = []
+    for start in range(0, window, -(-window // _STARTS)):
+        if shift := _shift(steps[start:], noise.correlation):
+            expected = level * within.others * sum(within.expected[start:])
+            estimates.append(Shift(shift[0] / level, shift[1] / level**2, expected))
+    return estimates
+
+
+class _Step(NamedTuple):
+    """An interval's contribution to the state."""
+
+    #: By how much its count differs from the prediction, and the variance of that.
+    error: float
+    total: float
+    #: How much of the error the mean and the lasting part take over.
+    to_mean: float
+    to_part: float
+
+
+class _State:
+    """The mean of a group and its lasting part, as estimated so far: a Kalman filter."""
+
+    def __init__(self, track: Track, noise: Noise) -> None:
+        self.noise = noise.times(1 + _UNCERTAIN / len(track.counts))
+        self.mean = self.part = self.covariance = 0.0
+        self.of_mean, self.of_part = _UNKNOWN, self.noise.lasting
+        for count, expected in zip(track.counts, track.expected, strict=True):
+            # Relative to the other groups.
+            self.add(expected + (count - expected) / track.others, expected, track.others)
+
+    def add(self, count: float, expected: float, others: float) -> _Step | None:
+        """Add an interval; one without expected events changes nothing."""
+        brief, lasting, correlation = self.noise
+        self.part *= correlation
+        self.covariance *= correlation
+        self.of_part = lasting + (self.of_part - lasting) * correlation * correlation
         if expected <= 0:
+            return None
+        total = self.of_mean + 2 * self.covariance + self.of_part + brief + 1 / (expected * others)
+        to_mean = (self.of_mean + self.covariance) / total
+        to_part = (self.covariance + self.of_part) / total
+        error = count / expected - 1 - self.mean - self.part
+        self.mean += to_mean * error
+        self.part += to_part * error
+        self.of_mean -= to_mean * to_mean * total
+        self.covariance -= to_mean * to_part * total
+        self.of_part -= to_part * to_part * total
+        return _Step(error, total, to_mean, to_part)
+
+    def predict(self, window: int) -> Prediction:
+        """Return the expected level of the next intervals."""
+        brief, lasting, correlation = self.noise
+        ahead = sum(correlation**lag for lag in range(1, window + 1)) / window
+        level = max(1 + self.mean + self.part * ahead, _LEAST_LEVEL)
+        variance = self.of_mean + 2 * ahead * self.covariance + ahead * ahead * self.of_part
+        variance += brief / window + _new(lasting, correlation, window)
+        return Prediction(level, variance / level**2)
+
+
+def _shift(steps: Sequence[_Step | None], correlation: float) -> tuple[float, float] | None:
+    """Estimate a change that begins with the first step, and the variance of the estimate.
+
+    Generalized least squares: the errors that a change of 1 would have are those of the same
+    filter. It counts fully at first; where bursts last, later intervals are taken for one of them.
+    """
+    mean = part = precision = product = 0.0
+    for step in steps:
+        part *= correlation
+        if step is None:
             continue
-        total = of_mean + 2 * covariance + of_part + brief + 1 / (expected * track.others)
-        error = (count / expected - 1 - mean - part) / total
-        to_mean, to_part = of_mean + covariance, covariance + of_part
-        mean += to_mean * error
-        part += to_part * error
-        of_mean -= to_mean * to_mean / total
-        covariance -= to_mean * to_part / total
-        of_part -= to_part * to_part / total
-    window = windows.window
-    ahead = sum(correlation**lag for lag in range(1, window + 1)) / window
-    level = max(1 + mean + part * ahead, _LEAST_LEVEL)
-    variance = of_mean + 2 * ahead * covariance + ahead * ahead * of_part + brief / window
-    return Prediction(level, (variance + _new(lasting, correlation, window)) / level**2)
+        error = 1 - mean - part
+        precision += error * error / step.total
+        product += error * step.error / step.total
+        mean += step.to_mean * error
+        part += step.to_part * error
+    return (product / precision, 1 / precision) if precision else None
 
 
 def _new(lasting: float, correlation: float, window: int) -> float:

@@ -14,7 +14,12 @@ ones at the common growth.
     noise       counts vary more than by chance: see noise.py
     test        given all events, those of the window are binomial. The reference counts as the
                 number of events that its noise is worth. Exact for random events, also for few
-    many tests  the level ALPHA is divided by the number of groups of all labels (Bonferroni)
+    starts      a change of a count may begin with the window or within it. Each start is tested by
+                all intervals from it on, weighted by precision: where bursts last, the first
+                ones most (generalized least squares). The expected count of an interval comes from
+                all other groups in it, so that no traffic that all share is taken for a change
+    many tests  the level ALPHA is divided among the groups of all labels and the starts
+                (Bonferroni): half of it equally, half by the groups' parts of the events
     least       an effect of LEAST_RATIO, and a part of the largest one
     one name    a change of one route also shows in its method. The group whose excess is largest
                 and that is the smallest part of the expected events is named; then its label sets
@@ -30,17 +35,23 @@ from typing import Final, NamedTuple
 
 from redmeter.analysis.noise import (
     Noise,
+    Shift,
     Track,
     Windows,
     fit,
     others_of,
     predict,
+    shifts,
     sums,
 )
 from redmeter.analysis.tails import chance
 
 #: Probability that any group is named where there is only noise.
-ALPHA: Final = 0.003
+ALPHA: Final = 0.01
+#: The share of it for a change that begins with the window; the rest is for later starts.
+ALIGNED: Final = 0.8
+#: Part of all events up to which a group's intervals are compared with those of the others.
+LARGEST: Final = 0.8
 #: The same of the total, which is not a cause.
 CHANGED: Final = 0.01
 #: Least growth relative to the common growth, or its inverse.
@@ -55,6 +66,9 @@ FEWEST_INTERVALS: Final = 8
 _BETWEEN: Final = 0.3
 #: Events that are added to both counts of a label set for the median.
 _PRIOR: Final = 0.5
+
+_NOTHING: Final = Track((), ())
+_NO_NOISE: Final = Noise()
 
 #: A label and its value; None for series without the label.
 Key = tuple[str, str | None]
@@ -75,6 +89,9 @@ class Events:
     exposed_before: float | None = None
     exposed_after: float | None = None
     exposed: Sequence[float] | None = None
+    #: Events of each interval of the window, and the requests; empty if only the sum is known.
+    within: Sequence[float] = ()
+    exposed_within: Sequence[float] | None = None
 
 
 class Excess(NamedTuple):
@@ -93,6 +110,9 @@ class _Group:
     #: By which factor its reference is higher than usual, and how many events it is worth.
     level: float = 1.0
     worth: float = 0.0
+    #: Its events by interval before the window, and how much they vary.
+    track: Track = _NOTHING
+    noise: Noise = _NO_NOISE
 
 
 def groups_of(label_sets: Iterable[Mapping[str, str]]) -> dict[Key, list[int]]:
@@ -167,18 +187,29 @@ def outliers(events: Sequence[Events], windows: Windows) -> list[Excess]:
     share = growth * (
         windows.window / len(events[0].history) if windows.adjacent else windows.scale
     )
+    within = _Within(events, windows)
+    labels = len({label for label, _ in groups})
+
+    def is_beyond_noise(group: _Group) -> bool:
+        if within.known and group.worth and group.part <= LARGEST:
+            likely = within.chance(group)
+        else:
+            first = group.level * sum([expected[at] for at in group.members])
+            second = sum([after[at] for at in group.members])
+            likely = chance(second, group.worth, _share(first, group.worth, share))
+        return likely <= ALPHA * (group.part / labels + 1 / len(groups)) / 2
+
     named: list[Excess] = []
     while len(named) < MAX_NAMED:
-        best, highest = None, 0.0
+        candidates = []
         for key, group in groups.items():
-            excess = _excess(group, expected, after, share, len(groups))
+            excess = _excess(group, expected, after)
             if named and abs(excess) < LEAST_SHARE * abs(named[0].excess):
                 continue
-            if not _is_large(group, baseline, after, excess):
-                continue
-            score = abs(excess) * (1.0 - group.part)
-            if score > highest:
-                best, highest = Excess(key, excess), score
+            if excess and _is_large(group, baseline, after, excess):
+                candidates.append((abs(excess) * (1.0 - group.part), Excess(key, excess)))
+        candidates.sort(key=lambda one: -one[0])
+        best = next((one for _, one in candidates if is_beyond_noise(groups[one.key])), None)
         if best is None:
             break
         named.append(best)
@@ -186,7 +217,59 @@ def outliers(events: Sequence[Events], windows: Windows) -> list[Excess]:
         for at in group.members:
             after[at] = expected[at] * group.level
             baseline[at] = after[at]
+        within.leave_out(group)
     return named
+
+
+class _Within:
+    """The intervals of the window: their counts, and those that the history leads to expect."""
+
+    def __init__(self, events: Sequence[Events], windows: Windows) -> None:
+        self.known = windows.adjacent and all(one.within for one in events)
+        if not self.known:
+            return
+        self.counts = [list(one.within) for one in events]
+        self.usual: list[list[float]] = []
+        for one in events:
+            exposed = one.exposed_within or [1.0] * windows.window
+            whole = len(one.history) if one.exposed is None else sum(one.exposed)
+            rate = sum(one.history) / whole if whole else 0.0
+            self.usual.append([rate * n for n in exposed])
+        self.total, self.usual_total = sums(self.counts), sums(self.usual)
+
+    def chance(self, group: _Group) -> float:
+        """Return the probability of a change like that of a group, for any start of it."""
+        within = self._track(group)
+        chances = [_chance_of(shift) for shift in shifts(group.track, within, group.noise)]
+        if not chances:
+            return 1.0
+        return min(chances[0] / ALIGNED, len(chances) * min(chances) / (1 - ALIGNED))
+
+    def leave_out(self, group: _Group) -> None:
+        """Leave the events of a named group out of all others."""
+        for at in group.members if self.known else ():
+            for counts, total in ((self.counts, self.total), (self.usual, self.usual_total)):
+                for interval, count in enumerate(counts[at]):
+                    total[interval] -= count
+                counts[at] = [0.0] * len(total)
+
+    def _track(self, group: _Group) -> Track:
+        """Return the counts of a group, and those that all others lead one to expect."""
+        counts = sums(self.counts[at] for at in group.members)
+        usual = sums(self.usual[at] for at in group.members)
+        totals = zip(self.total, counts, self.usual_total, usual, strict=True)
+        expected = [
+            (total - count) * one / (whole - one) if whole > one else 0.0
+            for total, count, whole, one in totals
+        ]
+        return Track(counts, expected, group.track.others)
+
+
+def _chance_of(shift: Shift) -> float:
+    """Return the probability of a change at least as large as this one, where there is none."""
+    size, variance, expected = shift
+    beyond = max(variance - 1 / expected, 1e-9)
+    return chance(max(0.0, expected * (1 + size)), 1 / beyond, expected / (expected + 1 / beyond))
 
 
 def changed(events: Sequence[Events], windows: Windows) -> bool:
@@ -242,6 +325,7 @@ def _estimate(
     for tracks in labels.values():
         for (key, track), noise in zip(tracks.items(), fit(list(tracks.values())), strict=True):
             group = groups[key]
+            group.track, group.noise = track, noise
             if windows.adjacent:
                 group.level, variance = predict(track, noise, windows)
                 group.worth = 1.0 / variance
@@ -274,14 +358,10 @@ def _is_large(
     return ratio >= LEAST_RATIO if excess > 0 else ratio <= 1.0 / LEAST_RATIO
 
 
-def _excess(
-    group: _Group, expected: Sequence[float], after: Sequence[float], share: float, tests: int
-) -> float:
-    """Return the excess of a group; 0 if it may be noise or is small."""
+def _excess(group: _Group, expected: Sequence[float], after: Sequence[float]) -> float:
+    """Return the excess of a group; 0 if it is small."""
     first = group.level * sum([expected[at] for at in group.members])
     second = sum([after[at] for at in group.members])
     ratio = (second + _PRIOR) / (first + _PRIOR)
-    if not math.isfinite(ratio) or 1.0 / LEAST_RATIO < ratio < LEAST_RATIO:
-        return 0.0
-    likely = chance(second, group.worth, _share(first, group.worth, share))
-    return second - first if likely * tests <= ALPHA else 0.0
+    is_small = not math.isfinite(ratio) or 1.0 / LEAST_RATIO < ratio < LEAST_RATIO
+    return 0.0 if is_small else second - first

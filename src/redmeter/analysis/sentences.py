@@ -113,7 +113,10 @@ def _causes(explanation: Explanation) -> list[Part]:
         return [text(", within the usual variation")]
     parts: list[Part] = []
     for number, group in enumerate(explanation.causes[:3]):
-        parts.append(text(", mainly " if not number else ", then "))
+        if group.change * (explanation.change or 0.0) < 0:
+            parts.append(text(", despite "))
+        else:
+            parts.append(text(", mainly " if not number else ", then "))
         parts.append(group_part(explanation.name, group))
         parts.append(text(f" ({_extent(explanation, group)})"))
     return parts

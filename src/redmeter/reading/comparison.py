@@ -23,8 +23,8 @@ from redmeter.types import Selector
 DEFAULT_LENGTH: Final = 900
 #: Intervals of a window whose edges are not given, unless its length is a multiple of theirs.
 FEWEST: Final = 5
-#: Intervals before the window from which noise is estimated, at most; as many as the window has, if
-#: it has more.
+#: Intervals of histograms before the window from which noise is estimated, at most; as many as the
+#: window has, if it has more. All kept intervals of counts are used: they are read as a whole.
 MAX_HISTORY: Final = 60
 
 #: Seconds by which a baseline is earlier.
@@ -119,7 +119,7 @@ class Comparison:
     #: Starts of intervals, in steps of the precision.
     window: range = range(0)
     baseline: range = range(0)
-    #: Complete intervals before the window.
+    #: Complete intervals before the window that are kept.
     history: range = range(0)
     #: Why it cannot be compared; "" if it can.
     reason: str = ""
@@ -129,6 +129,11 @@ class Comparison:
     def scale(self) -> float:
         """The length of the window by that of the baseline."""
         return len(self.window) / len(self.baseline)
+
+    @property
+    def recent(self) -> range:
+        """Those intervals of the history whose histograms are read."""
+        return self.history[-max(MAX_HISTORY, len(self.window)) :]
 
     @property
     def windows(self) -> Windows:
@@ -194,17 +199,16 @@ def compare(request: ExplainRequest, retention: Retention, now: float) -> Compar
             continue
         if fixed and not (_same(windows[precision], window) and _same(earlier, baseline)):
             continue
-        history = max(MAX_HISTORY, len(windows[precision])) * precision
-        first = max(retention.oldest(precision, now), windows[precision].start - history)
+        oldest = retention.oldest(precision, now)
         return Comparison(
             request,
             since,
             until,
             precision,
-            retention.oldest(precision, now),
+            oldest,
             windows[precision],
             earlier,
-            range(first, windows[precision].start, precision),
+            range(oldest, windows[precision].start, precision),
         )
     reaches = retention.oldest(finest, now)
     others = tuple(

@@ -134,7 +134,8 @@ def compose(
     if request.name == HITS_FAILED and name == REQUESTS:
         events.counts = [row for row in events.counts if is_failure(row[0].get("status"))]
     first = _first(events)
-    history = [at for at in comparison.history if first is not None and at >= first]
+    kept = comparison.recent if histogram else comparison.history
+    history = [at for at in kept if first is not None and at >= first]
     count_before, count = _counts(events, comparison)
     causes = None
     if histogram and count_before and count:
@@ -220,6 +221,7 @@ def _count_rows(counts: Rows, comparison: Comparison, history: Sequence[int]) ->
             _sum(found, comparison.baseline),
             _sum(found, comparison.window),
             [found.get(at, 0) for at in history],
+            [found.get(at, 0) for at in comparison.window],
         )
         for own, (_, found) in zip(labels, counts, strict=True)
     ]
@@ -240,12 +242,15 @@ def _rate_rows(
         labels = {key: value for key, value in row.labels.items() if key not in failing}
         known = rows.get(tuple(sorted(labels.items())))
         if known is None:
-            zeros = [0] * len(history)
-            known = RateRow(labels, history=list(zeros), failed_history=list(zeros))
+            zeros, none = [0] * len(history), [0] * len(comparison.window)
+            known = RateRow(
+                labels, history=zeros, failed_history=zeros, within=none, failed_within=none
+            )
             rows[tuple(sorted(labels.items()))] = known
         known.before += row.before
         known.after += row.after
-        known.history = [a + b for a, b in zip(known.history, row.history, strict=True)]
+        known.history = _added(known.history, row.history)
+        known.within = _added(known.within, row.within)
         failed = (
             is_failure(own.get("status"))
             if any_failure
@@ -254,10 +259,13 @@ def _rate_rows(
         if failed:
             known.failed_before += row.before
             known.failed_after += row.after
-            known.failed_history = [
-                a + b for a, b in zip(known.failed_history, row.history, strict=True)
-            ]
+            known.failed_history = _added(known.failed_history, row.history)
+            known.failed_within = _added(known.failed_within, row.within)
     return list(rows.values())
+
+
+def _added(counts: Sequence[int], others: Sequence[int]) -> list[int]:
+    return [one + other for one, other in zip(counts, others, strict=True)]
 
 
 def _histogram_rows(

@@ -65,7 +65,7 @@ def read_histograms(
     """Read the histograms of label sets: those of the busiest, after one round trip for moments."""
     precision = comparison.precision
     assert precision is not None, "it is compared"
-    starts = sorted({*comparison.window, *comparison.baseline, *comparison.history})
+    starts = sorted({*comparison.window, *comparison.baseline, *comparison.recent})
     fields = [str(start) for start in starts]
     label_sets = LabelSets(keys, keys.hists, precision, name)
     result = LabelEvents()
