@@ -6,7 +6,7 @@ vote for itself, and try again seconds later. What sentinels do once in a second
 often (SENTINEL DEBUG, of Redis 7 and Valkey). Which server is the master changes; ask `master`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import redis
@@ -185,19 +185,36 @@ class Watched(Started):
             client.delete("waited")
 
     def fail_over(self) -> Server:
-        """Have the sentinels make another master, the old one being well; return the new one."""
-        before = self.master
-        self.sentinels[0].told("FAILOVER", SERVICE)
-        return self.moved_from(before)
+        """Have the sentinels make another master, the old one being well; return the new one.
+
+        The first sentinel does it, and is asked again if it gave up.
+        """
+        before, first = self.master, self.sentinels[0]
+
+        def moved() -> Server | None:
+            told = first.told("MASTER", SERVICE)
+            if int(told["port"]) == before.port and "failover_in_progress" not in told["flags"]:
+                first.told("FAILOVER", SERVICE)
+            return self._agreed(before)
+
+        return self._awaited(moved)
 
     def moved_from(self, before: Server) -> Server:
         """Wait until all sentinels name another master than this one, and return that."""
+        return self._awaited(lambda: self._agreed(before))
 
-        def moved() -> Server | None:
-            named = {self._named(sentinel) for sentinel in self.sentinels if sentinel.running}
-            return named.pop() if before not in named and len(named) == 1 else None
+    def _agreed(self, before: Server) -> Server | None:
+        named = {self._named(sentinel) for sentinel in self.sentinels if sentinel.running}
+        return named.pop() if before not in named and len(named) == 1 else None
 
-        found = eventually(moved, PATIENCE, "the sentinels name another master")
+    def _awaited(self, moved: Callable[[], Server | None]) -> Server:
+        try:
+            found = eventually(moved, PATIENCE, "the sentinels name another master")
+        except AssertionError as error:
+            for sentinel in self.sentinels:
+                if sentinel.running:
+                    error.add_note(str(sentinel.told("MASTER", SERVICE)))
+            raise
         assert found is not None
         return found
 
