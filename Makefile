@@ -15,6 +15,8 @@ EXAMPLES ?= 2000
 SOAK_SECONDS ?= 3600
 # Which stages of it, comma-separated; and words of the names of mutants. All of them by default.
 STAGES ?=
+# The seed of its plan: a new one by default, which it prints.
+SOAK_SEED ?=
 MUTANTS ?=
 # Tests start hundreds of Python processes; each would compile what is not cached.
 unexport PYTHONDONTWRITEBYTECODE
@@ -104,12 +106,14 @@ bench: $(READY) ## measure against the listings of the book, and exporters; SMOK
 matrix: ## tests on each Python; contract and fault tests on each server
 	tools/matrix
 
+# Random draws: the same in each run by day, new ones in these two. See tools/tests.
+nightly fuzz: export REDMETER_TEST_SEED ?= new
 fuzz: WORKERS = 2
 fuzz: $(READY) ## try EXAMPLES inputs (2000) on each parser, for some minutes
 	export REDMETER_FUZZ_EXAMPLES=$(EXAMPLES); $(PYTEST) --timeout=0 tests/fuzz
 
 soak: $(READY) ## everything at once for SOAK_SECONDS (an hour); the result goes into docs/soak.md
-	$(BIN)/python tools/soak --seconds $(SOAK_SECONDS) $(if $(STAGES),--stages $(STAGES)) --write docs/soak.md
+	$(BIN)/python tools/soak --seconds $(SOAK_SECONDS) $(if $(STAGES),--stages $(STAGES)) $(if $(SOAK_SEED),--seed $(SOAK_SEED)) --write docs/soak.md
 
 mutants: $(READY) ## break the code in known ways; a test has to go red each time
 	$(BIN)/python tools/mutants $(MUTANTS)

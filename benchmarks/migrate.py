@@ -51,11 +51,19 @@ def moving(conn: redis.Redis, url: str) -> Iterator[Row]:
         yield Row(
             f"migrate, {COUNTERS:,} counters, {SAMPLES} samples each",
             f"{report.seconds:.1f} s",
-            f"PING {max(waits) * 1e3:.1f} ms",
-            None,
-            "<= 20 s, PING <= 10 ms",
-            f"{report.total:,} hashes, {report.values:,} values; frozen "
-            f"{report.freeze_seconds:.1f} s; PING alone {max(alone) * 1e3:.1f} ms",
+            "20 s",
+            report.seconds / 20,
+            "<= 1",
+            f"{report.total:,} hashes, {report.values:,} values, "
+            f"frozen {report.freeze_seconds:.1f} s",
+        )
+        yield Row(
+            "migrate, longest PING meanwhile",
+            f"{max(waits) * 1e3:.1f} ms",
+            "10 ms",
+            max(waits) / 0.01,
+            "<= 1",
+            f"PING alone {max(alone) * 1e3:.1f} ms",
         )
 
 

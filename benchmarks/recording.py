@@ -228,9 +228,9 @@ def buffering(_conn: redis.Redis, _url: str) -> Iterator[Row]:
     yield Row(
         f"buffer, {SERIES:,} series, 1 min away",
         text,
-        "",
-        None,
-        "<= 2 MB",
+        "2 MB",
+        taken / 2e6,
+        "<= 1",
         f"told: {told / 1e6:.2f} MB",
     )
 

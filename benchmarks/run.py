@@ -6,7 +6,8 @@
 Each row is our figure, the other side's from the same run on the same private server, their ratio,
 what it is meant to be, and the floor: what the same exchange costs when it does nothing. The two
 sides take turns, and a ratio is the median of the turns', so that it holds when the machine's
-speed drifts. WORDs choose rows by a part of their name.
+speed drifts. WORDs choose rows by a part of their name. Exits with 1 and names the rows if ratios
+miss their targets, except in the smoke run.
 """
 
 import argparse
@@ -182,7 +183,7 @@ def private_server(name: str) -> Iterator[tuple[redis.Redis, str]]:
             conn.close()
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -193,6 +194,7 @@ def main() -> None:
         print("a smoke run: its figures mean nothing")
     # What is started here imports compiled modules, as pip installs them: it has to keep them.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    missed: list[Row] = []
     line = "{:<38} {:>10} {:>14} {:>8} {:>9}   {}"
     with private_server(options.server) as (conn, url):
         print(line.format("", "ours", "other", "ratio", "target", "floor"))
@@ -206,7 +208,12 @@ def main() -> None:
                     line.format(row.what, row.ours, row.other, ratio, row.target, row.floor),
                     flush=True,
                 )
+                if not SMOKE and row.is_missed():
+                    missed.append(row)
+    for row in missed:
+        print(f"missed: {row.what}: {row.ratio:.3f}, target {row.target}", file=sys.stderr)
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

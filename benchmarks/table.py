@@ -4,6 +4,7 @@
 figures mean nothing.
 """
 
+import operator
 import os
 import statistics
 import time
@@ -26,7 +27,11 @@ def sized(full: T, tiny: T) -> T:
 
 @dataclass
 class Row:
-    """One line of the table."""
+    """One line of the table.
+
+    Attributes:
+        target: the bound of the ratio, such as "<= 0.4" or ">= 300"; or "none".
+    """
 
     what: str
     ours: str
@@ -34,6 +39,15 @@ class Row:
     ratio: float | None
     target: str
     floor: str = ""
+
+    def is_missed(self) -> bool:
+        """Return whether the ratio is outside of its target."""
+        if self.target == "none":
+            return False
+        relation, bound = self.target.split()
+        assert self.ratio is not None, f"{self.what}: a target without a ratio"
+        holds = {"<=": operator.le, ">=": operator.ge}[relation]
+        return not holds(self.ratio, float(bound))
 
 
 def turns(

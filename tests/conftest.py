@@ -9,19 +9,21 @@ default, or of the first that is named.
 import functools
 import gc
 import logging
+import random
 import signal
 from collections.abc import Iterator
 
 import pytest
 import redis
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 from redis import utils
 
 from redmeter.store import connection
 from redmeter.store.replies import Command
 from redmeter.store.sockets import pack
 from support.clusters import Cluster, Clusters
-from support.fleet import DEFAULT, IN_CI, Fleet, servers_of_a_test, usual_server
+from support.examples import SEED
+from support.fleet import DEFAULT, Fleet, servers_of_a_test, usual_server
 from support.proxy import Proxy
 from support.sentinels import Watched
 from support.servers import Server
@@ -39,24 +41,38 @@ utils.get_lib_version = functools.cache(utils.get_lib_version)
 #: by this: `support.examples.scaled`. For 100 of each: make nightly.
 EVERYDAY_EXAMPLES = 15
 
+# By day each run draws the same: what a stranger runs is what CI has run. `make nightly` and `make
+# fuzz` draw anew, see tools/tests, and what they find becomes an explicit example.
 settings.register_profile(
-    "ci", derandomize=True, deadline=None, print_blob=True, max_examples=EVERYDAY_EXAMPLES
+    "day",
+    derandomize=SEED == 0,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    max_examples=EVERYDAY_EXAMPLES,
+    suppress_health_check=[HealthCheck.too_slow],  # which measures the machine
 )
-settings.register_profile("dev", deadline=None, max_examples=EVERYDAY_EXAMPLES)
+DAY = settings.get_profile("day")
 # For make nightly.
-settings.register_profile("thorough", deadline=None, print_blob=True, max_examples=100)
+settings.register_profile("thorough", DAY, max_examples=100)
 # For make quick.
-settings.register_profile("quick", deadline=None, max_examples=10)
+settings.register_profile("quick", DAY, max_examples=10)
 # For tools/mutants, which only wants to know whether something fails, not the shortest way to it.
 settings.register_profile(
     "mutants",
-    settings.get_profile("ci"),
+    DAY,
     max_examples=100,
     phases=(Phase.explicit, Phase.generate),
     report_multiple_bugs=False,
 )
 
-settings.load_profile("ci" if IN_CI else "dev")
+settings.load_profile("day")
+
+
+@pytest.fixture(autouse=True)
+def drawn_alike() -> None:
+    """Start the random numbers of each test from the seed, whatever ran before."""
+    random.seed(SEED)
 
 
 #: Folders and files whose tests take longest. They run first: at the end, they would be waited for.

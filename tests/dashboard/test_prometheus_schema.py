@@ -24,9 +24,6 @@ CHECKS = (content_type_conformance, response_schema_conformance)
 
 @settings(
     max_examples=15,
-    derandomize=True,
-    deadline=None,
-    database=None,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=list(HealthCheck),
 )

@@ -42,9 +42,6 @@ def address(server: Server, filled: Meter) -> Iterator[str]:
 
 @settings(
     max_examples=scaled(40),
-    derandomize=True,
-    deadline=None,
-    database=None,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=list(HealthCheck),
 )

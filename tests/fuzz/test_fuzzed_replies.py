@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import socket
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from redmeter.store import open as open_store
 from redmeter.store.embedded import files, launcher
 from redmeter.store.replies import error_code, mapped, pairs, scored
 from redmeter.store.topology import Slots
+from support.babbler import Babbler
 from support.fuzzing import (
     HOSTILE,
     assert_work_is_linear,
@@ -36,43 +36,6 @@ REPLIES = (
     *("*2\r\n$1\r\na\r\n:1\r\n", "*-1\r\n", "*1\r\n" * 12 + ":1\r\n", "-MOVED 1 a:1\r\n", "_\r\n"),
     *("%1\r\n+a\r\n+b\r\n", "~1\r\n+a\r\n", ",1.5\r\n", "#t\r\n", "(1\r\n", "=5\r\ntxt:x\r\n"),
 )
-
-
-class Babbler:
-    """A server that answers whatever it is asked with the same bytes, and closes.
-
-    Attributes:
-        says: these bytes.
-        polite: whether it says OK to what clients say of themselves, and waits for more.
-    """
-
-    def __init__(self, listening: socket.socket) -> None:
-        self.says = b""
-        self.polite = False
-        self._socket = listening
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-        self._thread.start()
-
-    def _serve(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self._socket.accept()
-                with connection, contextlib.suppress(OSError):
-                    connection.settimeout(5)
-                    while self.polite and (asked := connection.recv(65_536)):
-                        if b"CLIENT" not in asked:
-                            break
-                        connection.sendall(b"+OK\r\n" * asked.count(b"CLIENT"))
-                    if not self.polite:
-                        connection.recv(65_536)
-                    connection.sendall(self.says)
-
-    def close(self) -> None:
-        """End it."""
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-        self._thread.join(5)
 
 
 @pytest.fixture
@@ -100,6 +63,8 @@ def mumbler(tmp_path: Path) -> Iterator[tuple[Babbler, str]]:
 @given(st.lists(mutated_bytes(REPLIES), min_size=1, max_size=4), st.booleans())
 @example([b"-MOVED x\r\n"], False)
 @example([b"-ASK 1 a:\r\n"], True)
+@example([b"%1\r\n%1\r\n%1\r\n%1\r\n+a\r\n+b\r\n"], False)
+@example([b"%1\r\n%1\r\n%1\r\n%1\r\n+a\r\n+b\r\n"], True)
 def test_whatever_a_server_says_is_a_reply_or_an_error_of_ours(
     babbler: tuple[Babbler, int], said: list[bytes], polite: bool
 ) -> None:

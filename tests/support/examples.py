@@ -1,6 +1,11 @@
-"""How many examples a property test tries that has a number of its own."""
+"""What property tests draw: from which seed, and how many examples."""
+
+import os
 
 from hypothesis import settings
+
+#: The seed of all random draws: 0 by day, another number each night. See tools/tests.
+SEED = int(os.environ.get("REDMETER_TEST_SEED") or 0)
 
 #: What the numbers in the tests are meant for: examples that the profile tries by default.
 THOROUGH = 100

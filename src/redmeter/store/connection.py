@@ -51,6 +51,22 @@ from redmeter.store.sockets import BusyWait, bound, pack
 _SCRIPTS = {"EVAL", "EVALSHA"}
 
 
+#: Exceptions of reply parsers: hiredis raises TypeError for a map whose key is a map, the client
+#: ValueError for -MOVED without a host, and so on. Not every Exception: a signal handler may raise
+#: its own meanwhile, such as Celery's time limit of a task, which belongs to the application.
+_PARSE_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    SystemError,
+    TypeError,
+    ValueError,
+)
+
+
 class _Limits(threading.local):
     """The time at which exchanges of a thread must end, by the monotonic clock."""
 
@@ -124,7 +140,10 @@ class ServerLink(Link):
             connection, usable = self._take(client, until), False
             try:
                 sent, left = True, False
-                connection.send_packed_command((packed,))
+                try:
+                    connection.send_packed_command((packed,))
+                except _PARSE_ERRORS as error:  # of the health check of a caller's client
+                    raise _unreadable(error) from None
                 wait = self._busy_wait.begin(connection) if spin else None
                 replies = []
                 for command in commands:
@@ -186,7 +205,10 @@ class ServerLink(Link):
 
     def _take(self, client: "redis.Redis", until: float | None) -> Any:
         if not self._owned and until is None:
-            return client.connection_pool.get_connection()
+            try:
+                return client.connection_pool.get_connection()
+            except _PARSE_ERRORS as error:
+                raise _unreadable(error) from None
         try:
             connection = self._kept(until).pop()
         except IndexError:
@@ -197,7 +219,7 @@ class ServerLink(Link):
             _limit(connection, until)
             try:
                 self._connect_or_renew(connection)
-            except ValueError as error:
+            except _PARSE_ERRORS as error:
                 raise _unreadable(error) from None
             _limit(connection, until)
         except BaseException:
@@ -256,7 +278,7 @@ class ServerLink(Link):
         # that were sent before or after, so their outcome is known.
         except (client_errors.ResponseError, client_errors.BusyLoadingError) as error:
             return self._translated(error, command)
-        except ValueError as error:
+        except _PARSE_ERRORS as error:
             raise _unreadable(error) from None
 
     def _translated(self, error: Exception, command: Command | None = None) -> StoreError:
@@ -347,12 +369,12 @@ def _limit(connection: Any, until: float | None) -> None:
         socket.settimeout(left)
 
 
-def _unreadable(error: ValueError) -> Exception:
-    """Return the error for a reply that the client fails to parse, such as -MOVED without a host.
+def _unreadable(error: Exception) -> Exception:
+    """Return the error for a reply that cannot be parsed.
 
     More specific errors stay: a certificate for another host is a ValueError, too.
     """
-    if isinstance(error, OSError | RedmeterError):
+    if isinstance(error, OSError | RedmeterError | client_errors.RedisError):
         return error
     return client_errors.InvalidResponse("a reply that cannot be parsed")
 
