@@ -165,9 +165,10 @@ def open_page(browser: Browser, tabs: list[Page], site: Site, allowed: list[str]
 
 
 def ready(page: Page) -> Page:
-    """Wait until figures are there."""
+    """Wait until figures are there, and charts drawn: before, a chart has no cursor for keys."""
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     expect(page.locator(".waiting")).to_have_count(0)
+    expect(page.locator(".chart[role=group]:visible:not(:has(canvas))")).to_have_count(0)
     return page
 
 
