@@ -95,7 +95,6 @@ def test_alerts_are_found_from_the_status_line(open_page: Open, alerting: Site) 
     expect(notifications).to_contain_text("HTTP status 503")
     expect(notifications).to_contain_text("redmeter alerts unsilence 5117")
     expect(page.get_by_role("region", name="Latest changes")).to_contain_text("firing")
-    check_accessible(page)
 
 
 def test_an_alert_is_silenced_and_looked_at_by_keyboard(open_page: Open, alerting: Site) -> None:

@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from browser.conftest import Open, Site, ready
@@ -48,18 +47,23 @@ def test_the_first_event_of_a_series_appears_by_itself(open_page: Open, site: Si
     expect(page.get_by_role("row", name=re.compile("^sprouts"))).to_contain_text("5")
 
 
-def test_paused_nothing_moves_until_it_is_live_again(open_page: Open, site: Site) -> None:
-    """By the button; the address says so."""
+def test_paused_or_hidden_a_page_asks_nothing(open_page: Open, site: Site) -> None:
+    """Paused by the button, of which the address tells; both go on when they are to."""
+    hidden = ready(open_page("?range=1"))
     page = ready(open_page("?view=series&name=steps&range=1"))
     page.locator("button.live").click()
     expect(page).to_have_url(re.compile("paused"))
+    _set_hidden(hidden, hidden=True)
     page.wait_for_timeout(500)
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    for each in (page, hidden):
+        each.on("request", lambda request: asked.append(request.url))
     with site.meter() as meter:
         meter.count("steps", 9)
     page.wait_for_timeout(1_500)
     assert asked == []
+    _set_hidden(hidden, hidden=False)
+    eventually(lambda: _waited(hidden, asked), 15.0, "a request")
     page.get_by_role("button", name="Paused: go live").click()
     expect(page.get_by_role("row", name=re.compile("^steps"))).to_contain_text("9")
 
@@ -77,20 +81,6 @@ def test_the_mouse_on_a_chart_holds_it(open_page: Open, site: Site) -> None:
     expect(page.locator(".tip").first).to_be_visible()
     page.mouse.move(2, 2)
     expect(button).to_contain_text("Live")
-
-
-def test_a_hidden_tab_asks_nothing(open_page: Open, site: Site) -> None:
-    """And goes on when it is shown."""
-    page = ready(open_page("?range=1"))
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    _set_hidden(page, hidden=True)
-    page.wait_for_timeout(500)
-    asked.clear()
-    page.wait_for_timeout(1_500)
-    assert asked == []
-    _set_hidden(page, hidden=False)
-    eventually(lambda: _waited(page, asked), 15.0, "a request")
 
 
 def _set_hidden(page: Page, *, hidden: bool) -> None:
@@ -264,18 +254,16 @@ def test_small_charts_choose_the_range(open_page: Open, site: Site) -> None:
     expect(page).to_have_url(re.compile("range=3600"))
 
 
-@pytest.mark.parametrize(
-    ("name", "order"), [("Slowest", "p95"), ("Error rate", "failing"), ("Most time", "total")]
-)
-def test_pages_come_in_any_order(open_page: Open, site: Site, name: str, order: str) -> None:
+def test_pages_come_in_any_order(open_page: Open, site: Site) -> None:
     """By the buttons above the table, or its heads; the head says which."""
     page = open_page("?view=pages&range=86400")
-    page.get_by_role("group", name="Order").get_by_role("button", name=name).click()
-    expect(page).to_have_url(re.compile(f"order={order}"))
-    expect(page.get_by_role("heading", name=name, level=2)).to_be_visible()
-    expect(page.locator("th[aria-sort=descending]")).to_have_count(1)
-    page.get_by_role("button", name="Requests", exact=True).click()
-    expect(page).not_to_have_url(re.compile("order="))
+    for name, order in (("Slowest", "p95"), ("Error rate", "failing"), ("Most time", "total")):
+        page.get_by_role("group", name="Order").get_by_role("button", name=name).click()
+        expect(page).to_have_url(re.compile(f"order={order}"))
+        expect(page.get_by_role("heading", name=name, level=2)).to_be_visible()
+        expect(page.locator("th[aria-sort=descending]")).to_have_count(1)
+        page.get_by_role("button", name="Requests", exact=True).click()
+        expect(page).not_to_have_url(re.compile("order="))
 
 
 def test_a_route_has_a_page_that_leads_to_its_metrics(open_page: Open, site: Site) -> None:
@@ -335,21 +323,17 @@ def test_counters_are_filtered_while_one_types(open_page: Open, site: Site) -> N
     expect(page).to_have_url(re.compile("view=series"))
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [("Gauges", "queue_depth"), ("Histograms", "http_request_seconds")]
-)
-def test_gauges_and_observed_values_are_listed_too(
-    open_page: Open, site: Site, kind: str, name: str
-) -> None:
+def test_gauges_and_observed_values_are_listed_too(open_page: Open, site: Site) -> None:
     """By a button; in each order."""
     page = open_page("?view=counters&range=60")
-    page.get_by_role("button", name=kind).click()
-    expect(page).to_have_url(re.compile("kind="))
-    expect(page.get_by_role("link", name=re.compile(f"^{name}"))).to_be_visible()
-    for order in ("Count", "Change"):
-        page.get_by_role("group", name="Order").get_by_role("button", name=order).click()
-        expect(page).to_have_url(re.compile(f"order={order.lower()}"))
-    expect(page.get_by_role("link", name=re.compile(f"^{name}"))).to_be_visible()
+    for kind, name in (("Gauges", "queue_depth"), ("Histograms", "http_request_seconds")):
+        page.get_by_role("button", name=kind).click()
+        expect(page).to_have_url(re.compile(f"kind={kind.lower()}"))
+        expect(page.get_by_role("link", name=re.compile(f"^{name}"))).to_be_visible()
+        for order in ("Count", "Change"):
+            page.get_by_role("group", name="Order").get_by_role("button", name=order).click()
+            expect(page).to_have_url(re.compile(f"order={order.lower()}"))
+        expect(page.get_by_role("link", name=re.compile(f"^{name}"))).to_be_visible()
 
 
 def test_times_are_local_or_utc(open_page: Open, site: Site) -> None:

@@ -128,6 +128,7 @@ def test_the_printed_address_lets_in_and_leaves_no_token_behind(
     expect(page.locator("main").get_by_role("alert")).to_contain_text("who you are")
 
 
+@pytest.mark.nightly
 def test_the_demo_ends_at_a_page_on_which_its_visitors_are(
     open_page: Open, site: Site, homes: Homes
 ) -> None:

@@ -17,9 +17,6 @@ from support.clusters import Cluster
 from support.commands import Home
 from support.servers import Server
 
-#: Counters of the store that has very many.
-MANY = 1_000
-
 
 def test_the_store_goes_away_and_comes_back(
     open_page: Open, allowed: list[str], server: Server, tmp_path: Path
@@ -123,31 +120,6 @@ def test_a_series_that_vanishes_is_told_as_gone(open_page: Open, homes: Homes) -
     with site.meter() as meter:
         meter.count("brief", 8)
     expect(row).to_contain_text("8")
-
-
-def test_a_thousand_counters_are_a_page_like_any_other(open_page: Open, homes: Homes) -> None:
-    """It shows some, says how many there are, goes through them, and finds each."""
-    site = serve(homes("many"))
-    with site.meter() as meter:
-        for n in range(MANY):
-            meter.count(f"events_{n:04}", n + 1)
-    page = ready(open_page("?view=counters&range=60", of=site))
-    card = page.get_by_role("region", name="Counters", exact=True)
-    expect(card).to_contain_text("1 to 50 of 1,000")
-    assert page.get_by_role("row").count() < 100
-    card.get_by_role("button", name="Next").first.click()
-    expect(card).to_contain_text("51 to 100 of 1,000")
-    expect(page.get_by_role("link", name="events_0050")).to_be_visible()
-    page.go_back()
-    expect(card).to_contain_text("1 to 50 of 1,000")
-    page.get_by_role("group", name="Order").get_by_role("button", name="Count").click()
-    expect(page.get_by_role("row").nth(1)).to_contain_text("events_0999")
-    page.get_by_role("searchbox").fill("events_0777")
-    expect(card).to_contain_text("1 to 1 of 1")
-    expect(page.get_by_role("link", name="events_0777")).to_be_visible()
-    overview = ready(open_page("?range=60", of=site))
-    counters = overview.get_by_role("region", name="Counters", exact=True)
-    expect(counters).to_contain_text(f"the busiest 12 of {MANY:,}")
 
 
 @pytest.mark.nightly

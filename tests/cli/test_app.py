@@ -186,7 +186,7 @@ def test_output_that_cannot_be_written_is_an_error(home: Home, meter: Meter) -> 
     [
         ("names", ">&-"),
         ("doctor --json", ">&-"),
-        ("retention --json", "<&- >&- 2>&-"),
+        pytest.param("retention --json", "<&- >&- 2>&-", marks=pytest.mark.nightly),
         ("--version", ">&-"),
         ("replay log --shift-to-now", "<&- >&- 2>&-"),
     ],

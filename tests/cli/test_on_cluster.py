@@ -13,6 +13,7 @@ import pytest
 from redmeter import Meter
 from redmeter import store as stores
 from redmeter.shards import TAGS, shard_of
+from redmeter.store import retry
 from support.clusters import Cluster
 from support.commands import Done, Home
 from support.invoking import Run
@@ -58,6 +59,13 @@ def unreachable(filled: Cluster) -> Iterator[Node]:
     filled.pause(node)
     yield node
     filled.resume(node)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slot that nobody serves is not waited for: no test that wants this mends it meanwhile."""
+    monkeypatch.setattr(retry, "MOVING_TRIES", 1)
+    monkeypatch.setattr(retry, "MOVING_TRIES_BEST_EFFORT", 1)
 
 
 def told(done: Done) -> Any:
@@ -146,7 +154,9 @@ def test_the_doctor_tells_of_the_masters(filled: Cluster, run: Run) -> None:
     assert coverage["text"].startswith(filled.nodes[1].address)
 
 
-def test_a_cluster_that_serves_nothing_is_one_finding(filled: Cluster, run: Run) -> None:
+def test_a_cluster_that_serves_nothing_is_one_finding(
+    filled: Cluster, run: Run, impatient: None
+) -> None:
     """And not that nothing was counted, or that another program uses the keys."""
     for node in filled.nodes:
         node.ask("CONFIG", "SET", "cluster-require-full-coverage", "yes")
@@ -291,7 +301,9 @@ def test_cleaning_reports_its_results_before_unreachable_nodes(unreachable: Node
     assert unreachable.address in done.err
 
 
-def test_cleaning_a_cluster_that_is_down_says_what_mends_that(filled: Cluster, run: Run) -> None:
+def test_cleaning_a_cluster_that_is_down_says_what_mends_that(
+    filled: Cluster, run: Run, impatient: None
+) -> None:
     """As every other command does."""
     for node in filled.nodes:
         node.ask("CONFIG", "SET", "cluster-require-full-coverage", "yes")

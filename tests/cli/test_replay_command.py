@@ -550,7 +550,9 @@ for n in range(count):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly)]
+)
 def test_a_log_that_is_followed_is_counted_once_through_rotation(
     home: Home, meter: Meter, how: signal.Signals
 ) -> None:

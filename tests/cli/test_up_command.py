@@ -167,7 +167,9 @@ def test_many_that_start_at_once_are_one(lone_home: Home) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly)]
+)
 def test_up_in_the_foreground_ends_cleanly(lone_home: Home, how: signal.Signals) -> None:
     """Ctrl-C and SIGTERM: exit code 0, a word about the server that goes on, no traceback."""
     child = lone_home.start("up")
@@ -487,14 +489,14 @@ def test_a_second_up_says_that_its_options_do_not_hold(home: Home, tmp_path: Pat
 @pytest.mark.slow
 def test_strangers_can_neither_shut_the_page_out_nor_fill_the_disk(home: Home) -> None:
     """Without a word of credentials: more connections than files, and none ends."""
-    script = "ulimit -n 512; redmeter up --detach --port 0"
+    script = "ulimit -n 128; redmeter up --detach --port 0"
     assert home.shell(script).code == 0
     address = state(home)["page"]
     port = int(address.rpartition(":")[2].strip("/"))
     (log,) = home.of_up("log")
     sockets = []
     try:
-        for _ in range(800):
+        for _ in range(200):
             one = socket.create_connection(("127.0.0.1", port), timeout=10)
             sockets.append(one)
             with contextlib.suppress(OSError):  # closed already
@@ -512,7 +514,11 @@ def test_strangers_can_neither_shut_the_page_out_nor_fill_the_disk(home: Home) -
 
 @pytest.mark.slow
 def test_a_log_is_begun_anew_while_it_runs(home: Home) -> None:
-    """However much is written."""
+    """However much is written; how large it is, is looked at every tenth of a second here."""
+    (home.root / "hasty").mkdir()
+    hasty = "import redmeter.cli.up as up\nup.LOG_SECONDS = 0.1\n"
+    (home.root / "hasty" / "sitecustomize.py").write_text(hasty)
+    home.env["PYTHONPATH"] = f"{home.root / 'hasty'}:{home.env['PYTHONPATH']}"
     assert home.invoke("up", "--detach", "--no-page").code == 0
     (log,) = home.of_up("log")
     with log.open("ab") as file:

@@ -72,12 +72,12 @@ def test_a_store_that_hangs_is_a_503_within_the_time_limit(
     own: bool, proxy: Proxy, meter: Meter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a URL or by a client that waits for ever; what needs no store is answered meanwhile."""
-    monkeypatch.setattr(api, "PATIENCE", 0.3)
     client_of_theirs = redis.Redis(port=proxy.port)
     dashboard = Dashboard(proxy.url if own else client_of_theirs, access="open")
     with asking(dashboard) as client:
         assert client.get("/api/marks").status_code == 200
         proxy.black_hole()
+        monkeypatch.setattr(api, "PATIENCE", 0.1)
         for number in range(2 * THREADS if not own else 2):
             answer = client.get(f"/api/marks?since={number}")
             assert answer.status_code == 503
@@ -85,6 +85,7 @@ def test_a_store_that_hangs_is_a_503_within_the_time_limit(
             assert client.get("/api/openapi.json").status_code == 200
         assert sum(t.name == "redmeter-page" for t in threading.enumerate()) <= THREADS
         proxy.heal()
+        monkeypatch.setattr(api, "PATIENCE", 1.0)
         eventually(lambda: client.get("/api/marks?since=99").status_code == 200, 15.0)
     dashboard.close()
     client_of_theirs.close()

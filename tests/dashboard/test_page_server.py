@@ -183,31 +183,35 @@ def closed(raw: socket.socket) -> bool:
         return True
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"",
-        b"GET / HTT",
-        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /",
-        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n1",
-    ],
+#: Requests that do not end.
+BEGUN = (
+    b"",
+    b"GET / HTT",
+    b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /",
+    b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n1",
 )
+
+
 def test_a_connection_whose_request_does_not_end_is_closed(
-    sent: bytes, server: Server, monkeypatch: pytest.MonkeyPatch
+    server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where a request was answered before; one that rests between requests stays."""
     monkeypatch.setattr("redmeter.dashboard.connections.HEADER_SECONDS", 0.5)
-    with served(PageServer(server.url, port=0)) as page:
+    with served(PageServer(server.url, port=0)) as page, contextlib.ExitStack() as stack:
         port = int(page.address.rpartition(":")[2][:-1])
         rests = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
         rests.request("GET", "/healthz")
         rests.getresponse().read()
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
+        opened = []
+        for sent in BEGUN:
+            raw = socket.create_connection(("127.0.0.1", port), timeout=10)
+            opened.append(stack.enter_context(raw))
             raw.sendall(sent)
             if sent.startswith(b"POST"):
                 assert raw.recv(65536).startswith(b"HTTP/1.1 405")
                 raw.sendall(b"2")
-            eventually(lambda: closed(raw), 10.0)
+        for sent, raw in zip(BEGUN, opened, strict=True):
+            eventually(lambda raw=raw: closed(raw), 10.0, f"closed: {sent!r}")  # type: ignore[misc]
         mine = rests.sock
         rests.request("GET", "/healthz")
         assert rests.getresponse().read() == b'{"status":"ok"}'

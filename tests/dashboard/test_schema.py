@@ -26,6 +26,9 @@ from support.examples import scaled
 from support.servers import Server
 
 DOCUMENT = json.loads(openapi().content)
+OPERATIONS = [(path, method) for path, methods in DOCUMENT["paths"].items() for method in methods]
+#: Among how many tests they are divided, so that several workers have some.
+SHARES = 6
 CHECKS = (
     status_code_conformance,
     content_type_conformance,
@@ -58,20 +61,21 @@ def is_answered_as_documented(case: Any, address: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.hypothesis  # which it is not seen to be: the test within is made while it runs
-@pytest.mark.parametrize(
-    ("path", "method"),
-    [(path, method) for path, methods in DOCUMENT["paths"].items() for method in methods],
-)
-def test_every_answer_is_one_that_the_file_names(path: str, method: str, address: str) -> None:
-    """No 500, no other status, no other type and no other shape; what is wrong is refused."""
+@pytest.mark.parametrize("share", range(SHARES))
+def test_every_answer_is_one_that_the_file_names(share: int, address: str) -> None:
+    """No 500, no other status, no other type and no other shape; what is wrong is refused.
+
+    Each share of the operations is asked for on a page that is started once.
+    """
     # `@schema.parametrize()` would generate the cases of all endpoints while tests are collected,
     # which each worker does.
     schema = schemathesis.openapi.from_dict(DOCUMENT)
-    ask = build_operation_test(
-        config=schema.config,
-        operation=schema[path][method.upper()],
-        test_func=is_answered_as_documented,
-        given_kwargs={},
-        feedback=FeedbackSources(),
-    )
-    ask(address=address)
+    for path, method in OPERATIONS[share::SHARES]:
+        ask = build_operation_test(
+            config=schema.config,
+            operation=schema[path][method.upper()],
+            test_func=is_answered_as_documented,
+            given_kwargs={},
+            feedback=FeedbackSources(),
+        )
+        ask(address=address)

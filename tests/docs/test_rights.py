@@ -7,7 +7,7 @@ import contextlib
 import functools
 import re
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from pathlib import Path
 from typing import Any
 
@@ -125,10 +125,11 @@ def commands_of(server: Server, admin: Any, role: str) -> dict[bool, list[Comman
     for use in USES[role]:
         renewed(server, use, admin)
         user = USERS[role].bare() if use.bare else USERS[role]
+        fits = {key: re.compile(translate(key[1:])).match for key in user.keys}
         for command in monitored(server, functools.partial(done, server, use, USERS[role])):
             words = [word.decode("utf-8", "replace") for word in command]
             name = [word.lower() for word in words[:2] if word.isalpha()]
-            keys = [key for key in user.keys if any(fnmatchcase(w, key[1:]) for w in words[1:])]
+            keys = [key for key in user.keys if any(map(fits[key], words[1:]))]
             found[use.bare].setdefault((*name, *keys), command)
     return {bare: list(commands.values()) for bare, commands in found.items()}
 

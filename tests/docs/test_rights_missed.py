@@ -12,6 +12,7 @@ import pytest
 
 from redmeter import AccessDenied, Meter, StoreRefused
 from redmeter.results import RecorderHealth
+from redmeter.store import retry
 from support.rights import USERS
 from support.servers import Server
 
@@ -41,6 +42,12 @@ FIRST, OTHERS = rows()
 #: Those without which no batch is begun, and those that only a beginning needs.
 ALWAYS = set(named(FIRST.partition("; where")[0]))
 AT_FIRST = set(named(FIRST))
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flush that follows a denied one is not put off for long."""
+    monkeypatch.setattr(retry, "REFUSED_PAUSE", 0.02)
 
 
 @pytest.fixture

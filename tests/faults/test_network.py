@@ -57,6 +57,9 @@ def callers(proxy: Proxy, retries: dict[str, Any]) -> Iterator[redis.Redis]:
         yield client
 
 
+#: The client's own retries add to ours, so they are the harder case.
+RETRIES = ("the client's own retries", pytest.param("no retries", marks=pytest.mark.nightly))
+
 LOSSES = {
     "one reply": lambda proxy: proxy.drop_replies(1, skip=10),
     "three replies in a row": lambda proxy: proxy.drop_replies(3, skip=10),
@@ -76,6 +79,19 @@ def loss(request: pytest.FixtureRequest) -> Fault:
 # --- Lost replies --------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("retries", "loss"),
+    [
+        *(("the client's own retries", loss) for loss in LOSSES),
+        ("no retries", "two in three"),
+        *(
+            pytest.param("no retries", loss, marks=pytest.mark.nightly)
+            for loss in LOSSES
+            if loss != "two in three"
+        ),
+    ],
+    indirect=True,
+)
 def test_sixty_updates_of_the_book_are_stored_sixty_times(
     proxy: Proxy, conn: Any, callers: redis.Redis, loss: Fault, brisk: None, patient: None
 ) -> None:
@@ -118,6 +134,7 @@ def test_sixty_counts_of_a_meter_are_stored_sixty_times(
     assert proxy.connections > 1
 
 
+@pytest.mark.parametrize("retries", RETRIES, indirect=True)
 def test_sixty_counts_by_a_callers_client_are_stored_sixty_times(
     proxy: Proxy, conn: Any, callers: redis.Redis, brisk: None
 ) -> None:
@@ -251,6 +268,7 @@ def test_a_server_out_of_reach_is_an_error_within_about_the_timeout(
         assert meter.total("x") == 101
 
 
+@pytest.mark.parametrize("retries", RETRIES, indirect=True)
 def test_a_callers_client_out_of_reach_is_an_error_too(
     proxy: Proxy, conn: Any, callers: redis.Redis, brisk: None
 ) -> None:

@@ -48,7 +48,13 @@ def fill(proxy: Proxy, conn: Any, meter: Meter, policy: str) -> None:
     assert meter.health().recorded == 4 * SERIES
 
 
-@pytest.mark.parametrize("policy", ["allkeys-lfu", "allkeys-lru", "volatile-lru", "volatile-ttl"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        *("allkeys-lru", "volatile-lru"),
+        *(pytest.param(p, marks=pytest.mark.nightly) for p in ("allkeys-lfu", "volatile-ttl")),
+    ],
+)
 def test_eviction_takes_counts_but_never_doubles_them(
     proxy: Proxy, conn: Any, open_buffered: OpenBuffered, policy: str
 ) -> None:

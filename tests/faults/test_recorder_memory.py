@@ -27,6 +27,9 @@ from support.waiting import eventually
 DAY = 86400
 SMALL, LARGE = 2**16, 2**24
 
+#: A retention beside the default.
+OTHER = {7: 100, 60: 100, 3600: 48, DAY: 30}
+
 #: Beside the small buffer: what single series take, and what is not collected yet.
 SPARE = 40_000
 
@@ -47,11 +50,14 @@ def settled(age: float, retention: dict[int, int]) -> bool:
 
 
 @pytest.mark.parametrize(
-    "retention",
-    [DEFAULT_RETENTION, {7: 100, 60: 100, 3600: 48, DAY: 30}],
-    ids=["as it is", "7 s and 60 s"],
+    ("limit", "retention"),
+    [
+        pytest.param(SMALL, DEFAULT_RETENTION, id="small-as it is"),
+        pytest.param(SMALL, OTHER, id="small-7 s and 60 s", marks=pytest.mark.nightly),
+        pytest.param(LARGE, DEFAULT_RETENTION, id="large-as it is"),
+        pytest.param(LARGE, OTHER, id="large-7 s and 60 s"),
+    ],
 )
-@pytest.mark.parametrize("limit", [SMALL, LARGE], ids=["small", "large"])
 def test_hours_without_the_store_lose_what_is_written_down_and_nothing_else(
     proxy: Proxy, conn: Any, open_buffered: OpenBuffered, retention: dict[int, int], limit: int
 ) -> None:

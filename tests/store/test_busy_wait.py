@@ -72,7 +72,18 @@ def spins(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bo
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("spins")
-@pytest.mark.parametrize("how", ["owned", "a caller's", "within a time", "RESP3"])
+@pytest.mark.parametrize(
+    ("spins", "how"),
+    [
+        *((True, how) for how in ("owned", "a caller's", "within a time", "RESP3")),
+        (False, "owned"),
+        *(
+            pytest.param(False, how, marks=pytest.mark.nightly)
+            for how in ("a caller's", "within a time", "RESP3")
+        ),
+    ],
+    indirect=["spins"],
+)
 def test_a_reply_is_the_same_however_it_is_waited_for(canned: Canned, how: str) -> None:
     """At once or late, in pieces, an error, too late, or a connection that was closed."""
 

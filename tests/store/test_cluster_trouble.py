@@ -84,7 +84,10 @@ def test_what_was_sent_is_tried_again_once_its_node_may_be_asked(
     assert total(store, number) == 2
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(0, marks=pytest.mark.nightly), 1, pytest.param(2, marks=pytest.mark.nightly)],
+)
 def test_a_master_that_is_cut_off_from_the_others_is_not_believed(
     number: int, open_store: OpenStore, networked_cluster: Cluster
 ) -> None:

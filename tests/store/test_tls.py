@@ -314,7 +314,8 @@ def test_a_recorder_counts_what_is_wrong_and_loses_nothing(
     speaker.show(getattr(papers, wrong))
     with Meter(speaker.good, timeout=TIMEOUT) as meter:
         meter.count("hits", 7)
-        assert not meter.flush(timeout=2.0)
+        eventually(lambda: meter.health().troubles, 10.0, "it has failed")
+        assert not meter.flush(timeout=0.1)
         told = meter.health()
         assert (told.stored, told.buffered) == (0, 7)
         assert sum(told.troubles.values()) >= 1
@@ -327,7 +328,7 @@ def test_a_recorder_counts_what_is_wrong_and_loses_nothing(
         assert meter.total("hits") == 12
 
 
-@pytest.mark.parametrize("scheme", ["redis", "rediss"])
+@pytest.mark.parametrize("scheme", [pytest.param("redis", marks=pytest.mark.nightly), "rediss"])
 def test_a_recorder_goes_on_once_the_server_speaks_as_it_does(papers: Papers, scheme: str) -> None:
     """TLS where it does not, and the other way round; at the same port."""
     speaker = speaker_of("redis-7.2", papers)
@@ -338,7 +339,8 @@ def test_a_recorder_goes_on_once_the_server_speaks_as_it_does(papers: Papers, sc
         at = ports["redis" if scheme == "rediss" else "rediss"]
         with Meter(speaker.url(scheme=scheme, port=at, ca=ca), timeout=TIMEOUT) as meter:
             meter.count("hits", 7)
-            assert not meter.flush(timeout=3.0)
+            eventually(lambda: meter.health().troubles, 10.0, "it has failed")
+            assert not meter.flush(timeout=0.1)
             told = meter.health()
             assert (told.stored, told.buffered, told.uncertain) == (0, 7, 0)
             assert "TLS" in told.last_trouble
@@ -358,7 +360,8 @@ def test_a_file_that_comes_late_loses_nothing(speaker: Speaker, papers: Papers) 
     late.unlink(missing_ok=True)
     with Meter(speaker.url(ca=late), timeout=TIMEOUT) as meter:
         meter.count("hits", 7)
-        assert not meter.flush(timeout=2.0)
+        eventually(lambda: meter.health().troubles, 10.0, "it has failed")
+        assert not meter.flush(timeout=0.1)
         told = meter.health()
         assert (told.stored, told.buffered) == (0, 7)
         assert "cannot be read: No such file" in told.last_trouble

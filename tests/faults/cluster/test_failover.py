@@ -51,12 +51,13 @@ def away_for_a_while(
     master: Node,
     goes_away: Callable[[Node], None],
     comes_back: Callable[[Node], None],
+    times: int = 1,
 ) -> None:
-    """Have a master be away twice, and nobody take its place: nothing is lost, or counts twice."""
+    """Have a master be away some times, unreplaced: nothing is lost, or counts twice."""
     cluster.keep_masters()
     with Writers(cluster.url, timeout=0.3) as writers:
         goes_on(cluster)
-        for _ in range(2):
+        for _ in range(times):
             shards = shards_on(cluster, master)
             goes_away(master)
             goes_on(cluster, but=shards)
@@ -88,13 +89,14 @@ def away_for_too_long(
     check(ledger, read(cluster), missing=at_risk(ledger, shards, safe, went))
 
 
-def test_masters_are_killed_one_after_the_other(any_cluster: Cluster) -> None:
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.nightly)])
+def test_masters_are_killed_one_after_the_other(any_cluster: Cluster, times: int) -> None:
     """kill -9 under load: the others go on meanwhile; the dead one comes back as a replica."""
     cluster = any_cluster
     died: list[tuple[frozenset[int], dict[str, int], float]] = []
     with Writers(cluster.url, processes=1) as writers:
         goes_on(cluster)
-        for master in cluster.masters()[:2]:
+        for master in cluster.masters()[:times]:
             shards = shards_on(cluster, master)
             safe = replicated(cluster, master)
             cluster.kill(master)
@@ -106,6 +108,7 @@ def test_masters_are_killed_one_after_the_other(any_cluster: Cluster) -> None:
     check(ledger, read(cluster), missing=lambda series: sum(risk(series) for risk in risks))
 
 
+@pytest.mark.nightly
 def test_a_master_that_comes_back_with_its_data_has_lost_nothing(cluster: Cluster) -> None:
     """Killed and started again before anybody took its place: all that it acknowledged is there."""
     cluster.keep_masters()
@@ -137,7 +140,7 @@ def test_a_master_that_stood_still_for_too_long_is_a_replica_afterwards(cluster:
 def test_a_node_that_nobody_reaches_for_a_while_loses_nothing(networked_cluster: Cluster) -> None:
     """What was under way arrives late, after it was sent again, and counts once."""
     cluster = networked_cluster
-    away_for_a_while(cluster, cluster.nodes[1], cluster.cut_off, cluster.heal)
+    away_for_a_while(cluster, cluster.nodes[1], cluster.cut_off, cluster.heal, times=2)
 
 
 @pytest.mark.nightly

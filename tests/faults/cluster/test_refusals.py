@@ -49,6 +49,7 @@ def test_a_cluster_that_serves_all_or_nothing_gets_everything_afterwards(cluster
     cluster.keep_masters()
     for node in cluster.nodes:
         node.ask("CONFIG", "SET", "cluster-require-full-coverage", "yes")
+        node.ask("CONFIG", "SET", "cluster-node-timeout", "500")  # nobody is replaced: safe
     master, other = cluster.nodes[:2]
     with Writers(cluster.url, timeout=0.3) as writers:
         goes_on(cluster)

@@ -86,7 +86,7 @@ def test_gunicorn_stores_every_request_that_it_answered(
     assert total("imported") == 1 if preload else total("imported") >= len(answers)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.nightly), 2])
 def test_uvicorn_stores_every_request_that_it_answered(
     programs: Programs, total: Total, conn: Any, workers: int
 ) -> None:
