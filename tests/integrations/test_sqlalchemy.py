@@ -397,14 +397,6 @@ def test_groups_and_texts_are_bounded(memory: MemoryMeter) -> None:
     assert memory.health().troubles == {}
 
 
-class Running(ManualClock):
-    """A clock by which durations are those of the machine."""
-
-    def monotonic(self) -> float:
-        """Return the machine's monotonic seconds."""
-        return time.monotonic()
-
-
 def _client_of(app: Any) -> Any:
     """Return what asks an application."""
     import httpx
@@ -412,20 +404,28 @@ def _client_of(app: Any) -> Any:
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://shop")
 
 
-def test_a_request_that_waits_for_the_database_is_seen_as_such(engine: sa.Engine) -> None:
+def test_a_request_that_waits_for_the_database_is_seen_as_such(
+    engine: sa.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """End to end: a page that is slow by its query, one that is slow by itself, one without."""
-    meter = MemoryMeter(clock=Running())
+    clock = ManualClock()
+    for module in ("sqlalchemy", "waits"):
+        monkeypatch.setattr(f"redmeter.integrations.{module}.perf_counter", clock.monotonic)
+    meter = MemoryMeter(clock=clock)
     install(engine, meter)
+    with engine.connect() as connection:
+        connection.connection.create_function("pass_time", 1, clock.advance)
 
     def report(request: Request) -> Response:  # in a thread
         with engine.connect() as connection:
-            connection.execute(sa.text(LONG)).all()
+            connection.execute(sa.text("SELECT pass_time(3)"))
+        clock.advance(1)
         return PlainTextResponse("report")
 
     def page(request: Request) -> Response:
         with engine.connect() as connection:
-            connection.execute(sa.select(ORDERS)).all()
-        time.sleep(0.05)
+            connection.execute(sa.text("SELECT pass_time(1)"))
+        clock.advance(3)
         return PlainTextResponse("page")
 
     async def plain(request: Request) -> Response:
@@ -448,9 +448,10 @@ def test_a_request_that_waits_for_the_database_is_seen_as_such(engine: sa.Engine
     ratios = meter.observed("http_request_db_ratio", labels=labels)
     assert len(waited) == 2
     assert meter.total("db_queries", labels={"route": "/report/{day}"}) == 2
-    assert [w / t for w, t in zip(waited, took, strict=True)] == pytest.approx(ratios)
-    assert min(ratios) > 0.5
+    assert took == pytest.approx([4, 4])
+    assert waited == pytest.approx([3, 3])
+    assert ratios == pytest.approx([0.75, 0.75])
     (ratio,) = meter.observed("http_request_db_ratio", labels={"method": "GET", "route": "/page"})
-    assert 0 < ratio < 0.5
+    assert ratio == pytest.approx(0.25)
     assert not any("db" in e.series and "/plain" in e.series for e in meter.events)
     assert meter.health().troubles == {}
