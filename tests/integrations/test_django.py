@@ -218,7 +218,7 @@ def test_exceptions_that_django_passes_on_are_counted_once(shop: MemoryMeter) ->
     assert len(shop.messages) == 2
 
 
-def test_a_stream_is_timed_until_it_is_closed(shop: MemoryMeter) -> None:
+def test_a_stream_is_timed_until_its_end(shop: MemoryMeter) -> None:
     """And passed on piece by piece."""
     result: Any = WSGIHandler()(environ("/stream", "GET"), lambda *_: None)
     pieces = iter(result)
@@ -226,6 +226,7 @@ def test_a_stream_is_timed_until_it_is_closed(shop: MemoryMeter) -> None:
     assert shop.events == []
     shop.clock.advance(3.0)
     assert list(pieces) == [b"b"]
+    shop.clock.advance(3.0)
     result.close()
     labels = {"method": "GET", "route": "/stream"}
     assert shop.observed("http_request_seconds", labels=labels) == [3.0]
@@ -243,6 +244,19 @@ def test_a_client_that_left_is_told_from_an_error(shop: MemoryMeter) -> None:
     ask("/stream", method="HEAD", pieces=1)
     assert [status for _, status in counted(shop)] == ["disconnected", "5xx", "2xx"]
     assert len(shop.messages) == 1
+
+
+@pytest.mark.parametrize(("pieces", "status"), [(5, "2xx"), (1, "disconnected")])
+def test_a_stream_that_is_never_closed_is_recorded(
+    shop: MemoryMeter, pieces: int, status: str
+) -> None:
+    """At its end, or when the server drops it."""
+    result: Any = WSGIHandler()(environ("/stream", "GET"), lambda *_: None)
+    for _ in zip(range(pieces), result, strict=False):
+        pass
+    del result
+    gc.collect()  # Django's response and request refer to each other
+    assert counted(shop) == [("/stream", status)]
 
 
 @pytest.mark.filterwarnings("ignore:Unclosed file:ResourceWarning")

@@ -235,7 +235,7 @@ def test_the_length_of_a_body_is_still_known(memory: MemoryMeter) -> None:
     assert not hasattr(unsized(environ(), Server().start_response), "__len__")
 
 
-def test_a_stream_is_timed_until_it_is_closed(memory: MemoryMeter) -> None:
+def test_a_stream_is_timed_until_its_end(memory: MemoryMeter) -> None:
     """And each piece is passed on before the next is asked for."""
     asked: list[int] = []
 
@@ -251,8 +251,11 @@ def test_a_stream_is_timed_until_it_is_closed(memory: MemoryMeter) -> None:
     assert asked == []
     next(pieces)
     assert asked == [0]
-    assert len(list(pieces)) == 2
+    next(pieces)
     assert statuses(memory) == {}
+    assert len(list(pieces)) == 1
+    assert statuses(memory) == {"2xx": 1}
+    memory.clock.advance(1.0)
     result.close()
     labels = {"method": "GET", "route": "(unmatched)"}
     assert memory.observed("http_request_seconds", labels=labels) == [3.0]
@@ -292,6 +295,66 @@ def test_a_body_is_closed_once_however_far_it_was_read(memory: MemoryMeter, piec
     assert body.closed == 1
     assert memory.recorded("hits") == 1
     assert list(result) == []
+
+
+@pytest.mark.parametrize("end", ["closes", "drops"])
+@pytest.mark.parametrize(
+    ("method", "pieces", "status"),
+    [
+        ("GET", 5, "2xx"),
+        ("GET", 1, "disconnected"),
+        ("HEAD", 5, "2xx"),
+        ("HEAD", 1, "2xx"),
+        ("HEAD", 0, "2xx"),
+        ("GET", 0, None),
+    ],
+)
+@pytest.mark.parametrize("kind", ["body", "sized", "generator"])
+def test_a_request_is_recorded_once_whether_its_body_is_closed_or_dropped(
+    memory: MemoryMeter, kind: str, method: str, pieces: int, status: str | None, end: str
+) -> None:
+    """Dropped unread, it failed: nobody wanted its body, and nobody closed it for another."""
+
+    class Sized(Body):
+        def __len__(self) -> int:
+            return 2
+
+    bodies = {"body": answering(Body(b"a", b"b")), "sized": answering(Sized(b"a", b"b"))}
+    app = RedmeterMiddleware(bodies.get(kind, numbers), memory)
+    result: Any = app(environ(method=method), Server().start_response)
+    for _ in zip(range(pieces), result, strict=False):
+        pass
+    if end == "closes":
+        result.close()
+    del result
+    if kind == "generator" and pieces == 0:  # it has not called start_response()
+        status = "other" if end == "closes" or method == "HEAD" else "5xx"
+    assert statuses(memory) == {status or ("2xx" if end == "closes" else "5xx"): 1}
+    assert memory.recorded("hits") == 1
+
+
+def test_a_request_whose_outer_middleware_raises_is_recorded(memory: MemoryMeter) -> None:
+    """The middleware does not close the body, and the server sends a 500."""
+
+    def outer(env: dict[str, Any], start_response: Any) -> Any:
+        body = RedmeterMiddleware(answering(Body(b"a")), memory)(env, start_response)
+        raise LookupError(f"no plate for {type(body)}")
+
+    with pytest.raises(LookupError):
+        Server().ask(outer)
+    assert statuses(memory) == {"5xx": 1}
+
+
+def test_a_file_that_is_never_closed_is_recorded_once_it_is_deleted(memory: MemoryMeter) -> None:
+    """By the garbage collector, since the file refers to its close()."""
+    import gc
+
+    env = environ() | {"wsgi.file_wrapper": FileWrapper}
+    app = RedmeterMiddleware(answering(FileWrapper(io.BytesIO(b"x"))), memory)
+    app(env, Server().start_response)
+    del app
+    gc.collect()
+    assert statuses(memory) == {"2xx": 1}
 
 
 def test_a_body_without_close_gets_none_of_its_own(memory: MemoryMeter) -> None:
@@ -355,12 +418,17 @@ def test_an_exception_on_the_way_is_counted_and_the_body_closed(
     assert len(memory.messages) == 1
 
 
-def test_an_exception_in_close_is_counted_and_passed_on(memory: MemoryMeter) -> None:
-    """As the server would have got it."""
+@pytest.mark.parametrize(("pieces", "status"), [(5, "2xx"), (1, "5xx")])
+def test_an_exception_in_close_is_counted_and_passed_on(
+    memory: MemoryMeter, pieces: int, status: str
+) -> None:
+    """A complete response keeps its status; one that was cut short failed."""
     body = Body(b"a", fails=ValueError("not closed"))
     with pytest.raises(ValueError, match="not closed"):
-        Server().ask(RedmeterMiddleware(answering(body), memory))
-    assert statuses(memory) == {"5xx": 1}
+        Server().ask(RedmeterMiddleware(answering(body), memory), pieces=pieces)
+    assert statuses(memory) == {status: 1}
+    (logged,) = memory.messages
+    assert "not closed" in logged.message.text
 
 
 def test_what_is_no_body_fails_as_it_would_have(memory: MemoryMeter) -> None:
@@ -372,7 +440,7 @@ def test_what_is_no_body_fails_as_it_would_have(memory: MemoryMeter) -> None:
     with pytest.raises(TypeError):
         iter(result)
     result.close()
-    assert statuses(memory) == {"5xx": 1}
+    assert statuses(memory) == {"5xx": 2}
 
 
 def test_a_status_that_was_replaced_is_the_one_that_counts(memory: MemoryMeter) -> None:

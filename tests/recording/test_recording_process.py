@@ -3,14 +3,20 @@
 import asyncio
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
 from uvicorn.server import Server as UvicornServer
 
 from redmeter import Meter
+from redmeter.integrations.asgi import RedmeterMiddleware
 from redmeter.recording import process
 from support.servers import Server
 from support.stores import total_on
@@ -103,6 +109,41 @@ def test_a_uvicorn_server_stores_requests_that_it_cancels_at_its_end(
             meter.count("hits")
 
     config = uvicorn.Config(app, lifespan="off", log_level="critical", timeout_graceful_shutdown=0)
+    found = uvicorn.Server(config)
+    stored: list[int] = []
+    monkeypatch.setattr(signal, "raise_signal", lambda _: stored.append(total_on(server)))
+    run(found)
+    assert stored == [1]
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_uvicorn_server_stores_cancelled_requests_that_end_late(
+    server: Server, meter: Meter, monkeypatch: pytest.MonkeyPatch, streams: bool
+) -> None:
+    """Those within the task group of a BaseHTTPMiddleware take several turns of the loop to end."""
+
+    async def around(request: Request, call_next: Any) -> Response:
+        answer: Response = await call_next(request)
+        return answer
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"begun"
+        await stuck()
+
+    async def stuck() -> None:
+        found.handle_exit(signal.SIGTERM, None)
+        await asyncio.Event().wait()
+
+    async def view(request: Request) -> Response:
+        if not streams:
+            await stuck()
+        return StreamingResponse(pieces())
+
+    app = Starlette(routes=[Route("/", view)])
+    app.add_middleware(RedmeterMiddleware, meter=meter)
+    for _ in range(3):
+        app.add_middleware(BaseHTTPMiddleware, dispatch=around)
+    config = uvicorn.Config(app, lifespan="on", log_level="critical", timeout_graceful_shutdown=0)
     found = uvicorn.Server(config)
     stored: list[int] = []
     monkeypatch.setattr(signal, "raise_signal", lambda _: stored.append(total_on(server)))

@@ -48,6 +48,7 @@ from redmeter.integrations.web import (
     Arguments,
     requests_of,
 )
+from redmeter.recording.process import watch_uvicorn
 
 #: Mappings, which frameworks declare in different ways.
 Scope = Any
@@ -95,6 +96,7 @@ class RedmeterMiddleware:
         self._finder = Finder(app)
         publish_routes(app)
         self._cleaner = Cleaner(self.meter) if self.requests.options.cleaner else None
+        self._serving = False
 
     @property
     def meter(self) -> Meter:
@@ -132,6 +134,9 @@ class RedmeterMiddleware:
         scope[WATCHED] = True
         if self._cleaner is not None:
             self._cleaner.start()  # there may be no lifespan, or none that gets here
+        if not self._serving:
+            self._serving = True
+            watch_uvicorn()  # the first event may come after its shutdown
         spent = begin_if_enabled()
         start = now()
 
@@ -194,6 +199,9 @@ class RedmeterMiddleware:
         scope[WATCHED] = True
         if self._cleaner is not None:
             self._cleaner.start()  # there may be no lifespan, or none that gets here
+        if not self._serving:
+            self._serving = True
+            watch_uvicorn()  # the first event may come after its shutdown
         spent = begin_if_enabled()
         start = requests.now()
 

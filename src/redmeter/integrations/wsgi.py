@@ -11,7 +11,8 @@ Content-Length to a list with one element, and the kernel may send a file.
 Idea: keep the object that the server gets wherever possible. A list or tuple is complete, so it is
 recorded and passed on as it is. A file in the server's wrapper is passed on too, and recorded when
 it is closed, or at once if the wrapper cannot report that. Anything else is passed on as an
-iterator that yields each piece unread, and is recorded when the server closes it.
+iterator that yields each piece unread, and is recorded once: when it has no more pieces, when the
+server closes it, or when the server drops it. Adapters such as asgiref's WsgiToAsgi never close.
 
     the response ended                    the status that was sent
     it or the application raised          500, and the exception, which propagates to the server
@@ -19,6 +20,8 @@ iterator that yields each piece unread, and is recorded when the server closes i
     closed after some pieces, no error    `disconnected`: the client left
     write() raised as the client left     the same, unless the application raised another error
     closed before the first piece         the status: no body was wanted, as for HEAD
+    dropped before the first piece        500: a middleware around this one raised
+    close() raised after the last piece   the status; the exception is recorded
 
 An OSError that the application raises, such as FileNotFoundError, is a failure like any other. The
 status is the last one that the server accepted, including one replaced by exc_info.
@@ -129,9 +132,17 @@ class Watched:
     """
 
     __slots__ = (
-        *("_began", "_body", "_environ", "_error", "_given", "_next", "_path"),
-        *("_pending", "_refused", "_requests", "_route", "_route_of", "_spent", "_start"),
-        *("_start_response", "_status", "_write"),
+        *(
+            "_began",
+            "_environ",
+            "_error",
+            "_headers",
+            "_path",
+            "_recorded",
+            "_refused",
+            "_requests",
+        ),
+        *("_route", "_route_of", "_spent", "_start", "_start_response", "_status", "_write"),
     )
 
     def __init__(
@@ -149,15 +160,12 @@ class Watched:
         self._route_of = route
         self._route: str | None = None
         self._status: str | None = None
+        self._headers: Any = ()
         self._error: BaseException | None = None
         #: The exception by which the server refused to send the data of write().
         self._refused: Exception | None = None
-        #: The class of the last piece.
-        self._given: type = bytes
-        #: Whether the body was started and has not ended.
-        self._pending = False
-        self._body: Any = None
-        self._next: Callable[[], bytes] | None = None
+        #: Method and route of the request, once it is recorded.
+        self._recorded: tuple[str, str | None] = "", None
         #: When the first piece of the body, or the file, was available.
         self._began: float | None = None
         self._spent = begin_if_enabled()
@@ -174,15 +182,14 @@ class Watched:
                 write = self._start_response(status, headers, exc_info)
             finally:
                 exc_info = None  # it holds this frame
-        self._status = status
+        self._status, self._headers = status, headers
         if self._route_of is not None:
             self._find_route()
         self._write = write
         return self._pass_on
 
     def _pass_on(self, data: bytes) -> Any:
-        if self._began is None:
-            self._began = self._requests.now()
+        self.begin_body()
         try:
             return self._write(data)
         except Exception as error:
@@ -213,6 +220,11 @@ class Watched:
         of_options = self._requests.options.route
         self._route_of = lambda outer: (of_options and of_options(outer)) or route(environ)
 
+    def drop(self) -> None:
+        """Record a request whose body was neither read nor closed; called later, do nothing."""
+        head = self._environ.get("REQUEST_METHOD") == "HEAD"
+        self.end(None, status=None if head else 500)
+
     def _find_route(self) -> None:
         assert self._route_of is not None, "the caller looks"
         try:
@@ -224,104 +236,79 @@ class Watched:
 
     def around(self, body: Any) -> Iterable[bytes]:
         """Return the body that the server iterates over and closes."""
-        self._body = body
         wrapper = self._environ.get("wsgi.file_wrapper")
         if type(wrapper) is type and isinstance(body, wrapper):
             return self._around_file(body)
-        return _Sized(self) if hasattr(type(body), "__len__") else self
+        return (_SizedBody if hasattr(type(body), "__len__") else _Body)(self, body)
 
     def _around_file(self, file: Any) -> Iterable[bytes]:
         body: Iterable[bytes] = file
-        close = getattr(body, "close", None)
-        self._began = self._requests.now()
+        self.begin_body()
         if self._spent is not None:
             self._spent.end()  # by this thread; another one may close it
-
-        def close_and_end() -> None:
-            try:
-                if close is not None:
-                    close()
-            finally:
-                self.end(None)
-
         try:
-            file.close = close_and_end
+            file.close = _CloseFile(self, getattr(body, "close", None))
         except (AttributeError, TypeError):  # of a server that is written in C
             self.end(None)
         return body
 
-    def __iter__(self) -> Iterator[bytes]:
-        if self._next is None:
-            try:
-                self._next = iter(self._body).__next__
-            except BaseException as error:
-                self._error = error
-                raise
-        return self
-
-    def __next__(self) -> bytes:
-        self._pending = True
+    def is_complete(self, size: int) -> bool:
+        """Return whether a body of so many bytes has the length that the response declares."""
         try:
-            if self._next is None:
-                iter(self)
-            assert self._next is not None, "made by iter()"
-            piece = self._next()
-        except StopIteration:
-            self._pending = False
-            raise
-        except BaseException as error:
-            self._error = error
-            raise
-        self._given = type(piece)
+            return any(
+                name.lower() == "content-length" and int(value) == size
+                for name, value in self._headers
+            )
+        except (AttributeError, TypeError, ValueError):  # headers that no server would send
+            return False
+
+    def begin_body(self) -> None:
+        """Note that a piece of the body, or the file, is available."""
         if self._began is None:
             self._began = self._requests.now()
-        return piece
 
-    def close(self) -> None:
-        """Close the response, and record the request. Called again, it does nothing."""
-        body, self._body, self._next = self._body, None, _nothing
-        if self._pending and self._error is None and self._environ:
-            self._error = _refusal(self._given)
-        try:
-            close = getattr(body, "close", None)
-            if close is not None:
-                close()
-        except BaseException as error:
-            self._error = self._error or error
-            raise
-        finally:
-            self.end(self._error)
+    def end(
+        self, error: BaseException | None, *, left: bool = False, status: int | None = None
+    ) -> None:
+        """Record the request. Called again, it only records an exception.
 
-    def end(self, error: BaseException | None) -> None:
-        """Record the request. Called again, it does nothing."""
+        Args:
+            error: an exception that was not handled.
+            left: whether the server ended the body before it was complete.
+            status: replaces the one that was sent.
+        """
         environ = self._environ
         if not environ:
+            if error is not None:
+                self._requests.failed(*self._recorded, error)
             return
         seconds = self._requests.now() - self._start
         began = None if self._began is None else self._began - self._start
         method = environ.get("REQUEST_METHOD", "")
         if self._status is None and self._route_of is not None and self._route is None:
             self._find_route()
-        status: int | str | None = None
+        outcome: int | str | None = status
         error = error or self._error
         if error is None:
-            gone = self._refused is not None or (self._pending and method != "HEAD")
+            gone = self._refused is not None or (left and method != "HEAD")
         else:
             gone = error is self._refused
         if gone:
-            status, error = DISCONNECTED, None
-        elif self._status is not None:
+            outcome, error = DISCONNECTED, None
+        elif outcome is None and self._status is not None:
             try:
-                status = int(self._status[:3])
+                outcome = int(self._status[:3])
             except (TypeError, ValueError):
-                status = None
+                outcome = None
         route = environ.get(ROUTE) or self._route
         if not isinstance(route, str):
             route = None
         path, spent = self._path, self._spent
-        self._requests.record(method, path, route, status, seconds, environ, error, spent, began)
+        self._requests.record(method, path, route, outcome, seconds, environ, error, spent, began)
+        self._recorded = method, route
         # They may hold references to this object.
         self._environ, self._error, self._refused, self._route_of = {}, None, None, None
+        self._headers = ()
 
 
 def from_env() -> Application:
@@ -356,21 +343,107 @@ def _flush_first(meter: Meter) -> None:
         meter.flush_on_sigterm()
 
 
-class _Sized:
-    """The body of a response whose length is known, as some servers ask."""
+class _Body:
+    """The body of a response: passes the pieces on, and ends the request.
 
-    __slots__ = ("_body", "_watched", "close")
+    The request does not refer to it, so it is deleted as soon as the server drops it.
+    """
 
-    def __init__(self, watched: Watched) -> None:
+    __slots__ = ("_body", "_given", "_next", "_pending", "_size", "_watched")
+
+    def __init__(self, watched: Watched, body: Any) -> None:
         self._watched = watched
-        self._body = watched._body
-        self.close = watched.close
+        self._body = body
+        self._next: Callable[[], bytes] | None = None
+        #: The class of the last piece.
+        self._given: type = bytes
+        #: Whether the body was started and has not ended.
+        self._pending = False
+        #: Bytes passed on. Some servers stop once they have as many as the response declares.
+        self._size = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        if self._next is None:
+            try:
+                self._next = iter(self._body).__next__
+            except BaseException as error:
+                self._watched.failed(error)
+                raise
+        return self
+
+    def __next__(self) -> bytes:
+        self._pending = True
+        try:
+            if self._next is None:
+                iter(self)
+            assert self._next is not None, "made by iter()"
+            piece = self._next()
+        except StopIteration:
+            self._pending = False
+            self._watched.end(None)
+            raise
+        except BaseException as error:
+            self._pending = False
+            self._watched.end(error)
+            raise
+        self._given = type(piece)
+        self._watched.begin_body()
+        if self._given is bytes:
+            self._size += len(piece)
+        return piece
+
+    def close(self) -> None:
+        """Close the response, and record the request. Called again, it does nothing."""
+        body, self._body, self._next = self._body, None, _nothing
+        refusal = _refusal(self._given) if self._pending else None
+        try:
+            close = getattr(body, "close", None)
+            if close is not None:
+                close()
+        except BaseException as error:
+            refusal = refusal or error
+            raise
+        finally:
+            self._watched.end(refusal, left=self._is_left())
+            self._pending = False
+
+    def __del__(self) -> None:
+        if self._pending:
+            self._watched.end(None, left=self._is_left())
+        else:
+            self._watched.drop()
+
+    def _is_left(self) -> bool:
+        return self._pending and not self._watched.is_complete(self._size)
+
+
+class _SizedBody(_Body):
+    """A body whose length is known, as some servers ask."""
+
+    __slots__ = ()
 
     def __len__(self) -> int:
         return len(self._body)
 
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._watched)
+
+class _CloseFile:
+    """Closes a file of the server's wrapper, and ends the request; also when it is deleted."""
+
+    __slots__ = ("_close", "_watched")
+
+    def __init__(self, watched: Watched, close: Callable[[], object] | None) -> None:
+        self._watched = watched
+        self._close = close
+
+    def __call__(self) -> None:
+        try:
+            if self._close is not None:
+                self._close()
+        finally:
+            self._watched.end(None)
+
+    def __del__(self) -> None:
+        self._watched.end(None)
 
 
 def _refusal(given: type) -> BaseException | None:

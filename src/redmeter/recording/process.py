@@ -33,6 +33,8 @@ from redmeter.store import fork_guard
 
 #: How long the exit of a process is delayed at most, seconds.
 EXIT_SECONDS = 1.9
+#: Longest wait for requests that uvicorn cancelled at its end, seconds.
+CANCELLED_SECONDS = 1.0
 
 
 class ProcessListener(Protocol):
@@ -160,8 +162,11 @@ async def _shut_down_and_flush(
 ) -> None:
     try:
         await shutdown(*args, **options)
-        # Requests that uvicorn cancelled because of their timeout end in the loop's next turn.
-        await sys.modules["asyncio"].sleep(0)
+        # Requests that uvicorn cancelled because of their timeout: uvicorn does not wait until they
+        # have ended, which takes a turn of the loop for each task group around them.
+        state = getattr(getattr(shutdown, "__self__", None), "server_state", None)
+        if cancelled := set(getattr(state, "tasks", ())):
+            await sys.modules["asyncio"].wait(cancelled, timeout=CANCELLED_SECONDS)
     finally:
         with spending() as left:
             until = time.monotonic() + left

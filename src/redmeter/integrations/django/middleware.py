@@ -1,9 +1,9 @@
 """The middleware: counts the requests of a Django project, under WSGI and ASGI.
 
 Idea: a request lasts until the middleware returns its response or, for a streaming response, until
-Django closes it. The route is the one that the resolver found, with all include()s. A mount point
-is part of it only if the project sets it (FORCE_SCRIPT_NAME): the server's may come from a header
-that the client can set.
+its last piece, or until Django closes it or the server drops it earlier. The route is the one that
+the resolver found, with all include()s. A mount point is part of it only if the project sets it
+(FORCE_SCRIPT_NAME): the server's may come from a header that the client can set.
 
     path("api/", include([path("users/<int:pk>/", …)]))     /api/users/{pk}/
     re_path(r"^articles/(?P<year>[0-9]{4})/$", …)           /articles/{year}/
@@ -13,9 +13,9 @@ Django converts an unhandled exception to a page before it reaches this middlewa
 signal got_request_exception, which it does not do for a 404 or 403. A streaming response ends in
 one of three ways, see _Stream:
 
-    complete, then closed                                   its status
+    complete                                                its status
     raised while streaming                                  500, and the exception
-    closed before its end, or cancelled by the server       `disconnected`: the client left
+    closed or dropped before its end, or cancelled          `disconnected`: the client left
 
 Bound: a few look-ups per request and one call per chunk of a streaming response. Nothing here
 waits, opens a connection or raises.
@@ -176,7 +176,7 @@ class RedmeterMiddleware:
 
 
 class _Stream:
-    """A streaming response, until it is closed."""
+    """A streaming response, until its end."""
 
     __slots__ = (
         "_began",
@@ -233,6 +233,7 @@ class _Stream:
             self._end()  # under ASGI Django does not close it
             raise
         self._pending = False
+        self._end()  # adapters such as asgiref's WsgiToAsgi do not close it
 
     async def _pass_async(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         self._pending = True
@@ -248,6 +249,10 @@ class _Stream:
             self._end()  # under ASGI Django does not close it
             raise
         self._pending = False
+        self._end()
+
+    def __del__(self) -> None:
+        self._end()  # dropped, not closed
 
     def _end(self) -> None:
         if self._ended:
