@@ -143,7 +143,7 @@ def test_that_fails():
     again = re.search(r"^REDMETER_TEST_SEED=\d+ tools/tests .*$", out, re.MULTILINE)
     assert again, out
     # The name of a file outside of the repository lacks its folder.
-    run(again[0].replace("test_drawn.py::", f"{tmp_path}/test_drawn.py::"))
+    run(re.sub(r"'[^' ]*test_drawn.py::", f"'{tmp_path}/test_drawn.py::", again[0]))
     one, two, three, four = drawn.read_text().splitlines()
     assert one == two
     assert three == four
