@@ -3,13 +3,10 @@
 The reference is the sorted values themselves: nearest rank, and fractions for mean and spread.
 """
 
-import datetime
-import decimal
 import itertools
 import math
 import random
 import statistics
-import sys
 from fractions import Fraction
 
 import pytest
@@ -24,7 +21,6 @@ from redmeter.format.exponential_histogram import (
     SCALE,
     Distribution,
     bucket_of,
-    check_value,
     middle,
     upper_edge,
 )
@@ -579,39 +575,3 @@ def test_reading_never_fails(junk: str | bytes, moments: str, cut: int, end: int
 
 
 # Values
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (1.5, 1.5),
-        (3, 3.0),
-        (Fraction(1, 4), 0.25),
-        (decimal.Decimal("0.5"), 0.5),
-        (10**400, math.inf),
-        (-(10**400), -math.inf),
-        (Fraction(10**400), math.inf),
-        (decimal.Decimal("-1e999"), -math.inf),
-        (math.inf, math.inf),
-        (sys.float_info.max, MAX_DOUBLE),
-    ],
-)
-def test_whatever_is_a_number_is_a_value(value: object, expected: float) -> None:
-    """As a float; what is too large for one is infinite, for the caller to count as lost."""
-    found = check_value(value)
-    assert (type(found), found) == (float, expected)
-
-
-def test_not_a_number_stays_one() -> None:
-    """NaN is passed on as well."""
-    assert math.isnan(check_value(math.nan))
-    assert math.isnan(check_value(decimal.Decimal("NaN")))
-
-
-@pytest.mark.parametrize(
-    "value", [True, "1.5", b"1.5", None, 1j, [1.0], datetime.timedelta(seconds=1)]
-)
-def test_what_is_no_number_is_refused(value: object) -> None:
-    """Naming its type."""
-    with pytest.raises(TypeError, match=type(value).__name__):
-        check_value(value)

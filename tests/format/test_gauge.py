@@ -2,14 +2,12 @@
 
 import itertools
 import math
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redmeter.errors import InvalidValue
-from redmeter.format.gauge import Measured, check_value, operations
+from redmeter.format.gauge import Measured, operations
 from redmeter.format.intervals import parse
 from redmeter.keys import Keys
 from redmeter.types import Operations
@@ -118,28 +116,3 @@ def test_the_hashes_of_a_gauge_stand_together() -> None:
     keys = made.keys[1:]
     changes = sum(one != other for one, other in itertools.pairwise(keys))
     assert changes + 1 == len(set(keys)) == 6
-
-
-# Values
-
-
-@given(finite | st.integers(-(2**1023), 2**1023))
-def test_a_finite_number_is_a_value(value: float) -> None:
-    """As a float, which is what is stored."""
-    checked = check_value(value)
-    assert type(checked) is float
-    assert checked == float(value)
-
-
-@pytest.mark.parametrize("value", [float("nan"), math.inf, -math.inf, 10**400, -(10**400)], ids=str)
-def test_what_is_not_finite_is_refused(value: float) -> None:
-    """Nothing could be drawn or compared."""
-    with pytest.raises(InvalidValue, match="a finite number"):
-        check_value(value)
-
-
-@pytest.mark.parametrize("value", ["1", b"1", None, True, False, 1j, [1]])
-def test_what_is_no_number_is_a_mistake_in_the_code(value: Any) -> None:
-    """A TypeError, which says what it was and what helps."""
-    with pytest.raises(TypeError, match=rf"not {type(value).__name__}: convert it"):
-        check_value(value)

@@ -49,6 +49,10 @@ class Attendant:
         """No test here asks for one."""
         raise AssertionError(series)
 
+    def drop_value(self, series: str) -> None:
+        """Drop nothing: no test here records such a value."""
+        raise AssertionError(series)
+
 
 def histograms(clock: ManualClock) -> type[Histogram]:
     """Return a class of histograms with a clock."""

@@ -21,6 +21,10 @@ class Idle:
         """No test here asks for one."""
         raise AssertionError(series)
 
+    def drop_value(self, series: str) -> None:
+        """Drop nothing: no test here records such a value."""
+        raise AssertionError(series)
+
 
 def registry(**limits: int) -> Registry:
     """Return one with small limits."""

@@ -35,6 +35,10 @@ class Nobody:
         """Messages have none."""
         raise AssertionError(series)
 
+    def drop_value(self, series: str) -> None:
+        """Drop nothing: no test here records such a value."""
+        raise AssertionError(series)
+
 
 def a_cell(rules: MessageRules = MessageRules(), shorten: int = 0) -> Messages:  # noqa: B008
     """A cell of its own."""

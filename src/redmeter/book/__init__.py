@@ -28,10 +28,11 @@ from redmeter.analysis.secrets import mask
 from redmeter.analysis.texts import clean
 from redmeter.book import stores
 from redmeter.errors import InvalidSetting, InvalidValue, StoreError, UnknownPrecision, shown
-from redmeter.format import counter, exponential_histogram, statistics
+from redmeter.format import counter, statistics
 from redmeter.format import message as message_kind
 from redmeter.format.intervals import THIS_HOUR
 from redmeter.format.moments import MAX_DOUBLE, Moments
+from redmeter.format.numbers import to_float
 from redmeter.keys import MAX_SAMPLES, Kept, Keys, check_time, slice_start
 from redmeter.names import check_text
 from redmeter.reading.samples import counts_of
@@ -287,7 +288,7 @@ def update_stats(
         TypeError: the value is not a number.
         StoreError: the server is unreachable or refuses.
     """
-    number = exponential_histogram.check_value(value)
+    number = to_float(value, "update_stats()")
     if not math.isfinite(number):
         raise InvalidValue(value, "a statistic is of finite numbers")
     within = _check_timeout(timeout)

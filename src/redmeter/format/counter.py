@@ -5,6 +5,7 @@ merge by summing their intervals, so events are summed before they are sent: the
 are summed by intervals of some width, and are summed again into those of each precision.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -18,6 +19,7 @@ from redmeter.format.intervals import (
     single,
     stems,
 )
+from redmeter.format.numbers import to_float
 from redmeter.format.packed_text import Numbers
 from redmeter.keys import Keys
 from redmeter.types import Operation, Operations
@@ -30,20 +32,30 @@ count_of = Numbers({None: 0}).__getitem__
 
 
 def check_amount(amount: object) -> int:
-    """Check how many are counted.
+    """Return how many are counted, of any type of number: int, 2.0, Decimal("2"), numpy.int64(2).
 
     Raises:
         TypeError: not a whole number.
         InvalidValue: negative, or past 2^63 - 1.
     """
-    if isinstance(amount, bool) or not isinstance(amount, int):
+    number = amount if type(amount) is int else _whole(amount)
+    if not 0 <= number <= MAX_COUNT:
+        raise InvalidValue(amount, "a count is 0 to 2^63 - 1; counters only go up")
+    return number
+
+
+def _whole(amount: object) -> int:
+    value = to_float(amount, "count()")
+    if math.isinf(value):  # also a whole number that no float can hold
+        return MAX_COUNT + 1 if value > 0 else -1
+    # Exactly: a float holds no more than 53 bits of a Decimal or an integer of numpy.
+    number = 0 if math.isnan(value) else int(amount)  # type: ignore[call-overload]
+    if math.isnan(value) or number != amount:
         raise TypeError(
-            f"count() takes whole numbers, not {type(amount).__name__}: "
+            f"count() takes whole numbers, not {amount!r}: "
             "a measured value is observed: observe(name, value); or gauge(name).set(value)"
         )
-    if not 0 <= amount <= MAX_COUNT:
-        raise InvalidValue(amount, "a count is 0 to 2^63 - 1; counters only go up")
-    return amount
+    return number
 
 
 def parse(fields: Sequence[tuple[bytes, bytes]]) -> dict[int, int]:

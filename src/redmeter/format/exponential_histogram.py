@@ -86,30 +86,6 @@ def middle(index: int) -> float:
     return math.ldexp(_MIDDLES[k], exponent)
 
 
-def check_value(value: object) -> float:
-    """Check the type of a histogram's value, and return it as a float.
-
-    The result may be infinite or NaN, which the caller must reject; a number that is too large for
-    a float becomes infinite.
-
-    Raises:
-        TypeError: not a number. Numbers are int, float, and whatever turns itself into a float.
-    """
-    if type(value) is float:
-        return value
-    if isinstance(value, bool) or not hasattr(value, "__float__"):
-        raise TypeError(
-            f"observe() takes a number (int or float), not {type(value).__name__}: convert it, "
-            "e.g. with float(value), or with value.total_seconds() for a timedelta"
-        )
-    try:
-        return float(value)
-    except ValueError:  # a signalling NaN of decimal
-        return math.nan
-    except OverflowError:  # of whole numbers and fractions, which can be compared
-        return -math.inf if value < 0 else math.inf  # type: ignore[operator]
-
-
 class Distribution:
     """How many values were in each bucket, and their moments; empty as it is made."""
 

@@ -9,36 +9,12 @@ not be sent at all.
 import math
 from collections.abc import Mapping, Sequence
 
-from redmeter.errors import InvalidValue
 from redmeter.format.intervals import Runs, by_precision, events_at_stake, multiples
 from redmeter.keys import Keys
 from redmeter.types import Operation, Operations
 
 #: When it was measured, Unix seconds, and the value.
 Measured = tuple[float, float]
-
-
-def check_value(value: object) -> float:
-    """Check a value of a gauge, and return it as a float.
-
-    Raises:
-        TypeError: not a number.
-        InvalidValue: NaN, infinite, or a whole number that no float holds.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(
-            f"a gauge is set to a number (int or float), not {type(value).__name__}: "
-            "convert it, e.g. float(value)"
-        )
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise InvalidValue(
-            value, "a gauge is set to a finite number: where there is no value, set none"
-        )
-    return number
 
 
 def parse(text: bytes, start: int, precision: int) -> Measured | None:
@@ -66,7 +42,7 @@ def operations(
         keys: the store's.
         retention: precision -> samples.
         values: series name -> {interval start, Unix seconds -> (time within it, value)}; the value
-            is finite, see check_value(). The later of two with the same time wins.
+            is finite. The later of two with the same time wins.
         width: of those intervals, seconds. Precisions that are not multiples of it are skipped.
     """
     before, runs = keys.key("gauge"), Runs()

@@ -20,8 +20,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, Protocol, TypeVar
 
-from redmeter.format import exponential_histogram, gauge
 from redmeter.format.counter import check_amount
+from redmeter.format.numbers import to_float
 from redmeter.keys import check_time
 from redmeter.recording.events import (
     CounterEvents,
@@ -62,6 +62,10 @@ class InstrumentOwner(Protocol):
 
     def record_error(self, kind: str, text: str) -> None:
         """Count that something went wrong with an event."""
+        ...
+
+    def drop_value(self, series: str) -> None:
+        """Count a value of a gauge as dropped that is not finite."""
         ...
 
 
@@ -200,7 +204,7 @@ class Counter(Instrument):
         """Count an event that happens now.
 
         Args:
-            amount: how many events, a whole number, not negative.
+            amount: how many events, a whole number of any type, not negative.
 
         Raises:
             InvalidValue, TypeError: the amount cannot be counted.
@@ -259,14 +263,18 @@ class Gauge(Instrument):
         """Set the value. Each interval keeps the value with the newest time.
 
         Args:
-            value: a finite number.
+            value: an int, float, Decimal, Fraction or number of numpy. One that is not finite is
+                counted as dropped.
             at: when it had this value, Unix seconds; now, if not given.
 
         Raises:
-            InvalidValue, TypeError: not a finite number, or a time out of range.
+            InvalidValue, TypeError: not a number, or a time out of range.
         """
         now = self._now()
-        number = gauge.check_value(value)
+        number = to_float(value, "a gauge's set()")
+        if not math.isfinite(number):
+            self._drop()
+            return
         sample = GaugeSample(now, number) if at is None else PastSample(check_time(at), number)
         self._put(sample, now)
 
@@ -274,19 +282,19 @@ class Gauge(Instrument):
         """Raise the part of this process.
 
         Args:
-            amount: a finite number.
+            amount: a number. One that is not finite is counted as dropped.
 
         Raises:
-            InvalidValue, TypeError: not a finite number.
+            TypeError: not a number.
         """
-        self._change(gauge.check_value(amount))
+        self._change_by(to_float(amount, "a gauge's inc()"))
 
     def dec(self, amount: float = 1) -> None:
         """Lower the part of this process.
 
         Args, Raises: as in inc().
         """
-        self._change(-gauge.check_value(amount))
+        self._change_by(-to_float(amount, "a gauge's dec()"))
 
     def track_in_progress(self) -> InProgress:
         """Return a context manager and decorator that counts running blocks and calls.
@@ -298,6 +306,15 @@ class Gauge(Instrument):
         def run_job(): ...
         """
         return InProgress(self)
+
+    def _change_by(self, amount: float) -> None:
+        if math.isfinite(amount):
+            self._change(amount)
+        else:
+            self._drop()
+
+    def _drop(self) -> None:
+        self._owner.drop_value(self._series)
 
     def _change(self, amount: float) -> None:
         part = self._part
@@ -395,7 +412,7 @@ def histogram_class(now: Callable[[], float], monotonic: Callable[[], float]) ->
                 else:
                     self._put((time, value), time)
             else:
-                number, time = exponential_histogram.check_value(value), now()
+                number, time = to_float(value, "observe()"), now()
                 self._put((time, number), time)
 
         def time(self) -> Timer:

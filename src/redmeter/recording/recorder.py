@@ -22,15 +22,17 @@ from contextvars import ContextVar
 
 from redmeter.clock import Clock
 from redmeter.format.counter import check_amount
-from redmeter.format.exponential_histogram import check_value
 from redmeter.format.mark import Noted
+from redmeter.format.numbers import to_float
 from redmeter.keys import check_time
+from redmeter.losses import NOT_FINITE
 from redmeter.names import parse_name
 from redmeter.recording import process
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
 from redmeter.recording.collector import ATTENTION, Collector, FlushHooks
 from redmeter.recording.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.flusher import Flusher, FlushFailed, FlushRequest
+from redmeter.recording.instance import without_instance
 from redmeter.recording.instruments import NOW, Counter, Gauge, Histogram, Instrument
 from redmeter.recording.messages.coalesce import Fingerprint
 from redmeter.recording.messages.instrument import Messages
@@ -213,12 +215,19 @@ class Recorder:
         with self._lock:
             self._stats.record_error(kind, text)
 
+    def drop_value(self, series: str) -> None:
+        """Count a value of a gauge as dropped that is not finite."""
+        with self._lock:
+            self._stats.recorded += 1
+            precisions = tuple(self._store.kept.series)
+            self._stats.drop(NOT_FINITE, without_instance(series), precisions, 1)
+
     def observe(
         self, name: str, value: float, labels: Mapping[str, object] | None, at: float | None
     ) -> None:
         """Observe a value. See Meter.observe()."""
         now = self._clock.wall()
-        event = (now if at is None else float(check_time(at)), check_value(value))
+        event = (now if at is None else float(check_time(at)), to_float(value, "observe()"))
         self.histogram(name, labels)._put(event, now)
 
     def histogram(self, name: str, labels: Labels = None, extra: Labels = None) -> Histogram:

@@ -6,7 +6,7 @@ For scripts that need the reply at once (`Meter(sync=True)`), for `redmeter.book
 import math
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from redmeter.clock import Clock
@@ -22,8 +22,8 @@ from redmeter.format import (
 )
 from redmeter.format.counter import check_amount
 from redmeter.format.exception import FINEST, SHARE_BYTES
-from redmeter.format.gauge import check_value
 from redmeter.format.message import name_of
+from redmeter.format.numbers import to_float
 from redmeter.keys import MAX_TIME, Kept, check_time
 from redmeter.losses import AGED, FUTURE, NOT_FINITE
 from redmeter.names import cleaned, parse_name, recorded_name
@@ -113,14 +113,22 @@ class SyncGauge(Gauge):
         """Set the value. Each interval keeps the value with the newest time.
 
         Args:
-            value: a finite number.
+            value: an int, float, Decimal, Fraction or number of numpy. One that is not finite is
+                counted as dropped.
             at: when it had this value, Unix seconds; now, if not given.
 
         Raises:
-            InvalidValue, TypeError: not a finite number, or a time out of range.
+            InvalidValue, TypeError: not a number, or a time out of range.
             StoreError: Redis is unreachable or refuses.
         """
-        self._recorder.set(self._series, check_value(value), at)
+        number = to_float(value, "a gauge's set()")
+        if math.isfinite(number):
+            self._recorder.set(self._series, number, at)
+        else:
+            self._drop()
+
+    def _drop(self) -> None:
+        self._recorder.drop_value(self._series)
 
     def _change(self, amount: float) -> None:
         self._recorder.change(self._recorder.process_series(self._series), amount)
@@ -217,7 +225,7 @@ class SyncRecorder:
     ) -> None:
         """Count events. See Meter.count()."""
         series = self.series_name(name, labels)
-        check_amount(amount)
+        amount = check_amount(amount)
         second = int(self._now() // 1 if at is None else check_time(at) // 1)
         store = self._store
         if store is None:
@@ -234,17 +242,13 @@ class SyncRecorder:
     ) -> None:
         """Observe a value. See Meter.observe()."""
         series = self.series_name(name, labels)
-        number = exponential_histogram.check_value(value)
+        number = to_float(value, "observe()")
         second = int(self._now() // 1 if at is None else check_time(at) // 1)
         store = self._store
         if store is None:
             return
         if not math.isfinite(number):
-            self._look_for_fork()
-            precisions = tuple(PendingHistogram.retention(store.kept))
-            with self._lock:
-                self._stats.recorded += 1
-                self._stats.drop(NOT_FINITE, series, precisions, 1)
+            self._drop(series, PendingHistogram.retention(store.kept))
             return
         if self._is_gone(store.kept, series, second):
             return
@@ -254,6 +258,17 @@ class SyncRecorder:
         self._write(
             1, part, lambda kept: histogram.operations(part.keys, kept.histograms, intervals)
         )
+
+    def drop_value(self, series: str) -> None:
+        """Count a value of a gauge as dropped that is not finite."""
+        if self._store is not None:
+            self._drop(without_instance(series), self._store.kept.series)
+
+    def _drop(self, series: str, precisions: Iterable[int]) -> None:
+        self._look_for_fork()
+        with self._lock:
+            self._stats.recorded += 1
+            self._stats.drop(NOT_FINITE, series, tuple(precisions), 1)
 
     def _is_gone(self, kept: Kept, series: str, second: int) -> bool:
         """Return whether no precision holds a value any more; if so, record the loss."""

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidName
 from redmeter.format.counter import check_amount
-from redmeter.format.exponential_histogram import check_value
 from redmeter.format.mark import Noted
+from redmeter.format.numbers import to_float
 from redmeter.keys import check_time
-from redmeter.losses import NOT_FINITE
 from redmeter.names import recorded_name
 from redmeter.recording.exceptions import Found
-from redmeter.recording.instance import with_instance
+from redmeter.recording.instance import with_instance, without_instance
 from redmeter.recording.instruments import Gauge
 from redmeter.recording.messages.coalesce import Fingerprint, message_event
 from redmeter.recording.messages.redact import MessageRules, redact_messages
@@ -106,7 +105,7 @@ class MemoryRecorder(SyncRecorder):
         self, name: str, amount: int, labels: Mapping[str, object] | None, at: float | None
     ) -> None:
         series = self.series_name(name, labels)
-        check_amount(amount)
+        amount = check_amount(amount)
         time = self._now() if at is None else check_time(at)
         self.events.append(Event(series, time, amount, None))
 
@@ -120,14 +119,15 @@ class MemoryRecorder(SyncRecorder):
         self, name: str, value: float, labels: Mapping[str, object] | None, at: float | None
     ) -> None:
         series = self.series_name(name, labels)
-        number = check_value(value)
+        number = to_float(value, "observe()")
         time = self._now() if at is None else check_time(at)
         if math.isfinite(number):
             self.events.append(Event(series, time, None, None, number))
-            return
-        with self._lock:
-            self._stats.recorded += 1
-            self._stats.drop(NOT_FINITE, series, (), 1)
+        else:
+            self._drop(series, ())
+
+    def drop_value(self, series: str) -> None:
+        self._drop(without_instance(series), ())
 
     def gauge(
         self,
