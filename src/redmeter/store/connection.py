@@ -133,10 +133,13 @@ class ServerLink(Link):
         """
         packed = b"".join([pack(command) for command in commands])
         sent, until = False, self._limits.until
-        if self._pid != os.getpid():  # forked: sockets and locks are the parent's
+        forked = self._pid != os.getpid()
+        if forked:  # sockets and locks are the parent's
             self._start()
         try:
             client = self._client or self._open()
+            if forked and not self._owned:
+                _free(client.connection_pool)
             connection, usable = self._take(client, until), False
             try:
                 sent, left = True, False
@@ -352,6 +355,17 @@ class ServerLink(Link):
             with contextlib.suppress(IndexError):  # another thread may have removed the last one
                 while kept:
                     kept.pop().disconnect()
+
+
+def _free(pool: Any) -> None:
+    """Replace the locks of a caller's pool that another thread may have held during the fork.
+
+    The pool resets itself in a child when it is used, but takes these locks to do so.
+    """
+    if pool.pid != os.getpid():
+        for name in ("_fork_lock", "_lock"):
+            if hasattr(pool, name):
+                setattr(pool, name, threading.RLock())
 
 
 def _limit(connection: Any, until: float | None) -> None:

@@ -5,30 +5,29 @@ stay half made in the child, and their import locks stay held: the child's first
 for them for ever. redis-py imports some modules with the first connection only, and so does the
 codec that host names go through.
 
-So these modules are imported, and the scripts read, when a store is opened. A fork waits until that
+So when a store is opened, all of it happens once: the codec is used, the scripts are read, and a
+connection is made whose server is a socket with replies that are there already. Which modules that
+takes depends on the versions of Python and redis-py, so no list names them. A fork waits until that
 is done, a few milliseconds; nothing is imported later.
 
 Bound: a fork by C code that runs none of Python's hooks does not wait.
 """
 
 import contextlib
-import importlib
+import logging
 import os
+import socket
 from _thread import RLock
+from typing import Any
+
+import redis
 
 from redmeter.store import scripts
 
-#: Imported by redis-py and the standard library with the first exchange.
-LATE = (
-    "email.parser",
-    "encodings.idna",
-    "encodings.punycode",
-    "hmac",
-    "importlib.readers",
-    "secrets",
-    "stringprep",
-    "unicodedata",
-)
+logger = logging.getLogger("redmeter")
+
+#: Replies to whatever a connection sends when it connects, more than it needs.
+_REPLIES = b"+OK\r\n" * 20
 
 # A signal handler may open a store while its own thread is in here.
 _lock = RLock()
@@ -58,13 +57,32 @@ def load() -> None:
                     after_in_child=_after_fork_in_child,
                 )
                 _hooked = True
-            for name in LATE:
-                with contextlib.suppress(ImportError):  # the interpreter is ending
-                    importlib.import_module(name)
+            try:
+                _rehearse()
+            except ImportError:  # the interpreter is ending
+                pass
+            except Exception:
+                logger.exception("redmeter: a fork during the first connection may hang")
             scripts.read_all()
             _loaded = True
         finally:
             _loading = False
+
+
+def _rehearse() -> None:
+    """Do what the first exchange does, without a server."""
+    "a.example".encode("idna")
+    "xn--a".encode("ascii").decode("punycode")
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(_REPLIES)
+        pool: Any = redis.ConnectionPool(protocol=2)
+        connection = pool.make_connection()
+        connection._connect = lambda: ours
+        connection.connect()
+        connection.send_command("PING")
+        connection.read_response()
+        connection.disconnect()
 
 
 def _before_fork() -> None:

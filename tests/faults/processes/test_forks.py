@@ -332,3 +332,55 @@ threading.Thread(target=serve).start()
     )
     assert (done.code, done.out) == (0, "0\n"), done.err
     assert total() == 2
+
+
+@pytest.mark.parametrize("lock", ["_lock", "_fork_lock"])
+def test_a_child_uses_a_callers_pool_that_another_thread_used_during_the_fork(
+    programs: Programs, total: Total, lock: str
+) -> None:
+    """By a meter and by the book: the pool's locks are never released in the child."""
+    done = programs.run(
+        FORK
+        + """
+import redis
+from redmeter import book
+
+client = redis.Redis.from_url(URL)
+buffered, sync = Meter(client=client), Meter(client=client, sync=True)
+sync.count("x")
+buffered.count("x")
+assert buffered.flush(10)
+book.update_counter(client, "y")
+held, over = threading.Event(), threading.Event()
+
+def hold():
+    with getattr(client.connection_pool, sys.argv[2]):
+        held.set()
+        over.wait(60)
+
+thread = threading.Thread(target=hold)
+thread.start()
+held.wait()
+
+def by_meter():
+    signal.alarm(20)
+    sync.count("x", 10)
+
+def by_book():
+    signal.alarm(20)
+    book.update_counter(client, "y")
+
+def by_flush():
+    signal.alarm(20)
+    buffered.count("x", 100)
+    assert buffered.flush(10)
+
+children = [fork(work) for work in (by_meter, by_book, by_flush)]
+wait(*children)
+over.set()
+thread.join()
+""",
+        lock,
+    )
+    assert (done.code, done.err) == (0, "")
+    assert total() == 112

@@ -6,6 +6,7 @@ import pytest
 
 from support.programs import THREADS, Programs, Total
 from support.proxy import Proxy
+from support.pythons import python
 
 
 def test_eight_threads_count_the_same_series_and_their_own(
@@ -250,7 +251,10 @@ os._exit(0)
     assert total() == 110
 
 
-def test_a_flush_imports_nothing(programs: Programs, total: Total) -> None:
+@pytest.mark.parametrize(
+    "version", ["this", "3.12", "3.13", pytest.param("3.14", marks=pytest.mark.nightly)]
+)
+def test_a_flush_imports_nothing(programs: Programs, total: Total, version: str) -> None:
     """Or a process that is forked meanwhile would have modules that are half made, for good."""
     done = programs.run(
         """
@@ -265,7 +269,8 @@ for down in ("redis://127.0.0.1:1", "redis://localhost:1"):
     away.count("x")
     assert not away.flush(0.1)
 print(*(set(sys.modules) - before))
-"""
+""",
+        python=python(version),
     )
     assert (done.code, done.out) == (0, "\n")
     assert total() == 1
