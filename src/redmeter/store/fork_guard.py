@@ -6,9 +6,9 @@ for them for ever. redis-py imports some modules with the first connection only,
 codec that host names go through.
 
 So when a store is opened, all of it happens once: the codec is used, the scripts are read, and a
-connection is made whose server is a socket with replies that are there already. Which modules that
-takes depends on the versions of Python and redis-py, so no list names them. A fork waits until that
-is done, a few milliseconds; nothing is imported later.
+connection is rehearsed, to no server and with made-up replies. Which modules that takes depends on
+the versions of Python and redis-py, so no list names them. A fork waits until it is done, a few
+milliseconds; nothing is imported later.
 
 Bound: a fork by C code that runs none of Python's hooks does not wait.
 """
@@ -16,7 +16,6 @@ Bound: a fork by C code that runs none of Python's hooks does not wait.
 import contextlib
 import logging
 import os
-import socket
 from _thread import RLock
 from typing import Any
 
@@ -25,9 +24,6 @@ import redis
 from redmeter.store import scripts
 
 logger = logging.getLogger("redmeter")
-
-#: Replies to whatever a connection sends when it connects, more than it needs.
-_REPLIES = b"+OK\r\n" * 20
 
 # A signal handler may open a store while its own thread is in here.
 _lock = RLock()
@@ -69,20 +65,37 @@ def load() -> None:
             _loading = False
 
 
+class _Replies:
+    """What a connection needs of a socket, to a server that replies OK to everything."""
+
+    def recv_into(self, buffer: bytearray) -> int:
+        buffer[:5] = b"+OK\r\n"
+        return 5
+
+    def sendall(self, data: bytes) -> None:
+        pass
+
+    def settimeout(self, timeout: float | None) -> None:
+        pass
+
+    def shutdown(self, how: int) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
 def _rehearse() -> None:
     """Do what the first exchange does, without a server."""
     "a.example".encode("idna")
     "xn--a".encode("ascii").decode("punycode")
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        theirs.sendall(_REPLIES)
-        pool: Any = redis.ConnectionPool(protocol=2)
-        connection = pool.make_connection()
-        connection._connect = lambda: ours
-        connection.connect()
-        connection.send_command("PING")
-        connection.read_response()
-        connection.disconnect()
+    pool: Any = redis.ConnectionPool(protocol=2)
+    connection = pool.make_connection()
+    connection._connect = _Replies
+    connection.connect()
+    connection.send_command("PING")
+    connection.read_response()
+    connection.disconnect()
 
 
 def _before_fork() -> None:
