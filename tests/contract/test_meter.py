@@ -1,6 +1,7 @@
 """Meter on real servers: recording, asking, threads, forks."""
 
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ from redmeter import (
 )
 from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, slice_start
+from redmeter.testing import MemoryMeter
 from support.servers import Server
 from support.stores import OpenMeter, batch_keys, server_time
 from support.waiting import eventually
@@ -550,3 +552,11 @@ meter.close()
 def test_a_signal_handler_may_count_in_the_midst_of_a_count(any_server: Server) -> None:
     """Nothing that it interrupts is waited for, and each event is stored once."""
     assert _script(_HANDLER, any_server.url) == "501 True"
+
+
+def test_a_meter_that_is_pickled_names_what_to_do() -> None:
+    """Processes that are spawned, and pools, pickle what they are given."""
+    for meter in (Meter("off"), Meter("redis://127.0.0.1:1"), MemoryMeter()):
+        for held in (meter, meter.counter("c"), meter.histogram("h"), meter.gauge("g")):
+            with pytest.raises(TypeError, match=r"cannot be pickled: make .* in each process"):
+                pickle.dumps(held)

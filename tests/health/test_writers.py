@@ -175,7 +175,11 @@ def test_many_precisions_and_reasons_are_cut_visibly() -> None:
     [
         ("uncertain", "7 events have an unknown outcome", "maxmemory-policy noeviction"),
         ("dropped", "7 events were dropped", "have the reasons"),
-        ("overflowed", '7 events are in series labeled overflow="true"', "out of labels"),
+        (
+            "overflowed",
+            '7 events are in series beyond a limit, labeled overflow="true" or named (other)',
+            "out of labels",
+        ),
     ],
 )
 def test_what_writers_count_as_one_number_is_summed(field: str, says: str, fix: str) -> None:

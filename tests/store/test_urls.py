@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from redis.connection import URL_QUERY_ARGUMENT_PARSERS
 
-from redmeter.errors import InvalidSetting
+from redmeter.errors import InvalidSetting, StoreUnavailable
 from redmeter.store import embedded, open
 from redmeter.store.connection import ServerLink
-from redmeter.store.urls import parse
+from redmeter.store.urls import advice, parse
 from support.examples import scaled
 
 #: What means something in a URL, or looks as if it did.
@@ -323,3 +323,22 @@ def test_any_text_is_a_place_or_an_invalid_setting(url: str) -> None:
         return
     assert refusal.setting == "url"
     assert len(str(refusal)) < 500
+
+
+@pytest.mark.parametrize(
+    "url",
+    ['"redis://h:6379"', "'redis://h'", " redis://h", "redis://h\n", '"off"', "embedded://a "],
+)
+def test_quotes_and_spaces_around_a_url_are_named(url: str) -> None:
+    """Files of environment variables keep quotes, and files of secrets a line's end."""
+    with pytest.raises(InvalidSetting, match="is in quotes, or has a space at an end"):
+        parse(url)
+
+
+def test_too_many_clients_are_no_wrong_url() -> None:
+    """The server is there, and has no room."""
+    fix = advice("redis://h:6379/0", "max number of clients reached")
+    assert "maxclients" in fix
+    error = StoreUnavailable("redis://h:6379/0", "max number of clients reached", fix=fix)
+    assert fix[1:] in str(error)
+    assert "URL right" not in str(error)

@@ -285,7 +285,7 @@ def _totals(writers: Sequence[Writer]) -> Iterator[Finding]:
         ),
         (
             "overflowed",
-            'events are in series labeled overflow="true": a name has too many label values',
+            'events are in series beyond a limit, labeled overflow="true" or named (other)',
             _LABELS,
         ),
     ):

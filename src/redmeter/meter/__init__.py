@@ -7,7 +7,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
 from redmeter import settings
 from redmeter import store as stores
@@ -174,6 +174,12 @@ class Meter(MetricMethods, EventMethods, Queries):
 
     def __repr__(self) -> str:
         return f"<Meter {self._store.location if self._store else 'off'}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Meter cannot be pickled: make one in each process, at the top of a module; Meter() "
+            "reads REDMETER_URL, which child processes inherit"
+        )
 
     def __enter__(self) -> Self:
         return self

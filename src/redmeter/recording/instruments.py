@@ -18,7 +18,7 @@ Attributes with an underscore belong to the recorder and to nobody else.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, NoReturn, Protocol, TypeVar
 
 from redmeter.format.counter import check_amount
 from redmeter.format.numbers import to_float
@@ -91,6 +91,11 @@ class Instrument(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled: make it in each process, of its own Meter"
+        )
 
     def _put(self, event: Event, time: float) -> None:
         """Append an event that is more than its time.

@@ -92,6 +92,12 @@ def parse(url: str) -> Target:
     """
     if url == "off":
         return Target("off", "off")
+    if url[0:1] in ("'", '"') or url != url.strip():
+        raise InvalidSetting(
+            "url",
+            "is in quotes, or has a space at an end: remove these, which a shell does and "
+            "`docker run --env-file` does not",
+        )
     scheme, separator, rest = url.partition("://")
     scheme = scheme.lower()
     if not url or scheme == "embedded":
@@ -270,6 +276,10 @@ _LEVELS = ("required", "optional", "none")
 #: Pattern of an error's text -> the fix. The first match applies.
 _MENDED = (
     (
+        late(r"(?i)max number of clients"),
+        "raise the server's maxclients, or close connections: CLIENT LIST names them",
+    ),
+    (
         late(r"self[- ]signed certificate|unable to get (local )?issuer"),
         "the CA of the server's certificate is unknown here: set ssl_ca_certs to its file",
     ),
@@ -303,7 +313,7 @@ _SPEAKS = "Is the server running, and does it speak TLS at this port?"
 
 
 def advice(location: str, text: str) -> str:
-    """Return the fix of a connection that failed; "" if TLS has nothing to do with it.
+    """Return the fix of a connection that failed; "" for the usual one.
 
     Args:
         location: where it leads to, see urls.Target; of a node, after how that is called.
