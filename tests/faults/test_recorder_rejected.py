@@ -87,14 +87,16 @@ def test_what_two_counts_cannot_hold_together_is_given_up_and_counted(
 def test_values_that_nobody_can_count_are_refused_before_they_are_taken_in(
     server: Server, conn: Any, open_buffered: OpenBuffered
 ) -> None:
-    """NaN, infinities, too large, too long: the caller is told, and nothing else changes."""
+    """NaN, infinities, too large, too long: nothing else changes.
+
+    A gauge's are counted as dropped, the others are errors.
+    """
     meter = open_buffered(server.url)
     gauge = meter.gauge("g")
     meter.count("x", 3)
     wrong: Any
     for wrong in (math.nan, math.inf, -math.inf):
-        with pytest.raises(InvalidValue):
-            gauge.set(wrong)
+        gauge.set(wrong)
         with pytest.raises(InvalidValue):
             meter.count("x", at=wrong)
         with pytest.raises(TypeError):
@@ -107,7 +109,9 @@ def test_values_that_nobody_can_count_are_refused_before_they_are_taken_in(
     with pytest.raises(InvalidName):
         meter.count("x", labels={"a" * 2**20: "b"})
     assert meter.flush(5.0)
-    check_whole(conn, meter.health(), 3)
+    health = meter.health()
+    assert (health.recorded, health.stored, health.dropped) == (6, 3, 3)
+    assert lost(health, "g")[TOTAL] == 3
     assert not conn.exists("redmeter:gauges:")
 
 

@@ -46,11 +46,11 @@ def check_amount(amount: object) -> int:
 
 def _whole(amount: object) -> int:
     value = to_float(amount, "count()")
-    if math.isinf(value):  # also a whole number that no float can hold
+    if math.isinf(value) and amount != value:  # a whole number that no float can hold
         return MAX_COUNT + 1 if value > 0 else -1
     # Exactly: a float holds no more than 53 bits of a Decimal or an integer of numpy.
-    number = 0 if math.isnan(value) else int(amount)  # type: ignore[call-overload]
-    if math.isnan(value) or number != amount:
+    number: int | None = int(amount) if math.isfinite(value) else None  # type: ignore[call-overload]
+    if number is None or number != amount:
         raise TypeError(
             f"count() takes whole numbers, not {amount!r}: "
             "a measured value is observed: observe(name, value); or gauge(name).set(value)"
