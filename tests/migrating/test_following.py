@@ -186,16 +186,47 @@ def test_only_the_store_that_it_was_moved_to_is_followed_to(
         Meter(server.url, next_url="nonsense")
 
 
-def test_a_synchronous_meter_does_not_follow(
+def test_a_synchronous_meter_follows(
     server: Server, target_url: str, open_store: OpenStore
 ) -> None:
-    """Its caller gets the error at once."""
+    """With each kind of event, by several threads, and reads follow as well."""
     with Meter(server.url, next_url=target_url, sync=True) as meter:
+        queue = meter.gauge("queue", per_process=True)
+        queue.set(1)
         meter.count("hits")
         migrate(open_store(server.url), open_store(target_url))
-        with pytest.raises(StoreMoving):
-            meter.count("hits")
-        assert meter.health().dropped == 1
+        queue.set(2)
+        threads = [threading.Thread(target=meter.count, args=("hits",)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        meter.observe("took", 0.5)
+        meter.log("shop", "paid")
+        meter.mark("v2")
+        meter.counter("hits").inc(3)
+        assert meter.total("hits") == 12
+        assert meter.summary("took", precision=60).count == 1
+        assert meter.gauge_series("queue", precision=60)[-1].value == 2.0
+        recorded, stored = balanced(meter)
+        assert recorded == stored == 17
+    with Meter(target_url, sync=True) as there:
+        assert there.total("hits") == 12
+
+
+def test_a_synchronous_meter_without_a_next_store_reports_the_move(
+    server: Server, target_url: str, open_store: OpenStore
+) -> None:
+    """Also if the store was moved to another one than `next_url` names."""
+    other = server.url.removesuffix("0") + "2"
+    with Meter(server.url, sync=True) as alone, Meter(server.url, next_url=other, sync=True) as led:
+        alone.count("hits")
+        migrate(open_store(server.url), open_store(target_url))
+        for meter in (alone, led):
+            with pytest.raises(StoreMoving):
+                meter.count("hits")
+            assert meter.health().dropped == 1
+        assert set(led.health().troubles) == {"moved", "next-url"}
 
 
 def test_a_writer_that_comes_too_early_waits_until_the_target_opens(

@@ -134,7 +134,7 @@ class Meter(MetricMethods, EventMethods, Queries):
         super().__init__(store)
         self._release = settings.resolve("release", release)
         if sync or self._store is None:
-            self._recorder = SyncRecorder(self._store, clock, rules, self._release)
+            self._recorder = SyncRecorder(self._store, clock, rules, self._release, next_store)
         else:
             self._recorder = Recorder(
                 self._store,

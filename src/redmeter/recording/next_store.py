@@ -8,7 +8,6 @@ import logging
 from collections.abc import Callable
 
 from redmeter.errors import InvalidSetting, RedmeterError
-from redmeter.recording.delivery import Delivery
 from redmeter.store import Store
 from redmeter.store.config import is_target_of
 
@@ -29,20 +28,24 @@ class NextStore:
         self._store: Store | None = None
 
     def follow(
-        self, before: Store, delivery: Delivery, record_error: Callable[[str, str], None]
+        self,
+        before: Store,
+        switch: Callable[[Store], None],
+        record_error: Callable[[str, str], None],
     ) -> Store | None:
-        """Have a delivery go on with the next store; return that, or None if it cannot be used.
+        """Go on with the next store; return it, or None if it cannot be used.
 
         Args:
             before: the store that was moved.
-            record_error: called with the reason if it cannot.
+            switch: called with the next store, to which all later events go.
+            record_error: called with the reason if it cannot be used.
         """
         try:
             store = self._checked(before)
         except RedmeterError as error:
             record_error("next-url", str(error))
             return None
-        delivery.follow(store)
+        switch(store)
         logger.warning(
             "redmeter follows the store that was moved: events are now stored in %s", store.location
         )

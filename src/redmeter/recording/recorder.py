@@ -372,7 +372,7 @@ class Recorder:
         for error in self._delivery.take_errors():
             self._reporter.record_error(error)
         if self._next and self._delivery.may_follow:
-            store = self._next.follow(self._store, self._delivery, self.record_error)
+            store = self._next.follow(self._store, self._delivery.follow, self.record_error)
             if store is not None:
                 self._store, self._next = store, None
                 return self._send(asked=asked)

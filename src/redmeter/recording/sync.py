@@ -7,10 +7,10 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from redmeter.clock import Clock
-from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
+from redmeter.errors import StoreError, StoreMoving, StoreRefused, StoreUnavailable
 from redmeter.format import (
     counter,
     exception,
@@ -24,7 +24,7 @@ from redmeter.format.counter import check_amount
 from redmeter.format.exception import FINEST, SHARE_BYTES
 from redmeter.format.message import name_of
 from redmeter.format.numbers import to_float
-from redmeter.keys import MAX_TIME, Kept, check_time
+from redmeter.keys import MAX_TIME, Kept, Keys, check_time
 from redmeter.losses import AGED, FUTURE, NOT_FINITE
 from redmeter.names import cleaned, parse_name, recorded_name
 from redmeter.recording.exceptions import (
@@ -45,6 +45,7 @@ from redmeter.recording.instance import (
 from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.messages.coalesce import Fingerprint, message_event
 from redmeter.recording.messages.redact import MessageRules, redact_messages
+from redmeter.recording.next_store import NextStore
 from redmeter.recording.pending import PendingHistogram
 from redmeter.recording.registry import LABEL_VALUE, Labels
 from redmeter.recording.resolution import Resolution
@@ -53,6 +54,8 @@ from redmeter.recording.stats import RecorderStats
 from redmeter.store import Store
 from redmeter.store.shard import Shard
 from redmeter.types import Operations, Outcome, RecorderHealth
+
+T = TypeVar("T")
 
 #: Reasons for skipping an interval that are no errors.
 _BY_TIME = (AGED, FUTURE)
@@ -180,6 +183,7 @@ class SyncRecorder:
         clock: the source of time.
         rules: how messages are redacted.
         release: of the application, for exceptions; "" if unknown.
+        next_store: the store to use after this one was moved; None if there is none.
     """
 
     def __init__(
@@ -188,8 +192,10 @@ class SyncRecorder:
         clock: Clock,
         rules: MessageRules = MessageRules(),  # noqa: B008 - it does not change
         release: str = "",
+        next_store: NextStore | None = None,
     ) -> None:
         self._store = store
+        self._next = next_store
         self.rules = rules
         self.release = cleaned(release, SHARE_BYTES)
         self._exceptions_number = next_number()
@@ -227,14 +233,10 @@ class SyncRecorder:
         series = self.series_name(name, labels)
         amount = check_amount(amount)
         second = int(self._now() // 1 if at is None else check_time(at) // 1)
-        store = self._store
-        if store is None:
-            return
-        part = store.shard(series)
         self._write(
             amount,
-            part,
-            lambda kept: counter.event(part.keys, kept.series, series, second, amount),
+            series,
+            lambda keys, kept: counter.event(keys, kept.series, series, second, amount),
         )
 
     def observe(
@@ -254,9 +256,11 @@ class SyncRecorder:
             return
         distribution = exponential_histogram.Distribution()
         distribution.add_all([number])
-        part, intervals = store.shard(series), {series: {second: distribution}}
+        intervals = {series: {second: distribution}}
         self._write(
-            1, part, lambda kept: histogram.operations(part.keys, kept.histograms, intervals)
+            1,
+            series,
+            lambda keys, kept: histogram.operations(keys, kept.histograms, intervals),
         )
 
     def drop_value(self, series: str) -> None:
@@ -284,17 +288,17 @@ class SyncRecorder:
 
     def set(self, series: str, value: float, at: float | None) -> None:
         """Set a gauge by its stored name."""
-        time, store = self._now() if at is None else check_time(at), self._store
-        if store is None:
+        time = self._now() if at is None else check_time(at)
+        if self._store is None:
             return
         self._look_for_fork()
         if at is None and needs_instance(series):
             with self._lock:
                 self._levels[series] = value
         if needs_instance(series):
-            series = with_instance(series, self._number(store))
-        part, values = store.shard(series), {series: {int(time // 1): (time, value)}}
-        self._write(1, part, lambda kept: gauge.operations(part.keys, kept.series, values))
+            series = with_instance(series, self._following(self._number))
+        values = {series: {int(time // 1): (time, value)}}
+        self._write(1, series, lambda keys, kept: gauge.operations(keys, kept.series, values))
 
     def process_series(self, series: str) -> str:
         """Return the name of this process's part of a gauge."""
@@ -312,28 +316,24 @@ class SyncRecorder:
 
     def log(self, logger: str, severity: str, pattern: Fingerprint, text: str, time: float) -> None:
         """Record a message. See Recorder.log()."""
-        store = self._store
-        if store is None:
+        if self._store is None:
             return
         name = name_of(logger, severity)
         moment = time if -MAX_TIME < time < MAX_TIME else self._now()
         event = message_event(moment, pattern, text)
         messages = {name: redact_messages([event], self.rules, self.record_error)}
-        part = store.shard(logger)
-        self._write(1, part, lambda _: message.operations(part.keys, messages))
+        self._write(1, logger, lambda keys, _: message.operations(keys, messages))
 
     def record_exception(
         self, error: BaseException, route: str = "", traceback: str | None = None
     ) -> None:
         """Record an exception. See Recorder.record_exception()."""
-        store = self._store
-        if store is None:
+        if self._store is None:
             return
         groups = self._found(error, route, traceback)
         events = sum(map(PendingExceptions.events_of, groups.values()))
-        part = store.shard("")
         if groups:
-            self._write(events, part, lambda _: exception.operations(part.keys, groups, FINEST))
+            self._write(events, "", lambda keys, _: exception.operations(keys, groups, FINEST))
 
     def _found(self, error: BaseException, route: str, traceback: str | None) -> Found:
         event = occurrence(self._exceptions_number, error, self._now(), route, traceback)
@@ -346,22 +346,32 @@ class SyncRecorder:
 
     def mark(self, label: str, at: float | None, *, release: bool) -> None:
         """Record a mark with a clean label. See Meter.mark()."""
-        time, store = self._now() if at is None else check_time(at), self._store
-        if store is not None:
-            part = store.shard("")
-            one = mark.Noted(time, label, release)
-            self._write(1, part, lambda _: mark.operations(part.keys, [one]))
+        one = mark.Noted(self._now() if at is None else check_time(at), label, release)
+        self._write(1, "", lambda keys, _: mark.operations(keys, [one]))
 
     def record_error(self, kind: str, text: str) -> None:
         """Count a problem with an event."""
         with self._lock:
             self._stats.record_error(kind, text)
 
-    def _write(self, events: int, part: Shard, build: Callable[[Kept], Operations]) -> None:
+    def _write(self, events: int, name: str, build: Callable[[Keys, Kept], Operations]) -> None:
+        """Write the operations of events, unless the URL is `off`.
+
+        Args:
+            name: whose shard gets them.
+            build: makes the operations from the keys of a shard and the store's retention.
+        """
+        if self._store is None:
+            return
         self._look_for_fork()
         stats = self._stats
+
+        def write(store: Store) -> tuple[Shard, Outcome]:
+            part = store.shard(name)
+            return part, part.write(lambda kept: build(part.keys, kept))
+
         try:
-            outcome = part.write(build)
+            part, outcome = self._following(write)
         except StoreError as error:
             with self._lock:
                 stats.recorded += events
@@ -381,6 +391,26 @@ class SyncRecorder:
                 stats.last_flush = self._now()
             stats.reject(part.keys, outcome.rejections)
         check_written(outcome, part.link.location)
+
+    def _following(self, write: Callable[[Store], T]) -> T:
+        """Write to the store; if it was moved, to the next one, from now on."""
+        store = self._store
+        assert store is not None, "the caller looks"
+        try:
+            return write(store)
+        except StoreMoving as error:
+            if error.state != "moved" or self._next is None:
+                raise
+            with self._lock:  # one of several threads follows
+                after = self._store
+                if after is store:
+                    after = self._next.follow(store, self._switch, self.record_error)
+            if after is None:
+                raise
+            return write(after)
+
+    def _switch(self, store: Store) -> None:
+        self._store, self._instance = store, None
 
     def _number(self, store: Store) -> int:
         """Return the instance number, and renew its lease before another process can get it."""

@@ -100,3 +100,32 @@ if __name__ == "__main__":
     assert (done.code, done.err) == (0, "")
     assert 120 <= total() <= 140
     assert total() % 10 == 0
+
+
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("remedy", ["close and join", "initializer"])
+def test_a_pool_in_a_with_statement_stores_what_it_counted(
+    programs: Programs, total: Total, remedy: str, method: str
+) -> None:
+    """The end of the block sends SIGTERM to its workers; docs/faults.md has both remedies."""
+    done = programs.run(
+        WORK
+        + f"""
+def begin():
+    meter.flush_on_sigterm()
+
+def main():
+    import multiprocessing
+    context = multiprocessing.get_context("{method}")
+    with context.Pool(2, initializer=begin if {remedy == "initializer"} else None) as pool:
+        pool.map(work, range(20), chunksize=1)
+        if {remedy == "close and join"}:
+            pool.close()
+            pool.join()
+
+if __name__ == "__main__":
+    main()
+"""
+    )
+    assert (done.code, done.err) == (0, "")
+    assert (total(), total("y")) == (200, 200)
