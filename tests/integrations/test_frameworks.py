@@ -73,6 +73,32 @@ def test_litestar_tells_its_templates(memory: MemoryMeter) -> None:
         ("/shop/{tenant}/fail", "5xx"): 1,
         ("(unmatched)", "4xx"): 2,
     }
+    (pattern,) = (each.pattern for each in memory.common("http"))
+    assert pattern.startswith("GET /shop/{tenant}/fail [ValueError at test_frameworks.py:")
+
+
+@pytest.mark.parametrize("status", [409, 503])
+def test_an_exception_that_litestar_converts_counts_by_its_status(
+    memory: MemoryMeter, status: int
+) -> None:
+    """A handler of the application may turn it into an answer that is no failure."""
+
+    async def fail() -> str:
+        raise ValueError("no such plan")
+
+    def converted(_request: Any, _error: Exception) -> Any:
+        return litestar.Response("sorry", status_code=status)
+
+    handlers = {ValueError: converted}
+    app = litestar.Litestar(
+        [litestar.get("/fail")(fail)],
+        exception_handlers=handlers,
+        openapi_config=None,
+        logging_config=None,
+    )
+    ask(asgi.RedmeterMiddleware(app, memory), "/fail")
+    assert counted(memory) == {("/fail", f"{status // 100}xx"): 1}
+    assert len(memory.messages) == (status >= 500)
 
 
 def quart_app() -> Any:

@@ -40,6 +40,7 @@ from redmeter.integrations.loading import ASGI, load_application
 from redmeter.integrations.routes import Finder, path_within
 from redmeter.integrations.spent import Spent, begin_if_enabled
 from redmeter.integrations.web import (
+    CONVERTED,
     DISCONNECTED,
     FAILED,
     ROUTE,
@@ -265,6 +266,8 @@ class RedmeterMiddleware:
         method, route = scope.get("method", WEBSOCKET), self._route(scope, app)
         if FAILED in scope:
             error = scope.pop(FAILED)
+        elif error is None and isinstance(status, int) and status >= 500:
+            error = scope.pop(CONVERTED, None)
         self.requests.record(method, path, route, status, seconds, scope, error, spent, began)
 
     def _route(self, scope: Scope, app: object) -> str | None:

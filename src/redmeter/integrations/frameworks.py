@@ -1,6 +1,7 @@
 """Routes of Litestar, Quart and Falcon, whose routers are not Starlette's.
 
-    Litestar    leaves the template in the scope; litestar_route() reads it
+    Litestar    leaves the template in the scope; litestar_route() reads it; a hook for exceptions
+                keeps those that it converts to a response
     Quart       knows the rule while it handles the request; a signal handler reads it
     Falcon      keeps the template on its request; a Falcon middleware reads it
 
@@ -16,8 +17,9 @@ the application is one of its own.
 
 Bound: a signal or a call for each request, and one substitution.
 
-Not done: a 405 of Litestar or Quart is `(unmatched)`. An exception that Falcon or Litestar converts
-to a response counts as 5xx, but is not logged. Falcon's sinks and static routes have no template.
+Not done: a 405 of Litestar or Quart is `(unmatched)`. An exception that Falcon converts to a
+response counts as 5xx, but is not logged: Falcon has no hook for it. Its sinks and static routes
+have no template.
 
 Source: Quart, "Signals"; Falcon, "Middleware"; Litestar, types of the ASGI scope.
 """
@@ -27,7 +29,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from redmeter.integrations.web import FAILED, ROUTE
+from redmeter.integrations.web import CONVERTED, FAILED, ROUTE
 
 #: How deep nested applications are searched.
 _DEPTH = 10
@@ -56,6 +58,8 @@ def litestar_route(scope: Mapping[str, Any]) -> str | None:
 def publish_routes(app: Any) -> None:
     """Have an application of Quart or Falcon write its routes to the scope or environ.
 
+    And one of Quart or Litestar its exceptions.
+
     Args:
         app: the application, its `asgi_app`, or a middleware around it. Others are ignored.
     """
@@ -66,9 +70,16 @@ def publish_routes(app: Any) -> None:
             _listen_to_quart(app)
         elif "falcon" in frameworks and hasattr(app, "add_middleware"):
             app.add_middleware(_FalconRoutes())
+        elif "litestar" in frameworks and hasattr(app, "after_exception"):
+            app.after_exception.append(_keep_exception)
         app = getattr(app, "app", None)
         if app is None:
             return
+
+
+async def _keep_exception(error: Exception, scope: Any) -> None:
+    """Keep an exception that Litestar converts to a response."""
+    scope[CONVERTED] = error
 
 
 def _listen_to_quart(app: Any) -> None:

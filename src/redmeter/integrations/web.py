@@ -70,6 +70,7 @@ from redmeter.recording.messages.tracebacks import describe_error
 
 #: Including names of other modules, so that integrations import all about requests from here.
 __all__ = [
+    "CONVERTED",
     "DISCONNECTED",
     "FAILED",
     "HITS",
@@ -116,8 +117,10 @@ OTHER_STATUS = "other"
 ROUTE_BYTES = 120
 #: Keys of a WSGI environ or an ASGI scope: the route, if an application or another integration sets
 #: it; the mark of the outermost integration, which records the request; an unhandled exception, set
-#: by an inner integration.
+#: by an inner integration; an exception that a framework converted, which counts if the status is
+#: 5xx.
 ROUTE, WATCHED, FAILED = "redmeter.route", "redmeter.request", "redmeter.error"
+CONVERTED = "redmeter.converted"
 
 #: How many label sets are cached.
 HANDLES = 4096
