@@ -58,7 +58,9 @@ def stored(conn: Any) -> Counter[tuple[str, str]]:
 def uvicorn(workers: int) -> Served:
     """Return an application of Starlette's under uvicorn."""
     # A busy machine may need longer for a new worker than uvicorn's 5 s; then it aborts the reload.
-    patience = ("--timeout-worker-healthcheck", "60")
+    # uvicorn handles no signal for as long if a worker is killed right before it would answer:
+    # this is less than Programs wait for an end.
+    patience = ("--timeout-worker-healthcheck", "20")
     command = ("uvicorn", "--workers", str(workers), "--log-level", "critical", *patience)
     return Served(COUNTED_STARLETTE, STARLETTE_ROUTES, command)
 
