@@ -48,7 +48,7 @@ def test_the_first_event_of_a_series_appears_by_itself(open_page: Open, site: Si
 
 
 def test_paused_or_hidden_a_page_asks_nothing(open_page: Open, site: Site) -> None:
-    """Paused by the button, of which the address tells; both go on when they are to."""
+    """Paused by the button, which the address shows; both go on when asked to."""
     hidden = ready(open_page("?range=1"))
     page = ready(open_page("?view=series&name=steps&range=1"))
     page.locator("button.live").click()

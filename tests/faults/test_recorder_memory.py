@@ -27,7 +27,7 @@ from support.waiting import eventually
 DAY = 86400
 SMALL, LARGE = 2**16, 2**24
 
-#: A retention beside the default.
+#: A retention other than the default.
 OTHER = {7: 100, 60: 100, 3600: 48, DAY: 30}
 
 #: Beside the small buffer: what single series take, and what is not collected yet.
