@@ -49,6 +49,15 @@ class Writer:
         """
         return self.seen >= now - INSTANCE_SECONDS
 
+    def vanished(self, now: float) -> bool:
+        """Return whether it no longer publishes, and never published a last report.
+
+        Args:
+            now: the server's clock, Unix seconds.
+        """
+        longest = max(INSTANCE_SECONDS, 3 * (self.moment("interval") or 0.0))
+        return self.report.get("ended") is False and self.seen < now - longest
+
     def number(self, field: str) -> int:
         """Return a number of events, 0 if it is missing."""
         return _number(self.report.get(field))
@@ -171,6 +180,10 @@ PANEL = 3
 SHOWN = 5
 
 _LABELS = "keep ids, addresses and raw paths out of labels: give each few values"
+_END_NORMALLY = (
+    "let processes end normally, or call flush() before: SIGKILL, SIGTERM without a handler, "
+    "os._exit and the kernel's OOM killer leave no time to store"
+)
 #: For a reason that is not in the table: an error code of the server.
 _OTHER_REASON = LossReason("events", "", "the warnings in the writers' own logs have the details")
 
@@ -195,6 +208,7 @@ def writer_findings(now: float, writers: Sequence[Writer], unreadable: int) -> I
     yield from _lost_events(writers)
     yield from _totals(writers)
     yield from _stuck_writers(now, writers)
+    yield from _vanished_writers(now, writers)
     yield from _pattern_versions(now, writers)
     if unreadable:
         yield Finding(
@@ -325,6 +339,28 @@ def _stuck_writers(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:
         )
     if len(stuck) > SHOWN:
         yield Finding("warn", "writers", f"… ({len(stuck) - SHOWN:,} more that cannot store)")
+
+
+def _vanished_writers(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:
+    """Report processes that ended without storing their last events, as far as one can know."""
+    vanished = [writer for writer in writers if writer.vanished(now)]
+    if vanished:
+        most = max(writer.moment("interval") or 0.0 for writer in vanished)
+        text = (
+            f"{len(vanished):,} ended without a last report: up to {most:g} s of the events of "
+            "each are missing, and all that were buffered; "
+            f"by {_by(vanished, lambda writer: 1 + writer.number('buffered'))}"
+        )
+        yield Finding("warn", "writers", text, _END_NORMALLY)
+
+    def children(writer: Writer) -> int:
+        return writer.counts("troubles").get("child-ended", 0)
+
+    if total := sum(map(children, writers)):
+        text = f"{total:,} forked processes ended before they had stored their events"
+        yield Finding(
+            "warn", "writers", f"{text}; children of {_by(writers, children)}", _END_NORMALLY
+        )
 
 
 def _pattern_versions(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:

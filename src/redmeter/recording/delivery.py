@@ -79,7 +79,7 @@ class Delivery:
         self._kept: Kept | None = None
         #: This recorder's ID in reports; it stays when the producer is renewed.
         self.writer = self._channels[0].producer.id
-        self._report = "{}"
+        self._report: Mapping[str, object] = {}
         #: Whether a report could not be sent yet because its server was busy.
         self._unpublished = False
         #: The lease on an instance number; needed once a series has a placeholder for it.
@@ -342,7 +342,7 @@ class Delivery:
 
     # Reports
 
-    def publish(self, report: str, *, ended: bool = False) -> bool:
+    def publish(self, report: Mapping[str, object], *, ended: bool = False) -> bool:
         """Publish the status of the recorder, and acquire an instance number if one is needed.
 
         Returns:
@@ -370,7 +370,8 @@ class Delivery:
     def _publish(self, *, ended: bool) -> None:
         self._unpublished = False
         asked, needed = self._store.clock.monotonic(), self.lease.needed
-        number = self._store.publish(self.writer, self._report, instance=needed, ended=ended)
+        report = json.dumps({**self._report, "ended": ended})
+        number = self._store.publish(self.writer, report, instance=needed, ended=ended)
         self.lease.renew(number, asked)
 
     def _send_to_first(self, do: Callable[[NodeTask], None], *, asked: bool) -> None:
@@ -391,13 +392,14 @@ class Delivery:
             with self._lock:
                 self._stats.record_error(kind_of(error), str(error))
 
-    def report(self, health: Mapping[str, object]) -> str:
+    def report(self, health: Mapping[str, object]) -> Mapping[str, object]:
         """Return a report for publish(), with host and pid for people.
 
-        It includes the version of message patterns: counts by different versions cannot be summed.
+        It includes the version of message patterns: counts by different versions cannot be summed;
+        and the interval of flushes, whose events are missing if no last report comes.
         """
         process = {"host": socket.gethostname(), "pid": str(os.getpid())}
-        return json.dumps({**health, "patterns": patterns.VERSION, **process})
+        return {**health, "patterns": patterns.VERSION, "interval": self._interval, **process}
 
 
 def kind_of(error: Exception) -> str:

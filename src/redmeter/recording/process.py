@@ -8,7 +8,7 @@
                             process flushes at the end of that
     SIGTERM                 by default ends a process at once; see flush_on_sigterm()
 
-Nothing is registered on import: only when a recorder starts.
+Nothing is registered on import: only when a recorder is made.
 
 A hook reports whether the process is exiting, not `threading.main_thread().is_alive()`: up to
 Python 3.12 that call marks the main thread as ended if a signal handler raises within it.
@@ -40,6 +40,10 @@ CANCELLED_SECONDS = 1.0
 class ProcessListener(Protocol):
     """A recorder, as the hooks see it."""
 
+    def before_fork(self) -> None:
+        """Prepare for a child, in the parent."""
+        ...
+
     def after_fork(self) -> None:
         """Start anew, in the child."""
         ...
@@ -52,8 +56,8 @@ class ProcessListener(Protocol):
         """Flush in this thread."""
         ...
 
-    def flush(self, timeout: float) -> bool:
-        """Flush, and continue afterwards."""
+    def close(self, timeout: float) -> bool:
+        """Flush; later events start again."""
         ...
 
     def log_unstored(self) -> None:
@@ -111,7 +115,7 @@ def _hook_always() -> None:
 
 
 def _register() -> None:
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork_in_child)
     atexit.register(_leave)
     # threading's hooks run before other threads are joined, atexit handlers only after.
     register = getattr(threading, "_register_atexit", atexit.register)
@@ -171,7 +175,7 @@ async def _shut_down_and_flush(
         with spending() as left:
             until = time.monotonic() + left
             for one in _all():
-                if not one.flush(max(0.0, until - time.monotonic())):
+                if not one.close(max(0.0, until - time.monotonic())):
                     one.log_unstored()
 
 
@@ -187,6 +191,11 @@ def at_the_very_end() -> bool:
 
 def _all() -> list[ProcessListener]:
     return [one for ref in list(_living.values()) if (one := ref()) is not None]
+
+
+def _before_fork() -> None:
+    for one in _all():
+        one.before_fork()
 
 
 def _after_fork_in_child() -> None:

@@ -29,6 +29,7 @@ from redmeter.losses import NOT_FINITE
 from redmeter.names import parse_name
 from redmeter.recording import process
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
+from redmeter.recording.children import Children
 from redmeter.recording.collector import ATTENTION, Collector, FlushHooks
 from redmeter.recording.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.flusher import Flusher, FlushFailed, FlushRequest
@@ -99,7 +100,9 @@ class Recorder:
         #: See Registry.by_name.
         self.by_name = self._registry.by_name
         self._hooks = FlushHooks(self.record_error)
+        self._children = Children()
         self._begin()
+        process.watch(self)  # a child may be the first that records
 
     def _begin(self) -> None:
         """Start with empty statistics and no thread: in the constructor and in a forked child."""
@@ -247,6 +250,7 @@ class Recorder:
         process.watch_uvicorn()
         if not self._flusher.running:
             process.watch(self)
+            self._children.has_events()
             if process.at_the_very_end() or not self._flusher.start():
                 self._go_on_without_thread(instrument)
                 return
@@ -294,7 +298,7 @@ class Recorder:
         within = get_ident() in self._flushing
         if within and not last:  # otherwise each flush could cause another one
             return False
-        if not self._flusher.running and self._collector.empty():
+        if not self._flusher.running and self._all_done():
             return True
         request = self._flusher.ask(timeout, last=last)
         if request is None:
@@ -302,6 +306,14 @@ class Recorder:
         # A signal handler or destructor that interrupted the lock or a flush: the thread needs us.
         held: bool = self._lock._is_owned()  # type: ignore[attr-defined]  # as of Condition
         return not (held or within) and request.wait()
+
+    def _all_done(self) -> bool:
+        self._take_ended_children()
+        return self._collector.empty() and not self._reporter.must_report
+
+    def _take_ended_children(self) -> None:
+        if ended := self._children.take_ended():
+            self._reporter.record_ended_children(ended)
 
     def close_soon(self) -> None:
         """Make the thread flush and end, without waiting."""
@@ -349,10 +361,13 @@ class Recorder:
                 for gauge in self._registry.process_gauges():
                     gauge._refresh()
             self._collector.collect()
+            self._take_ended_children()
             left = self._send(asked=asked)
             if left is None or left.partly:
                 last = last and left is None
-                self._reporter.report(last=last, always=self._registry.per_process)
+                self._reporter.report(last=last)
+                if self._reporter.registered or last:
+                    self._children.settled()
         except Exception as error:  # even a bug of ours must not end the thread
             self._reporter.record_error(error)
             self._collector.keep()
@@ -384,11 +399,16 @@ class Recorder:
 
     # Forks and exits
 
+    def before_fork(self) -> None:
+        """Share memory with a child that is about to be forked. See children.py."""
+        self._children.before_fork()
+
     def after_fork(self) -> None:
         """Discard the parent's events, in a forked child."""
         for instrument in self._registry.instruments():
             instrument._clear()
             instrument._due = NOW
+        self._children = self._children.in_child()
         self._begin()
 
     def begin_exit(self, timeout: float) -> FlushRequest | None:
@@ -397,7 +417,7 @@ class Recorder:
         self._collector.let_all_be_due()
         if time.monotonic() - self._in_vain < timeout:
             return None  # close() has just waited for as long
-        if not self._flusher.running and self._collector.empty():
+        if not self._flusher.running and self._all_done():
             return None
         return self._flusher.ask(timeout, last=True)
 
@@ -407,14 +427,14 @@ class Recorder:
             return
         in_vain = time.monotonic() - self._in_vain < timeout
         until = time.monotonic() + max(0.0, timeout)
-        if self._collector.empty() or in_vain:
+        if self._all_done() or in_vain:
             return
         if timeout <= 0 and (self._flusher.failing or self._sending.tickets):
             return
         self._store.link.cap_timeout(max(timeout, SHORTEST))
         # More than once: signal handlers and destructors may record meanwhile.
         passes = 0
-        while not self._collector.empty() and self._flusher.flush_until(until, last=True):
+        while not self._all_done() and self._flusher.flush_until(until, last=True):
             passes += 1
             if passes >= PASSES and time.monotonic() >= until:
                 return
@@ -425,12 +445,13 @@ class Recorder:
 
     def flush_on_sigterm(self) -> None:
         """Flush when SIGTERM arrives. See Meter.flush_on_sigterm()."""
-        # Even if no thread runs: one may have been started just now.
-        process.flush_on_sigterm(
-            lambda timeout: (
-                None if self._collector.empty() else self._flusher.ask(timeout, last=False)
-            )
-        )
+
+        def ask(timeout: float) -> FlushRequest | None:
+            if not self._flusher.running and self._collector.empty():
+                return None
+            return self._flusher.ask(timeout, last=True)
+
+        process.flush_on_sigterm(ask)
 
     # Status
 

@@ -2,8 +2,9 @@
 
 import contextlib
 import logging
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from redmeter.errors import StoreError
@@ -16,6 +17,10 @@ from redmeter.types import RecorderHealth
 REPORT_SECONDS = 10.0
 #: Seconds between two log lines.
 LOG_SECONDS = 60.0
+#: The kind of trouble under which forked processes are counted that ended too soon.
+CHILD_ENDED = "child-ended"
+#: Process ids that a log line lists.
+SHOWN = 5
 
 logger = logging.getLogger("redmeter")
 
@@ -41,27 +46,34 @@ class StatusReporter:
         self._health = health
         self._said = -LOG_SECONDS
         self._left = 0
-        self._reported = 0.0
+        self._reported = -math.inf
         self._report_of = -1
+        #: Whether the store has a report of this process that is not its last.
+        self.registered = False
+        #: Whether something waits for the next report that may not wait until it is due.
+        self.must_report = False
 
-    def report(self, *, last: bool, always: bool) -> None:
-        """Publish the status if a report is due.
+    def report(self, *, last: bool) -> None:
+        """Publish the status if a report is due: also if nothing changed, to show that it lives.
 
         Args:
             last: whether this is the last report.
-            always: report even if nothing changed, to renew the lease on the instance number.
         """
         state = self._stats.recorded + sum(self._stats.troubles.values())
         changed = state != self._report_of
         passed = time.monotonic() - self._reported
-        due = passed >= REPORT_SECONDS if changed else always and passed > RENEW_SECONDS
-        if not self._stats.batches or not (due or last):
+        due = passed >= REPORT_SECONDS if changed else passed > RENEW_SECONDS
+        writes = self._stats.batches or self._stats.troubles[CHILD_ENDED]
+        if not writes or not (due or last or self.must_report):
             return
-        self._reported = time.monotonic()  # even if it fails: not with every flush
+        # Even if it fails: not with every flush. After the last one, further events report at once.
+        self._reported = -math.inf if last else time.monotonic()
+        self.must_report = False
         try:
             report = self._delivery.report(self._health().as_dict())
             if self._delivery.publish(report, ended=last):
                 self._report_of = state
+                self.registered = not last
         except StoreError as error:
             self.record_error(error)
 
@@ -79,13 +91,30 @@ class StatusReporter:
                 )
         self._left = waiting
 
+    def record_ended_children(self, pids: Sequence[int]) -> None:
+        """Count and log forked processes that ended before they had stored their events."""
+        shown = ", ".join(map(str, pids[:SHOWN])) + (" …" if len(pids) > SHOWN else "")
+        text = f"forked processes ended before they had stored their events: pid {shown}"
+        with self._lock:
+            for _ in pids:
+                self._stats.record_error(CHILD_ENDED, text)
+        self.must_report = True
+        if self._may_log():
+            with contextlib.suppress(Exception):  # raised by an application's filter or handler
+                logger.warning("redmeter: %s; let them exit normally, or call flush() before", text)
+
     def record_error(self, error: Exception) -> None:
         """Count an error of storing, and log one at most every LOG_SECONDS."""
         with self._lock:
             self._stats.record_error(kind_of(error), str(error))
-        if time.monotonic() - self._said >= LOG_SECONDS:
-            self._said = time.monotonic()
-            waiting = self._stats.buffered
-            kept = f"{waiting} events are buffered" if waiting else "no events are buffered"
+        waiting = self._stats.buffered
+        kept = f"{waiting} events are buffered" if waiting else "no events are buffered"
+        if self._may_log():
             with contextlib.suppress(Exception):  # raised by an application's filter or handler
                 logger.warning("redmeter cannot store metrics: %s (%s)", error, kept)
+
+    def _may_log(self) -> bool:
+        may = time.monotonic() - self._said >= LOG_SECONDS
+        if may:
+            self._said = time.monotonic()
+        return may

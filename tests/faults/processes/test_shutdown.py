@@ -49,7 +49,6 @@ def test_what_is_counted_after_the_last_flush_is_stored(
     done = programs.run(
         """
 import atexit
-meter = Meter(URL, flush_interval=60)
 
 @atexit.register
 def last():
@@ -60,6 +59,7 @@ def last():
         time.sleep(0.01)
     print(len(os.listdir("/proc/self/task")))
 
+meter = Meter(URL, flush_interval=60)
 meter.count("x", 100)
 """,
         python=python(version),
