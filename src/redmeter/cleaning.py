@@ -11,6 +11,9 @@ budget ends a pass early, and the next one continues there. Each check and remov
 step: any number of cleaners can run alongside any number of writers, and one that is killed leaves
 nothing half done.
 
+At the end of a pass the store's memory is estimated (sizes.py). While it is above a limit, writers
+are refused new series, so that a bad label cannot fill the server that the application lives on.
+
 The time is the earlier of the server's clock and this machine's. If they differ by more than
 MAX_CLOCK_DIFFERENCE, one of them is badly wrong, and nothing is removed.
 """
@@ -29,10 +32,11 @@ from redmeter.errors import (
     StoreUnavailable,
 )
 from redmeter.families import SERIES_INDEXES, listed_by
+from redmeter.sizes import sizes_by_name
 from redmeter.store import Store
 from redmeter.store.replies import Reply, pairs, raised
 from redmeter.store.scans import scan
-from redmeter.store.scripts import CLEAN, COMPACT
+from redmeter.store.scripts import CLEAN, COMPACT, FULL
 
 #: Largest difference between the server's clock and ours, seconds.
 MAX_CLOCK_DIFFERENCE = 3600.0
@@ -45,6 +49,8 @@ REST = 0.0003
 INTERVAL = 60.0
 #: Intervals kept for a precision that is not in the store's retention: other programs' counters.
 OTHER_SAMPLES = 120
+#: Entries of each index whose memory is measured in a pass.
+MEASURED = 200
 #: Most malformed index entries whose text a report contains.
 STRANGE_SHOWN = 100
 
@@ -74,6 +80,8 @@ class Report:
     strange: list[str] = field(default_factory=list)
     #: Seconds the pass took.
     seconds: float = 0.0
+    #: Estimated memory of the store, bytes; None if it was not measured.
+    bytes: int | None = None
     #: Where the next pass continues: 1 + rank within the index * number of indexes + number of the
     #: index; 0 if this pass reached the end.
     cursor: int = 0
@@ -92,6 +100,7 @@ def clean(
     cursor: int = 0,
     samples: Mapping[int, int] | None = None,
     other_samples: int = OTHER_SAMPLES,
+    store_bytes: int = 0,
     progress: Callable[[Report, int], None] | None = None,
     quit: Callable[[], bool] = lambda: False,  # noqa: A002
 ) -> Report:
@@ -104,6 +113,7 @@ def clean(
         samples: precision -> intervals to keep of counters, instead of the store's retention.
             Gauges and histograms, which no other program writes, always use the store's.
         other_samples: intervals to keep of counters with any other precision.
+        store_bytes: the estimated memory above which new series are refused; 0: no limit.
         progress: called after each page, with the report so far and the size of all indexes.
         quit: called before each call of the server; when it returns True, the pass stops as it does
             for the budget.
@@ -161,7 +171,26 @@ def clean(
         if left.problem is not None:
             raise left.problem
         store.ask([("HSET", store.keys.cleaned, store.keys.prefix, str(int(view.now)))])
+        if store_bytes:
+            _limit(store, store_bytes, report)
     return report
+
+
+def _limit(store: Store, most: int, report: Report) -> None:
+    """Estimate the store's memory; have new series refused while it is above a limit."""
+    try:
+        report.bytes = sum(size.bytes for size in sizes_by_name(store, MEASURED))
+        full = str(report.bytes) if report.bytes > most else ""
+        for shard in store.shards:
+            raised(FULL.run(shard.link, [shard.keys.meta], [full]))
+    except (AccessDenied, StoreRefused) as error:  # a right that is missing
+        logger.warning("redmeter cannot limit the memory of its store: %s", error)
+    if report.bytes is not None and report.bytes > most:
+        logger.warning(
+            "redmeter: the store takes %d MB of Redis, more than store_bytes allows (%d MB): new "
+            "series are refused; `redmeter names --by-size` ranks names by memory",
+            *(report.bytes >> 20, most >> 20),
+        )
 
 
 class _Left:
@@ -215,6 +244,7 @@ def run(
     quit: Callable[[], bool],  # noqa: A002
     on_pass: Callable[[Report], None] | None = None,
     samples: Callable[[], tuple[Mapping[int, int], int]] | None = None,
+    store_bytes: int = 0,
 ) -> None:
     """Run a pass every minute until `quit` returns True.
 
@@ -225,6 +255,7 @@ def run(
         on_pass: called after each pass.
         samples: called before each pass; returns `samples` and `other_samples` of `clean()`. By
             default the store's retention applies.
+        store_bytes: see `clean()`.
 
     Raises:
         ClockDisagreement, AccessDenied: errors that do not resolve without intervention.
@@ -246,6 +277,7 @@ def run(
                 cursor=cursor,
                 samples=kept,
                 other_samples=other,
+                store_bytes=store_bytes,
                 progress=went_on,
                 quit=quit,
             )

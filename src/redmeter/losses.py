@@ -23,6 +23,7 @@ OVERFLOW = "overflow"
 # Found by the server, which applies the rest of the batch
 FUTURE, WRONGTYPE, NOT_A_NUMBER, DENIED = "future", "WRONGTYPE", "not-a-number", "denied"
 OUT_OF_MEMORY = "OOM"
+STORE_FULL = "store-full"
 
 _LABELS = "keep ids, addresses and raw paths out of labels: give each few values"
 
@@ -103,6 +104,13 @@ LOSS_REASONS = {
         "the server's user may run the script, but not this command in it",
         "ACL LOG on the server shows the command or key that the writers' user lacks; ACL SETUSER "
         "grants it",
+    ),
+    STORE_FULL: LossReason(
+        "events of new series, in a store that is full",
+        "the cleaner found the store larger than `store_bytes`, and the series is not in it yet; "
+        "series that are in it go on",
+        "redmeter names --by-size ranks names by memory: remove the largest with redmeter "
+        f"clean --forget, and {_LABELS}; or raise REDMETER_STORE_BYTES",
     ),
     OUT_OF_MEMORY: LossReason(
         "events for which the server had no memory",

@@ -254,6 +254,15 @@ SETTINGS: tuple[Setting, ...] = (
         "messages and old samples of fine precisions are dropped and counted.",
     ),
     Setting(
+        "store_bytes",
+        512 * 2**20,
+        _whole("store_bytes", 0, 2**50, "bytes"),
+        "bytes",
+        "The most memory of the store in Redis, as the cleaner estimates it once a minute. Above "
+        "it, new series are refused and counted, and those that exist go on; `redmeter doctor` "
+        "warns from half of it. Set it for the process that cleans. 0: no limit.",
+    ),
+    Setting(
         "max_series",
         10_000,
         _whole("max_series", 1, 10_000_000, "series"),
@@ -368,7 +377,7 @@ WEB = (
 )
 
 #: Settings that can only be set in the environment.
-ENVIRONMENT = ("app",)
+ENVIRONMENT = ("app", "store_bytes")
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 

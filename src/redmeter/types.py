@@ -88,7 +88,8 @@ class Rejection(NamedTuple):
     """A part of a batch that the server rejected."""
 
     key: str
-    #: aged, future, denied, or the class of error: WRONGTYPE, overflow, not-a-number, ERR.
+    #: aged, future, store-full, denied, or the class of error: WRONGTYPE, overflow, not-a-number,
+    #: ERR.
     reason: str
     #: The server's error text; "" if there is none.
     detail: str

@@ -58,6 +58,7 @@ def test_clean_is_json_for_programs(redmeter: Run, client: Any) -> None:
         "compacted": 0,
         "strange_entries": 0,
         "strange": [],
+        "bytes": 0,
         "cursor": 0,
         "complete": True,
     }

@@ -510,3 +510,28 @@ def test_a_series_that_cannot_be_read_leaves_the_others(
     done = redmeter("series", "theirs")
     assert (done.code, done.out) == (3, "")
     assert "under 'redmeter:count:60:theirs'" in done.err
+
+
+def test_names_by_size(redmeter: Run, meter: Meter) -> None:
+    """The name whose label has many values takes the most memory."""
+    for user in range(30):
+        meter.count("logins", labels={"user": str(user)})
+    meter.count("orders")
+    meter.gauge("queue").set(3)
+    meter.observe("seconds", 0.5, labels={"route": "/"})
+    meter.log("shop", "no stock")
+    meter.flush()
+    heading, first, *others = redmeter("names", "--by-size").out.splitlines()
+    assert heading.split() == ["NAME", "KIND", "SERIES", "MEMORY", "SHARE"]
+    assert first.split()[:3] == ["logins", "counters", "30"]
+    named = {tuple(line.split()[:3]) for line in others}
+    assert named >= {
+        ("orders", "counters", "1"),
+        ("queue", "gauges", "1"),
+        ("seconds", "histograms", "1"),
+        ("shop", "messages", "1"),
+    }
+    done = redmeter("names", "log*", "--by-size", "--json")
+    (found,) = json.loads(done.out)["names"]
+    assert (found["name"], found["series"]) == ("logins", 30)
+    assert 0 < found["bytes"] < json.loads(done.out)["bytes"]

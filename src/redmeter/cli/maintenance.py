@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from redmeter import cleaning, forgetting
+from redmeter import cleaning, forgetting, settings
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
 from redmeter.errors import InvalidSetting, StoreError
@@ -85,6 +85,7 @@ def clean(
                 cleaning.run(
                     store,
                     quit=lambda: False,
+                    store_bytes=settings.resolve("store_bytes"),
                     on_pass=lambda done: _print_report(done, json, now=True),
                 )
             output.note("ended")
@@ -97,7 +98,12 @@ def clean(
                     seen[:] = [done]
 
                 try:
-                    report = cleaning.clean(store, budget=float("inf"), progress=on_progress)
+                    report = cleaning.clean(
+                        store,
+                        budget=float("inf"),
+                        store_bytes=settings.resolve("store_bytes"),
+                        progress=on_progress,
+                    )
                 except StoreError:
                     if seen:  # a node was unreachable; the others are cleaned
                         _print_report(seen[0], json, complete=False)

@@ -23,13 +23,15 @@ from redmeter.cli.app import (
 from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selector_of
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
+from redmeter.health.findings import size_text
 from redmeter.keys import Kept
 from redmeter.reading.aggregates import check_aggregate, read_counter, read_gauge, read_total
 from redmeter.reading.marks import read_marks
-from redmeter.reading.names import read_names
+from redmeter.reading.names import matching, read_names
 from redmeter.reading.samples import read_totals
 from redmeter.reading.selection import GroupKey, name_of
 from redmeter.results import Mark, Series
+from redmeter.sizes import sizes_by_name
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
 from redmeter.types import Period, Selector
@@ -43,7 +45,7 @@ _KINDS = {"counters": "counter", "gauges": "gauge", "histograms": "histogram"}
 @command(
     name="names",
     epilog="Examples: redmeter names · redmeter names 'http_*' --json · "
-    "redmeter names --kind histograms",
+    "redmeter names --kind histograms · redmeter names --by-size",
 )
 def names(
     pattern: Annotated[
@@ -52,6 +54,10 @@ def names(
     kind: Annotated[
         str | None, typer.Option("--kind", help="Only counters, gauges or histograms.")
     ] = None,
+    by_size: Annotated[
+        bool,
+        typer.Option("--by-size", help="Names without labels, the most memory in Redis first."),
+    ] = False,
     partly: Partly = False,
     url: Url = None,
     prefix: Prefix = None,
@@ -61,6 +67,9 @@ def names(
 
     A counter that only other programs or redmeter.book write has no grand total; in JSON, the
     total is null.
+
+    With --by-size, also loggers and exceptions, and an estimate of the memory of all series of a
+    name, from a sample of 1,000 entries of each index.
     """
     if kind is not None:
         kind = next((many for many, one in _KINDS.items() if one == kind), kind)
@@ -70,6 +79,9 @@ def names(
         raise InvalidSetting(
             "PATTERN", "is empty and matches nothing: omit it for all, or give one as 'http_*'"
         )
+    if by_size:
+        _show_by_size(pattern, kind, partly, url, prefix, json)
+        return
     with opened(url, prefix, reading=True, partly=partly) as store:
         rows: list[tuple[str, str, int | None]] = []
         for each in _KINDS if kind is None else [kind]:
@@ -91,6 +103,34 @@ def names(
     if not rows:
         what = kind.removesuffix("s") if kind else "counter, gauge or histogram"
         fail(f"no {what} matches {_shortened(pattern)}", NOT_FOUND, "redmeter names lists all")
+
+
+def _show_by_size(
+    pattern: str, kind: str | None, partly: bool, url: str | None, prefix: str | None, json: bool
+) -> None:
+    with opened(url, prefix, reading=True, partly=partly) as store:
+        sizes = sizes_by_name(store)
+        missing = store.skipped()
+    whole = sum(each.bytes for each in sizes)
+    named = set(matching((each.name for each in sizes), pattern))
+    chosen = [each for each in sizes if kind in (None, each.kind) and each.name in named]
+    if json:
+        listed = [each._asdict() for each in chosen]
+        output.as_json({"names": listed, "bytes": whole, "missing": missing})
+    elif chosen:
+        rows = [
+            (
+                each.name,
+                each.kind,
+                f"{each.series:,}",
+                size_text(each.bytes),
+                f"{each.bytes / whole:.0%}",
+            )
+            for each in chosen
+        ]
+        output.table(["NAME", "KIND", "SERIES", "MEMORY", "SHARE"], rows, right=[2, 3, 4])
+    else:
+        fail("nothing is recorded yet" if not sizes else "no name matches", NOT_FOUND)
 
 
 def _shortened(text: str) -> str:

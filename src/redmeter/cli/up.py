@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from redmeter import cleaning
+from redmeter import cleaning, settings
 from redmeter.cli import output
 from redmeter.cli.app import STORE, USAGE, Prefix, Url, again, called, command, fail, opened
 from redmeter.cli.lock import WAIT_SECONDS, UpLock, has_ended, wait
@@ -222,7 +222,7 @@ def _lack(page: "server.PageServer | None") -> str:
 def _clean(store: Store) -> None:
     while True:
         try:
-            cleaning.run(store, quit=lambda: False)
+            cleaning.run(store, quit=lambda: False, store_bytes=settings.resolve("store_bytes"))
         except ClockDisagreement as error:
             output.error(f"{error}; checking again in a minute")
             time.sleep(cleaning.INTERVAL)
@@ -250,12 +250,12 @@ def _detach(lock: UpLock, options: Options) -> None:
         return
     minted = None if options.no_page else options.credentials().minted
     # Settings are passed in the environment: a password must not show in the list of processes.
-    settings = {
+    passed = {
         "REDMETER_URL": lock.url,
         "REDMETER_PREFIX": lock.prefix,
         defaults.TOKEN: minted,
     }
-    environ = os.environ | {name: value for name, value in settings.items() if value is not None}
+    environ = os.environ | {name: value for name, value in passed.items() if value is not None}
     mode = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     lock.prepare()
     log = os.open(lock.log, mode, 0o600)

@@ -66,7 +66,8 @@ def operations(
         made.append(
             Operation("hist", hashes, (str(len(of_buckets.encode())), buckets.text()), lost)
         )
-        made.append(Operation("moments", tuple(moments.keys()), (sums,), lambda: lost()[1:]))
+        args = str(len(of_moments.encode())), sums
+        made.append(Operation("moments", tuple(moments.keys()), args, lambda: lost()[1:]))
     if totals:
         made.append(_totals(keys, totals))
     if width and HOUR % width == 0:

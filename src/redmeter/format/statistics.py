@@ -43,7 +43,7 @@ def operations(
         hourly = keys.stats(name, as_is=as_is)
         for hour, m in sorted(hours.items()):  # oldest first, since a later hour replaces it
             sorted_sets += hourly
-            args += (str(hour), str(m.count))
+            args += (name, str(hour), str(m.count))
             args += map(_exact, (m.low, m.high, m.total, m.sumsq, m.mean, m.m2))
             lost += [(str(hour), m.count), *[("", 0)] * (len(hourly) - 1)]
     if not sorted_sets:

@@ -10,10 +10,9 @@ before, and if one is unreachable, the rest is examined.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from redmeter import settings
 from redmeter.errors import AccessDenied, StoreError, StoreUnavailable
-from redmeter.families import FAMILIES, INDEX_OF, Family, listed_by, owner
-from redmeter.format.exception import is_group
-from redmeter.format.message import parse_name
+from redmeter.families import FAMILIES, INDEX_OF
 from redmeter.health import findings
 from redmeter.health import writers as writing
 from redmeter.health.findings import Finding, Level, Sample
@@ -21,6 +20,7 @@ from redmeter.health.server import COMMANDS, Servers, ask_primaries
 from redmeter.health.writers import Writer, unreadable_reports, writer_findings
 from redmeter.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
 from redmeter.shards import ShardedKeys
+from redmeter.sizes import typed_keys_of
 from redmeter.store import Store, indexes
 from redmeter.store.config import parse_state, read_meta, state_read
 from redmeter.store.fan_out import STOPPED
@@ -161,6 +161,8 @@ def examine(store: Store) -> Health:
             results += findings.nothing()
         uncleaned = 0 if isinstance(bare_cleaned, bytes) or not keys.prefix else _number(bare)
         results += findings.cleaner(view.now, count, sample, ended, uncleaned)
+    whole = sum(size or 0 for size in health.bytes.values())
+    results += findings.store_size(whole, settings.resolve("store_bytes"))
     for name, part in parts.items():
         results += findings.others(name, part.count, part.sample)
     try:
@@ -320,7 +322,7 @@ class _Others:
             for member in raised(drawn) if usable else []:
                 entry = member.decode(errors="replace")
                 sample.size += 1
-                of_it = _keys_of(keys, index, entry)
+                of_it = typed_keys_of(keys, index, entry)
                 if not of_it:
                     sample.strange.append(entry)
                     continue
@@ -342,23 +344,6 @@ class _Others:
                     measured = True
             sample.measured += measured
         return self._parts
-
-
-def _keys_of(keys: Keys, index: Family, entry: str) -> list[tuple[str, bytes]]:
-    """Return the keys that an entry of an index lists, with their types; none if malformed."""
-    if index.members == "LOGGER:SEVERITY":
-        if not all(parse_name(entry)):
-            return []
-    elif not is_group(entry) if index.members == "GROUP" else parse_entry(entry) is None:
-        return []
-    typed: list[tuple[str, bytes]] = []
-    for family in listed_by(index):
-        rest = owner(index.members, entry) if family.rest == "LOGGER" else entry
-        family_keys = keys.keys_of(family, rest)
-        # The hourly keys alternate: two that have data, and their dates.
-        checked = family_keys[:3:2] if family.hourly else family_keys
-        typed += [(key, family.type.encode()) for key in checked]
-    return typed
 
 
 def _other_stores(keys: Keys) -> list[Command]:

@@ -168,8 +168,8 @@ def memory(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[Findi
     """Check eviction, free memory, and the encoding of hashes."""
     policy = info.get("maxmemory_policy", "?")
     limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
-    text = f"eviction policy {policy}, {_bytes(used)} used"
-    text += f" of {_bytes(limit)}" if limit else ", no limit"
+    text = f"eviction policy {policy}, {size_text(used)} used"
+    text += f" of {size_text(limit)}" if limit else ", no limit"
     if policy in ("noeviction", "volatile-ttl"):
         yield Finding("ok", "memory", text)
     elif policy == "?":
@@ -372,12 +372,32 @@ def other_stores(prefix: str, bare: int, prefixed: int) -> Iterator[Finding]:
         yield Finding("ok", "other store", f"{prefixed:,} index entries under {DEFAULT_PREFIX}")
 
 
+def store_size(used: int, limit: int) -> Iterator[Finding]:
+    """Report a store of half of its limit, or more.
+
+    Args:
+        used: an estimate, bytes.
+        limit: `store_bytes`; 0: none.
+    """
+    if not limit or used < limit / 2:
+        return
+    text = f"about {size_text(used)} of the {size_text(limit)} that the store may take"
+    if used > limit:
+        text += ": the cleaner has new series refused"
+    fix = (
+        "redmeter names --by-size ranks names by memory; keep ids, addresses and raw "
+        "paths out of labels, or raise REDMETER_STORE_BYTES"
+    )
+    yield Finding("warn", "size", text, fix)
+
+
 def _examples(sample: Sample, texts: list[str], problem: str) -> str:
     """Return the number of entries in a sample, with three of them as ASCII."""
     return f"{len(texts)} of {sample.size} {problem}, e.g. {', '.join(map(ascii, texts[:3]))}"
 
 
-def _bytes(count: float) -> str:
+def size_text(count: float) -> str:
+    """Return a number of bytes for people, such as "1.5 MiB"."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024 or unit == "GiB":
             break

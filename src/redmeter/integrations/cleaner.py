@@ -4,7 +4,7 @@ import logging
 import os
 import threading
 
-from redmeter import Meter, cleaning
+from redmeter import Meter, cleaning, settings
 from redmeter.errors import RedmeterError
 from redmeter.integrations.interface import Instrumentation
 
@@ -57,6 +57,10 @@ class Cleaner:
         store = self._meter.store
         assert store is not None, "start() looks"
         try:
-            cleaning.run(store, quit=lambda: self._run is not run)
+            cleaning.run(
+                store,
+                quit=lambda: self._run is not run,
+                store_bytes=settings.resolve("store_bytes"),
+            )
         except RedmeterError as error:
             logger.error("redmeter stops cleaning: %s", error)

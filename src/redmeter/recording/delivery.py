@@ -23,6 +23,7 @@ from functools import partial
 from redmeter.analysis import patterns
 from redmeter.errors import AccessDenied, StoreError, StoreMoving, StoreRefused
 from redmeter.keys import Kept
+from redmeter.losses import STORE_FULL
 from redmeter.recording.buffer import FIELDS_PER_BATCH, Buffer
 from redmeter.recording.instance import InstanceLease
 from redmeter.recording.node_workers import PATIENCE, NodeTask, NodeWorkers
@@ -336,6 +337,9 @@ class Delivery:
                 errors[channel.number] = result
                 continue
             channel.backoff.succeeded()
+            full = [each.key for each in result.rejections if each.reason == STORE_FULL]
+            if full:  # new series of a bad label: the rest of the batch is stored
+                self._errors.append(StoreRefused(STORE_FULL, f"the store is full: {full[0]}"))
             if denied := channel.settle(result, self._stats):
                 errors[channel.number] = denied
         return errors

@@ -46,7 +46,7 @@ _texts: dict[str, bytes] = {}
 
 def read_all() -> None:
     """Read all scripts, so that none is read while the process forks: see fork_guard.py."""
-    for script in (BIND, RETAIN, CLEAN, JOIN, COMPACT, HASHES, PUBLISH):
+    for script in (BIND, RETAIN, CLEAN, FULL, JOIN, COMPACT, HASHES, PUBLISH):
         _text(script.name)
     _text("apply")
     for part in sorted({"states", *(part for parts in _OPERATIONS.values() for part in parts)}):
@@ -134,6 +134,7 @@ COMPACT = Script("compact")
 HASHES = Script("hashes")
 PUBLISH = Script("publish")
 ALERTS = Script("alerts", ("states",))
+FULL = Script("full")
 FREEZE = Script("freeze")
 RECEIVE = Script("receive")
 COPY = Script("copy")

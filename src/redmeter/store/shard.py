@@ -348,7 +348,7 @@ def _outcome(operations: Operations, reply: Sequence[Any]) -> Outcome:
 
 def _reason(text: str) -> str:
     """Return the class of an error, a small fixed vocabulary that can be counted."""
-    if text in ("aged", "future"):
+    if text in ("aged", "future", "store-full"):
         return text
     if text.startswith("unkept"):
         return "unkept"

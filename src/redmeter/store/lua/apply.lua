@@ -20,7 +20,8 @@
 -- Returns 1 applied · 0 applied before · -1 made for another meta: · -2 outcome unknown ·
 --   -3 frozen, -4 receiving, -5 moved: not applied, since the store is being moved or was moved ·
 --   or {1, i, text, i, text …}: applied, with a result for KEYS[i]: "is …", a requested answer; or
---   the reason why a part was rejected: aged, future, the server's error, or "unkept ERROR":
+--   the reason why a part was rejected: aged, future, store-full (a series that would be new, in a
+--   store that full.lua has marked), the server's error, or "unkept ERROR":
 --   written, but its index entry or its time to live could not be renewed.
 -- Amounts and interval starts are sent as text: Lua's numbers are doubles, exact only below 2^53.
 -- Cost: 1 µs per interval, 3 to 4 µs for a new one; callers send about 500.
@@ -43,7 +44,7 @@ elseif ARGV[5] == '1' then
 end
 
 -- Only now, so that a lost reply can be settled in any state of the store: see freeze.lua.
-local meta = call('HMGET', KEYS[2], 'version', 'frozen', 'moved', 'receiving')
+local meta = call('HMGET', KEYS[2], 'version', 'frozen', 'moved', 'receiving', 'full')
 if meta[3] then return -5 end
 if meta[4] then return -4 end
 if meta[2] then
@@ -83,6 +84,27 @@ local function reject_unkept(i, problem)
   if unkept[i] then return end
   unkept[i] = true
   reject(i, 'unkept ' .. text_of(problem))
+end
+
+-- Whether a series would be new, in a store that is full: kind and name -> whether it is refused.
+local full, refused = meta[5], {}
+
+-- Return whether a series is refused. An index lists it by precision: an entry is "PRECISION:NAME".
+local function is_refused(kind, index, entry)
+  local name = string.match(entry, '^%d+:(.*)$') or entry
+  local known = refused[kind .. name]
+  if known == nil then
+    local kept, entries = call('HMGET', KEYS[2], 'retention', 'histograms'), {entry}
+    for precision in string.gmatch((kept[1] or '') .. ' ' .. (kept[2] or ''), '(%d+)=') do
+      entries[#entries + 1] = precision .. ':' .. name
+    end
+    known = true
+    for _, each in ipairs(entries) do  -- an error is another program's key: found when it is written
+      if attempt('ZSCORE', index, each) then known = false end
+    end
+    refused[kind .. name] = known
+  end
+  return known
 end
 
 local function whole(n) return string.format('%.0f', n) end

@@ -145,7 +145,9 @@ local function merge_buckets(stored, delta)
 end
 
 function operations.hist(i, keys, a)
-  local family = {index = KEYS[i], before = ARGV[a], expire = true, shared = false}
+  local family = {
+    kind = 'histogram ', index = KEYS[i], before = ARGV[a], expire = true, shared = false,
+  }
 
   local function merge(key, start, buckets)
     local stored = attempt('HGET', key, start)
@@ -159,7 +161,7 @@ end
 
 -- moments: merge count, sum and spread into intervals.
 -- Keys: a hash for each interval, no index: each belongs to one of hist.
--- Arguments: runs with "COUNT TOTAL M2" for each interval.
+-- Arguments: bytes of a key before its entry in that index; runs with "COUNT TOTAL M2" for each interval.
 -- A stored text that is not of this form counts as empty.
 
 -- The largest double: sums stop there.
@@ -189,7 +191,7 @@ local function merge_moments(stored, delta)
 end
 
 function operations.moments(i, keys, a)
-  local family = {expire = true, shared = false}
+  local family = {kind = 'histogram ', before = ARGV[a], expire = true, shared = false}
 
   local function merge(key, start, text)
     local stored = attempt('HGET', key, start)
@@ -198,7 +200,7 @@ function operations.moments(i, keys, a)
     return stored == 1 or type(stored) == 'table' and stored
   end
 
-  write_slices(i, i + keys - 1, ARGV[a], family, merge)
+  write_slices(i, i + keys - 1, ARGV[a + 1], family, merge)
 end
 
 -- sums: merge into the grand totals of histograms.
@@ -213,6 +215,7 @@ function operations.sums(i, keys, a)
     local moments = attempt('HGET', KEYS[key], name)
     local buckets = attempt('HGET', KEYS[key + 1], name)
     local problem = type(moments) == 'table' and moments or type(buckets) == 'table' and buckets
+      or refused['histogram ' .. name] and 'store-full'
     if not problem then
       if not moments or not buckets then moments, buckets = nil, nil end
       local done = attempt('HSET', KEYS[key], name, merge_moments(moments, ARGV[a + 1]))

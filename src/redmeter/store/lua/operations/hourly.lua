@@ -125,7 +125,7 @@ end
 -- stat: merge statistics into sorted sets that are kept by the hour.
 -- Keys: four for each, see hourly.lua; six without a prefix.
 -- Arguments: seconds that they live; 1: return the resulting count, sum and sumsq; the number of
---   keys for each; and for each: the hour, count, min, max, sum, sumsq, mean, m2.
+--   keys for each; and for each: the name of the histogram, the hour, count, min, max, sum, sumsq, mean, m2.
 -- Statistics cover two hours: values of an older hour are skipped, and so are those after the next
 --   hour; this is not reported, since the histograms have them. THIS_HOUR is the current hour.
 -- Members: min, max, count, sum, sumsq, as other programs keep them; and n, mean, m2 of the
@@ -167,10 +167,11 @@ function operations.stat(i, keys, a)
 
   for at = i, i + keys - 1, step do
     local values = {}
-    for k = 0, 7 do values[k + 1] = tonumber(ARGV[a + k]) end
-    local done, reason = pcall(merge, at, unpack(values))
+    for k = 1, 8 do values[k] = tonumber(ARGV[a + k]) end
+    local done, reason = true, refused['histogram ' .. ARGV[a]] and 'store-full'
+    if not reason then done, reason = pcall(merge, at, unpack(values)) end
     if reason then reject(at, reason) end
-    a = a + 8
+    a = a + 9
   end
 end
 

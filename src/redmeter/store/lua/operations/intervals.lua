@@ -129,6 +129,18 @@ local function judged(starts, width, samples)
   return why, newest
 end
 
+-- Return why a hash is not written in a full store, or nil.
+local function is_full(family, key)
+  local entry = string.sub(key, family.before + 1)
+  local new
+  if family.index then
+    new = is_refused(family.kind, family.index, entry)
+  else  -- its index was asked before
+    new = refused[family.kind .. string.match(entry, ':(.*)$')]
+  end
+  return new and 'store-full' or nil
+end
+
 -- Write runs to the keys from KEYS[i] to KEYS[last]. A family has the properties of a kind's hashes.
 -- `write` gets key, start, value and width of an interval, and returns true if it is new, or an error.
 local function write_slices(i, last, text, family, write)
@@ -144,8 +156,9 @@ local function write_slices(i, last, text, family, write)
           checked = math.min(i + 31, last)
           all_new = attempt('EXISTS', unpack(KEYS, i, checked)) == 0
         end
-        if why and why[k] then
-          reject(i, why[k])
+        local reason = why and why[k] or full and is_full(family, KEYS[i])
+        if reason then
+          reject(i, reason)
         else
           local new = write(KEYS[i], starts[k], values[first + k], width)
           if new == true then
@@ -174,7 +187,8 @@ end
 
 function operations.slice(i, keys, a)
   local family = {
-    index = KEYS[i], before = ARGV[a], expire = ARGV[a + 1] == '1', shared = true,
+    kind = 'counter ', index = KEYS[i], before = ARGV[a], expire = ARGV[a + 1] == '1',
+    shared = true,
   }
   local function add(key, start, amount)
     local value = attempt('HINCRBY', key, start, amount)
@@ -198,7 +212,9 @@ local function newer(stored, width, start, time)
 end
 
 function operations.last(i, keys, a)
-  local family = {index = KEYS[i], before = ARGV[a], expire = true, shared = false}
+  local family = {
+    kind = 'gauge ', index = KEYS[i], before = ARGV[a], expire = true, shared = false,
+  }
 
   local function set(key, start, text, width)
     local stored = attempt('HGET', key, start)
@@ -217,8 +233,12 @@ end
 
 function operations.add(i, keys, a)
   for key = i, i + keys - 1 do
-    local value = attempt('HINCRBY', KEYS[key], ARGV[a], ARGV[a + 1])
-    if type(value) == 'table' then reject(key, value) end
+    if refused['counter ' .. ARGV[a]] then
+      reject(key, 'store-full')
+    else
+      local value = attempt('HINCRBY', KEYS[key], ARGV[a], ARGV[a + 1])
+      if type(value) == 'table' then reject(key, value) end
+    end
     a = a + 2
   end
 end
