@@ -11,9 +11,10 @@ import pytest
 from redmeter import Meter, migrating
 from redmeter.cli import migrate as command
 from redmeter.keys import DEFAULT_RETENTION, slice_start
+from redmeter.migrating import states
 from support.commands import Home
 from support.invoking import Run
-from support.migrating import fill, held
+from support.migrating import fill, held, replica_of
 from support.proxy import Proxy
 from support.servers import Server
 from support.stores import server_time
@@ -106,6 +107,47 @@ def test_other_trouble_says_how_to_go_on(
     monkeypatch.setattr(migrating, "migrate", fail)
     done = redmeter("migrate", *urls)
     assert (done.code, "the same command starts again" in done.err) == (3, True)
+
+
+def test_what_it_waits_for_is_told(
+    redmeter: Run, screen: Run, urls: tuple[str, str], client: Any
+) -> None:
+    """Every two seconds in lines, on a terminal on one line; the JSON is as ever."""
+    client.hset(META, "frozen", f"killed {server_time(client) + 3.5}")
+    done = redmeter("migrate", *urls, "--json")
+    assert json.loads(done.out)["move"]
+    lines = done.err.splitlines()
+    assert len(lines) == 2
+    told = "waiting for the freeze by an earlier run to end, at most "
+    seconds = [int(line.removeprefix(told).removesuffix(" s")) for line in lines]
+    assert 1 <= seconds[0] - seconds[1] <= 3
+    client.hdel(META, "moved")
+    client.hset(META, "frozen", f"killed {server_time(client) + 1.2}")
+    shown = screen("migrate", *urls, "--replace", columns=160)
+    assert shown.code == 0
+    assert f"{told}1 s" in shown.out
+    assert f"\n{told}" not in shown.out
+
+
+def test_a_seal_that_no_replica_confirms_is_a_warning(
+    redmeter: Run, urls: tuple[str, str], server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says what to do; a source without a replica is only told."""
+    with replica_of(server) as replica:
+        replica.pause()
+        with monkeypatch.context() as patched:
+            patched.setattr(states, "CONFIRM", 0.3)
+            done = redmeter("migrate", *urls)
+        assert done.code == 0
+        assert "warning: no replica of redis://127.0.0.1:" in done.err
+        assert "run the same command again" in done.err
+        replica.resume()
+        again = redmeter("migrate", *urls, "--json")
+        assert again.code == 0
+        assert [*json.loads(again.out)["seal"].values()] == ["replicated"]
+    with server.client() as client:
+        eventually(lambda: client.info("replication")["connected_slaves"] == 0)
+    assert "no replica is connected to redis://127" in redmeter("migrate", *urls).out
 
 
 def test_a_process_that_is_killed_while_writers_run(server: Server, home: Home) -> None:

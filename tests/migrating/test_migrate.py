@@ -405,6 +405,27 @@ def test_a_target_restored_from_an_older_snapshot_is_copied_to_again(
     assert held(pair.clients[:1]).keys() <= held(pair.clients[1:]).keys()
 
 
+def test_a_killed_run_that_replaces_a_lost_copy_is_gone_on_with(
+    pair: Pair,
+) -> None:
+    """The source was sealed by an earlier run. What the target has is known as this move's."""
+    first = migrate(pair.source, pair.target)
+    pair.clients[1].flushdb()
+
+    def kill(_: int) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        migrate(pair.source, pair.target, replace=True, progress=kill)
+    assert not pair.count()
+    pair.open()
+    report = migrate(pair.source, pair.target)
+    assert (report.already, report.move == first.move) == (False, False)
+    assert held(pair.clients[1:]) == held(pair.clients[:1])
+    assert pair.count()
+    assert pair.totals() == [0, 1]
+
+
 def test_to_open_needs_what_was_verified(pair: Pair) -> None:
     """The script itself looks, since the target may be restored after its state was read."""
     fence = "token move"

@@ -1,11 +1,14 @@
 """Stores that are migrated: something of each kind in one, what a store holds, and faults."""
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from redmeter import Meter
 from redmeter.store import Store
 from redmeter.store.connection import ServerLink
+from support.servers import Server
+from support.waiting import eventually
 
 #: Families that a migration leaves behind, as they follow the prefix and a tag.
 LEFT = ("meta:", "batch:", "cleaned:")
@@ -25,6 +28,18 @@ def fill(url: str, *, series: int = 3, **options: Any) -> None:
         meter.mark("v1")
         meter.record_exception(KeyError("x"), route="/cart")
         assert meter.flush()
+
+
+@contextlib.contextmanager
+def replica_of(server: Server) -> Iterator[Server]:
+    """Start a replica of a server, and wait until it has everything."""
+    with (
+        Server("valkey-9.1", config={"replicaof": ["127.0.0.1", str(server.port)]}) as replica,
+        server.client() as client,
+    ):
+        client.config_set("repl-diskless-sync-delay", 0)
+        eventually(lambda: client.info("replication").get("slave0", {}).get("state") == "online")
+        yield replica
 
 
 def held(clients: Iterable[Any], prefix: str = "redmeter:") -> dict[str, Any]:

@@ -78,6 +78,9 @@ def migrate(
                     replace=replace,
                     erase=erase,
                     progress=lambda done: show(done, survey.total),
+                    waiting=lambda what, left: show(
+                        *(0, None), f"waiting for {what}, at most {left:.0f} s"
+                    ),
                     quit=brake.is_pulled,
                 )
         except migrating.Interrupted:
@@ -160,6 +163,12 @@ def _show_survey(survey: migrating.Survey, json: bool) -> None:
 
 
 def _show(report: migrating.Report, json: bool) -> None:
+    if unconfirmed := [server for server, seal in report.seal.items() if seal == "unconfirmed"]:
+        output.note(
+            f"warning: no replica of {', '.join(unconfirmed)} has confirmed that SOURCE has moved; "
+            "a failover now may make SOURCE accept events next to TARGET. Check the replicas, and "
+            "run the same command again: it asks them again"
+        )
     if json:
         output.as_json(dataclasses.asdict(report) | {"total": report.total})
         return
@@ -172,6 +181,8 @@ def _show(report: migrating.Report, json: bool) -> None:
             f"{report.seconds:.1f} s; SOURCE was frozen for {report.freeze_seconds:.1f} s and "
             "accepts no events any more"
         )
+    if alone := [server for server, seal in report.seal.items() if seal == "no replica"]:
+        output.line(f"no replica is connected to {', '.join(alone)}: only it knows of the move")
     if report.foreign:
         shown = ", ".join(report.foreign_keys)
         output.line(f"{report.foreign:,} of another type than they should be, not copied: {shown}")

@@ -9,10 +9,11 @@ import contextlib
 import json
 import logging
 import sys
+import time
 import traceback
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, Protocol, TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -40,8 +41,15 @@ _IN_WORDS = {"·": "-", "…": "...", "⏎": "|", "µ": "u", "−": "-"}
 
 #: A cell: text, or a number, which is set to the right.
 Cell = str | int | float | Text
-#: Called with how far something is, and of how much; None where nobody knows.
-Show = Callable[[int, int | None], None]
+#: Seconds between two lines about a wait, where nobody sees a bar.
+NOTED = 2.0
+
+
+class Show(Protocol):
+    """Called with how far something is, and of how much; None where nobody knows."""
+
+    def __call__(self, done: int, total: int | None, /, waiting: str = "") -> None:
+        """Show it, or a text about a wait."""
 
 
 def _instead(error: UnicodeError) -> tuple[str, int]:
@@ -275,9 +283,17 @@ def number(value: float) -> str:
 
 @contextlib.contextmanager
 def progress(text: str) -> Iterator[Show]:
-    """Show progress, on a terminal."""
+    """Show progress, on a terminal; elsewhere only lines about waits."""
     if not _stderr.is_terminal:
-        yield lambda _done, _total: None
+        noted = -NOTED
+
+        def note_wait(_done: int, _total: int | None, /, waiting: str = "") -> None:
+            nonlocal noted
+            if waiting and time.monotonic() >= noted + NOTED:
+                noted = time.monotonic()
+                note(waiting)
+
+        yield note_wait
         return
     from rich.progress import (
         BarColumn,
@@ -290,7 +306,11 @@ def progress(text: str) -> Iterator[Show]:
     columns = [TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()]
     with Progress(*columns, TimeRemainingColumn(), console=_stderr, transient=True) as bar:
         task = bar.add_task(text, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+        def update(done: int, total: int | None, /, waiting: str = "") -> None:
+            bar.update(task, completed=done, total=total, description=safe(waiting or text))
+
+        yield update
 
 
 def moment(start: float, precision: int = 1) -> str:

@@ -14,6 +14,9 @@ killed, or stopped and continued, anywhere. Running the same command again
 - copies again if some are: nobody could write to the target, and nothing is written to the source;
 - only opens the target if all are, and the target has everything.
 
+A failover of the source may undo the seal. So a replica of each of its primaries is waited for,
+for some seconds, and the seal is read again right before the target is opened.
+
 Writers keep their events in memory while the source is frozen; see recording/delivery.py. So at
 every moment at most one of the two stores accepts writes.
 """
@@ -23,14 +26,14 @@ from collections.abc import Callable
 from redmeter.migrating import copy as copying
 from redmeter.migrating import states
 from redmeter.migrating.report import Interrupted, MigrationError, Report, Survey
-from redmeter.migrating.states import Freeze, wait_for_others
+from redmeter.migrating.states import Freeze, Waiting, wait_for_others
 from redmeter.store import Store
 from redmeter.store.config import ShardState, StoreConfig, move_of, read_states
 
 __all__ = ["Interrupted", "MigrationError", "Report", "Survey", "migrate", "survey"]
 
 
-def _ignore(_: int) -> None:
+def _ignore(*_: object) -> None:
     pass
 
 
@@ -47,6 +50,7 @@ def migrate(
     replace: bool = False,
     erase: bool = False,
     progress: Callable[[int], None] = _ignore,
+    waiting: Waiting = _ignore,
     quit: Callable[[], bool] = lambda: False,  # noqa: A002
 ) -> Report:
     """Migrate a store, or finish an earlier run.
@@ -55,6 +59,7 @@ def migrate(
         replace: remove the data that the target has; needed if there are any.
         erase: remove the data of the source in the end. The state "moved" stays.
         progress: called with the number of keys copied so far.
+        waiting: called about once a second while it waits, with the reason and how long at most.
         quit: asked between two steps; once it returns True, the source is thawed.
 
     Raises:
@@ -63,7 +68,8 @@ def migrate(
             in use again.
         StoreError: a server cannot be reached or refuses.
     """
-    return _Move(source, target, replace=replace, progress=progress, quit=quit).run(erase=erase)
+    move = _Move(source, target, replace=replace, progress=progress, waiting=waiting, quit=quit)
+    return move.run(erase=erase)
 
 
 class _Move:
@@ -76,11 +82,12 @@ class _Move:
         *,
         replace: bool,
         progress: Callable[[int], None],
+        waiting: Waiting,
         quit: Callable[[], bool],  # noqa: A002
     ) -> None:
         self._source, self._target = source, target
         self._replace = replace
-        self._progress = progress
+        self._progress, self._waiting = progress, waiting
         self._quit = quit
         self._token = states.new_token()
         self._report = Report()
@@ -92,13 +99,16 @@ class _Move:
         _check_prefixes(source, target)
         config, _ = _config_of(source), _config_of(target)
         _check_different(source, target, self._token)
-        wait_for_others(source, self._quit)
+        wait_for_others(source, self._quit, self._waiting)
         found, there = read_states(source), read_states(target)
         if all(state.moved for state in found):
             report.move = self._choose(found, there)
-            report.already = all(move_of(s.verified) == report.move for s in there)
+            moves = {s.moved for s in found} | {move_of(s.verified) for s in there}
+            report.already = moves == {report.move}
         if not report.already:
             self._copy_and_commit(config)
+        report.seal = states.confirm(source, report.move, self._waiting)
+        states.check_sealed(source, report.move)
         states.open_shards(target, read_states(target), report.move)
         if erase:
             writer = copying.Writer(source, "moved", report.move)
@@ -138,10 +148,13 @@ class _Move:
             # Only now: nobody else can seal a shard any more.
             found, there = read_states(source), read_states(target)
             report.move = self._choose(found, there)
-            before = next((state.moved for state in found if state.moved), "")
+            moves = {state.moved for state in found}
+            before = max(moves - {report.move}, default="")
             fence = f"{self._token} {report.move}"
             shards = _to_be_filled(found, there, report.move)
             states.begin(target, fence, config, shards, replace=self._replace)
+            if all(moves):  # both name the move from now on, so another run goes on with it
+                freeze.commit(report.move, before)
             servers = copying.servers_of(source), copying.servers_of(target)
             writer = copying.Writer(target, "receiving", fence)
             copying.remove_all(target, shards, writer, between)
@@ -161,8 +174,6 @@ class _Move:
             freeze.end()
             raise
         report.freeze_seconds = source.clock.monotonic() - freeze.since
-        if not all(state.moved == report.move for state in read_states(source)):
-            raise MigrationError("unsealed", "a shard of the source is not sealed: run it again")
 
 
 def _to_be_filled(found: list[ShardState], there: list[ShardState], move: str) -> list[int]:

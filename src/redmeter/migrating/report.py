@@ -57,6 +57,9 @@ class Report:
     #: Keys of another type than they should have: not copied. The number, and the first of them.
     foreign: int = 0
     foreign_keys: list[str] = field(default_factory=list)
+    #: Primary of the source -> whether a replica has the seal: "replicated", "no replica", or
+    #: "unconfirmed" if none confirmed it in time.
+    seal: dict[str, str] = field(default_factory=dict)
     #: How long the source was frozen, and how long everything took, seconds.
     freeze_seconds: float = 0.0
     seconds: float = 0.0

@@ -25,6 +25,11 @@ LEASE = 30.0
 RENEWAL = 5.0
 #: How often a lease of another mover is looked at, seconds.
 LOOK = 0.5
+#: How long replicas of the source have to confirm the seal, and one WAIT at most, seconds.
+CONFIRM, WAIT = 5.0, 1.0
+
+#: Called while a run waits: with the reason, and for how many seconds at most.
+Waiting = Callable[[str, float], None]
 
 
 class Freeze:
@@ -104,7 +109,7 @@ def _parsed(reply: Reply) -> tuple[int, str, str, str, float]:
     return done, moved.decode(), receiving.decode(), holder.decode(), float(left)
 
 
-def wait_for_others(source: Store, quit: Callable[[], bool]) -> None:  # noqa: A002
+def wait_for_others(source: Store, quit: Callable[[], bool], waiting: Waiting) -> None:  # noqa: A002
     """Wait until no shard is frozen by another mover: it may have been killed.
 
     Raises:
@@ -123,7 +128,63 @@ def wait_for_others(source: Store, quit: Callable[[], bool]) -> None:  # noqa: A
         for number, state in frozen.items():
             if state.deadline > seen.setdefault(number, state.deadline):
                 raise MigrationError("busy", "another migration of this source is running")
+        left = max(state.deadline for state in frozen.values()) - view.now
+        waiting("the freeze by an earlier run to end", left)
         source.clock.sleep(LOOK)
+
+
+# --- The seal ------------------------------------------------------------------------------------
+
+# Seal: a failover to a replica that has not received it would open the source again. So a replica
+# of each primary is waited for, and the seal is read once more before the target is opened.
+
+
+def confirm(source: Store, move: str, waiting: Waiting) -> dict[str, str]:
+    """Wait until a replica of each primary of a sealed source has the seal.
+
+    Returns:
+        Primary -> "replicated", "no replica", or "unconfirmed" after CONFIRM seconds.
+    """
+    # WAIT waits for what its own connection has written, so the seal is written again before.
+    commits = [
+        FREEZE.command([shard.keys.meta, shard.keys.known], ["commit", "", move, move])
+        for shard in source.shards
+    ]
+    until = source.clock.monotonic() + CONFIRM
+    seals = {}
+    for server in source.link.servers():
+        *sealed, info = server.exchange([*commits, ("INFO", "replication")])
+        if not any(isinstance(reply, list) for reply in sealed):
+            continue  # all shards are on other servers
+        seal = "no replica" if b"connected_slaves:0" in raised(info).split() else "unconfirmed"
+        while seal == "unconfirmed":
+            left = max(0.1, until - source.clock.monotonic())
+            milliseconds = max(1, int(1000 * min(WAIT, left, source.timeout / 2)))
+            *_, replicas = server.exchange([*commits, ("WAIT", "1", str(milliseconds))])
+            left = until - source.clock.monotonic()
+            if isinstance(replicas, int) and replicas:
+                seal = "replicated"
+            elif left <= 0 or isinstance(replicas, StoreError):
+                break
+            else:
+                waiting(f"a replica of {server.location} to confirm the seal", left)
+        seals[server.location] = seal
+    return seals
+
+
+def check_sealed(source: Store, move: str) -> None:
+    """Check that all shards of the source are sealed, on the servers that are its primaries now.
+
+    Raises:
+        MigrationError: one is not.
+    """
+    source.link.close()  # the next connections may lead to other servers
+    if not all(state.moved == move for state in read_states(source)):
+        raise MigrationError(
+            "unsealed",
+            "the source lost its seal, by a failover to a replica that had not received it: it "
+            "accepts events again, and the target was not opened",
+        )
 
 
 # --- The target ----------------------------------------------------------------------------------

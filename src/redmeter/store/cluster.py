@@ -442,6 +442,7 @@ class ClusterLink(Link):
             link.cap_timeout(seconds)
 
     def close(self) -> None:
-        """Close the connections. The next exchange opens others."""
+        """Close the connections. The next exchange looks the slots up again, and opens others."""
+        self._stale = True
         for link in list(self._nodes.values()):
             link.close()
