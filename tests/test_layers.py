@@ -24,7 +24,7 @@ ROWS = (
     {"settings", "format", "analysis", "promql"},
     {"formats"},
     {"store"},
-    {"resolve"},
+    {"resolve", "sizes"},
     {"recording", "reading", "cleaning", "forgetting", "migrating"},
     {"health"},
     {"backends"},

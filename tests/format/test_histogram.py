@@ -37,7 +37,7 @@ def written(operations: Operations) -> dict[tuple[str, int], Distribution]:
     hist, moments = made["hist"], made["moments"]
     assert hist.keys[0] == KEYS.hists
     found = {}
-    both = zip(parse_runs(hist.args[1]), parse_runs(moments.args[0]), strict=True)
+    both = zip(parse_runs(hist.args[1]), parse_runs(moments.args[1]), strict=True)
     for at, (one, other) in enumerate(both):
         assert one[:3] == other[:3]
         entry = hist.keys[1 + at].removeprefix(KEYS.key("hist"))
@@ -119,8 +119,8 @@ def test_statistics_are_of_hours_whatever_is_kept_of_histograms() -> None:
     sums, stat = histogram.operations(KEYS, {7: 3}, slices, width=1800)
     assert sums.keys == (KEYS.sums, KEYS.spreads)
     assert stat.keys == (*KEYS.stats("a"), *KEYS.stats("a"))
-    assert [stat.args[at] for at in (3, 4, 5, 6, 7)] == ["0", "2", "1", "5", "6"]
-    assert [stat.args[at] for at in (11, 12, 13)] == [str(HOUR), "1", "7"]
+    assert [stat.args[at] for at in (3, 4, 5, 6, 7, 8)] == ["a", "0", "2", "1", "5", "6"]
+    assert [stat.args[at] for at in (12, 13, 14, 15)] == ["a", str(HOUR), "1", "7"]
     assert list(by_code(histogram.operations(KEYS, RETENTION, slices, width=7200))) == ["sums"]
     made = histogram.operations(KEYS, {86400: 3}, {"a": {0: of([1.0])}}, width=86400)
     assert list(by_code(made)) == ["hist", "moments", "sums"]

@@ -48,9 +48,9 @@ def test_hours_go_in_their_order_with_all_that_is_known_of_them() -> None:
     assert made.code == "stat"
     assert made.keys == KEYS.stats("a") * 2
     assert made.args[:3] == ("604800", "1", "4")
-    assert made.args[3:11] == ("0", "1", *["0.10000000000000001"] * 3, *made.args[8:11])
-    assert made.args[11:15] == (str(HOUR), "2", "1", "2.5")
-    assert [float(text) for text in made.args[15:]] == pytest.approx([3.5, 7.25, 1.75, 1.125])
+    assert made.args[3:12] == ("a", "0", "1", *["0.10000000000000001"] * 3, *made.args[9:12])
+    assert made.args[12:17] == ("a", str(HOUR), "2", "1", "2.5")
+    assert [float(text) for text in made.args[17:]] == pytest.approx([3.5, 7.25, 1.75, 1.125])
     assert statistics.operations(KEYS, {}) == statistics.operations(KEYS, {"a": {}}) == ()
     assert statistics.operations(KEYS, {"a": hours})[0].args[1] == "0"
 
