@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,9 +21,11 @@ from redmeter import (
 from redmeter import cleaning as cleaner
 from redmeter.clock import ManualClock
 from redmeter.format import counter, gauge
+from redmeter.formats.exposition import Format
 from redmeter.keys import DEFAULT_RETENTION, Kept, slice_start
 from redmeter.reading import names as reading_names
 from redmeter.reading.aggregates import read_forecasts, read_gauge
+from redmeter.reading.scrape import Scraper
 from redmeter.results import Series
 from redmeter.store import Store
 from redmeter.store.producers import INSTANCE_SECONDS
@@ -33,6 +36,7 @@ from support.examples import scaled
 from support.servers import Server
 from support.stores import (
     HastyClock,
+    OpenMeter,
     OpenStore,
     count,
     exchanges,
@@ -258,6 +262,23 @@ def test_the_current_value_sums_live_processes_only(client: Any, open_store: Ope
     forecast = read_forecasts(store.keys, Selector("jobs"), width)
     ((_, found),) = run(store, lambda _: forecast)[1]
     assert found.running == 1 + 8 + 16
+
+
+def test_every_reader_leaves_out_the_part_of_a_process_that_ended(
+    client: Any, open_store: OpenStore, open_meter: OpenMeter
+) -> None:
+    """After a minute without a report: samples, PromQL and the text for Prometheus agree."""
+    store, meter, now = open_store(), open_meter(), server_time(client)
+    for number, ago in (("0", 1.0), ("1", 61.5), ("2", 200.0)):
+        measure(store, {f'jobs{{instance="{number}"}}': 100.0}, now - ago)
+        measure(store, {f'jobs_by{{instance="app-{number}"}}': 100.0}, now - ago)
+    series = meter.gauge_series("jobs", precision=60, since=now - 1, until=now)
+    assert series.values[-1] == 100.0
+    (asked,) = meter.query("sum(jobs)", at=now).series
+    assert [sample.value for sample in asked.samples] == [100.0]
+    names = re.findall(rb"^jobs.* 100.0", Scraper(store).scrape(Format()), re.MULTILINE)
+    assert names[:1] == [b'jobs{instance="0"} 100.0']
+    assert len(names) == 1 + 3, "a label of the application's own is no process"
 
 
 @pytest.mark.parametrize("prefix", ["redmeter:", "shop.", ""])

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from redmeter.names import PART_SECONDS, is_part
 from redmeter.promql.grid import Grid
 from redmeter.promql.histogram import Histogram
 from redmeter.promql.interval_ranges import counter_range, gauge_range, native_range
@@ -31,6 +32,8 @@ from redmeter.promql.values import (
 
 #: How long a gauge keeps its last value, in milliseconds; longer where its intervals are wider.
 LOOKBACK = 300_000
+#: The same for the part of one process, which reports it continually; in milliseconds.
+PART_LOOKBACK = PART_SECONDS * 1000
 
 
 @dataclass(frozen=True)
@@ -246,10 +249,11 @@ class Intervals:
             columns = np.flatnonzero(left)
             if not len(columns):
                 break
-            lookback = max(self._lookback, samples.width)
             for row, series in enumerate(samples.series):
                 if not len(series.times):
                     continue
+                longest = PART_LOOKBACK if is_part(series.labels) else self._lookback
+                lookback = max(min(self._lookback, longest), samples.width)
                 newest = np.searchsorted(series.times, times[columns], side="right") - 1
                 known = (newest >= 0) & (series.times[newest] > times[columns] - lookback)
                 known &= ~present[row, columns]  # a finer precision has a later value

@@ -15,7 +15,7 @@ from redmeter.analysis.forecast import MOST_AHEAD, forecast
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.format import gauge
 from redmeter.keys import Keys
-from redmeter.names import parse_name
+from redmeter.names import INSTANCE, parse_name
 from redmeter.reading.distributions import SummaryGrid, check_whole
 from redmeter.reading.foreign_keys import readable, there
 from redmeter.reading.label_sets import label_of
@@ -41,9 +41,6 @@ V = TypeVar("V", int, float | None)
 
 #: Most groups that are forecast at once: each takes some milliseconds.
 MAX_FORECASTS = 50
-
-#: The label that identifies the process of a gauge.
-INSTANCE = "instance"
 
 #: How label sets of a gauge are aggregated.
 AGGREGATES: Mapping[str, Callable[[Iterable[float]], float]] = {

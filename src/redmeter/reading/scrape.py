@@ -17,6 +17,7 @@ from redmeter.format.packed_text import parse
 from redmeter.formats.exposition import Format, Template
 from redmeter.formats.prometheus_names import Catalog
 from redmeter.keys import Kept, Keys, slice_start
+from redmeter.names import INSTANCE, PART_SECONDS, is_part, parse_name
 from redmeter.reading.exports import ExportList
 from redmeter.reading.foreign_keys import there
 from redmeter.store import Store, indexes
@@ -99,13 +100,16 @@ def _read(keys: Keys, kept: Kept, template: Template, now: float) -> Query[_Valu
         [text for chunk in _chunks(names) for text in there(next(answers), [None] * len(chunk))]
         for _, names in hashes
     )
-    oldest = now - max(LOOKBACK, width)
     values: list[float | None] = []
-    for reply in replies[totals:]:
+    for name, reply in zip(template.gauges, replies[totals:], strict=True):
+        part = INSTANCE in name and is_part(parse_name(name).labels)
+        lookback = PART_SECONDS if part and width <= LOOKBACK else max(LOOKBACK, width)
         texts = there(reply, [None] * len(starts))
         read = zip(starts, texts, strict=True)
         measured = [gauge.parse(text, start, width) for start, text in read if text is not None]
-        values.append(next((value for at, value in filter(None, measured) if at > oldest), None))
+        values.append(
+            next((value for at, value in filter(None, measured) if at > now - lookback), None)
+        )
     pairs = zip(template.histograms, spreads, sums, strict=True)
     histograms = {
         name: distribution

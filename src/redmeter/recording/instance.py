@@ -12,11 +12,10 @@ before it could be reassigned, so that a server outage does not keep it from sto
 import math
 
 from redmeter.clock import Clock
-from redmeter.names import canonical, format_name, parse_name
+from redmeter.names import INSTANCE, canonical, format_name, parse_name
 from redmeter.store.producers import INSTANCE_SECONDS
 
-LABEL = "instance"
-_PLACEHOLDER = f'{LABEL}=""'
+_PLACEHOLDER = f'{INSTANCE}=""'
 #: Bytes that the label takes in a name, with a number of five digits.
 INSTANCE_BYTES = len(f",{_PLACEHOLDER}") + 5
 
@@ -33,7 +32,7 @@ def per_process_series(series: str) -> str:
     Raises:
         InvalidName: it already has an `instance` label, or becomes too long.
     """
-    return canonical(series, {LABEL: ""})
+    return canonical(series, {INSTANCE: ""})
 
 
 def needs_instance(series: str) -> bool:
@@ -47,8 +46,8 @@ def with_instance(series: str, number: int | None) -> str:
         return series
     base, pairs = parse_name(series)
     labels = dict(pairs)
-    if labels.get(LABEL) == "":
-        labels[LABEL] = str(number)
+    if labels.get(INSTANCE) == "":
+        labels[INSTANCE] = str(number)
     return format_name(base, labels)
 
 
@@ -57,7 +56,7 @@ def without_instance(series: str) -> str:
     if not needs_instance(series):
         return series
     base, pairs = parse_name(series)
-    return format_name(base, {key: value for key, value in pairs if (key, value) != (LABEL, "")})
+    return format_name(base, {key: value for key, value in pairs if (key, value) != (INSTANCE, "")})
 
 
 class InstanceLease:
