@@ -6,6 +6,7 @@
     Celery's pool           exits by os._exit; its signal worker_process_shutdown is sent
     uvicorn                 ends itself by SIGTERM after its graceful shutdown; the server in this
                             process flushes at the end of that
+    RQ's work horse         exits by os._exit; integrations/rq.py calls flush_all() before
     SIGTERM                 by default ends a process at once; see flush_on_sigterm()
 
 Nothing is registered on import: only when a recorder starts.
@@ -168,11 +169,19 @@ async def _shut_down_and_flush(
         if cancelled := set(getattr(state, "tasks", ())):
             await sys.modules["asyncio"].wait(cancelled, timeout=CANCELLED_SECONDS)
     finally:
-        with spending() as left:
-            until = time.monotonic() + left
-            for one in _all():
-                if not one.flush(max(0.0, until - time.monotonic())):
-                    one.log_unstored()
+        flush_all()
+
+
+def flush_all() -> None:
+    """Flush all recorders in turn, within what is left of EXIT_SECONDS; they continue afterwards.
+
+    For code that knows that its process ends soon by other ways than those above.
+    """
+    with spending() as left:
+        until = time.monotonic() + left
+        for one in _all():
+            if not one.flush(max(0.0, until - time.monotonic())):
+                one.log_unstored()
 
 
 def is_ending() -> bool:
