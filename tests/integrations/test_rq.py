@@ -100,7 +100,8 @@ def runs(meter: Any) -> dict[tuple[str, str], int]:
     """Return how often each task ended so."""
     counts = {}
     for name in meter.names("task_runs{*"):
-        labels = dict(part.split("=") for part in name.partition("{")[2][:-1].split(","))
+        parts = name.partition("{")[2][:-1].replace('"', "").split(",")
+        labels = dict(part.split("=") for part in parts)
         counts[labels["task"], labels["state"]] = int(meter.total(name))
     return counts
 
@@ -124,7 +125,8 @@ def test_what_became_of_each_job_is_stored(
     programs: Programs, server: Server, queue: Any, kind: str, imported: str
 ) -> None:
     """Also by work horses, which end at once, and if only the job imports what installs it."""
-    for _ in range(10):
+    sent = 10 if kind == "Worker" else 3
+    for _ in range(sent):
         queue.enqueue("shop.send")
     time.sleep(0.2)
     queue.enqueue("shop.charge")
@@ -133,7 +135,7 @@ def test_what_became_of_each_job_is_stored(
     queue.enqueue("shop.slow", job_timeout=1)
     queue.enqueue("shop.not_there")
     wanted = {
-        ("shop.send", "success"): 10,
+        ("shop.send", "success"): sent,
         ("shop.charge", "failure"): 1,
         ("shop.ask", "retry"): 2,
         ("shop.ask", "failure"): 1,
@@ -147,48 +149,51 @@ def test_what_became_of_each_job_is_stored(
     done = work(programs, kind, imported)
     assert "redmeter" not in done.err
     with Meter(server.url) as meter:
-        assert meter.total("sent") == meter.total("sent_too") == 10
+        assert meter.total("sent") == meter.total("sent_too") == sent
         assert runs(meter) == wanted
         for task in {task for task, _ in wanted}:
             count = sum(each for (name, _), each in wanted.items() if name == task)
             assert summary(meter, "task_seconds", task).count == count
             assert summary(meter, "task_queue_seconds", task).count == count
-        assert 0.9 < summary(meter, "task_seconds", "shop.slow").maximum < 3
-        assert 0.2 < summary(meter, "task_queue_seconds", "shop.send").maximum < 20
-        assert summary(meter, "task_db_seconds", "shop.send").count == 10
-        sent = {"task": "shop.send", "statement": "SELECT"}
-        assert meter.total("db_queries", labels=sent) == 10
+        assert 0.9 < summary(meter, "task_seconds", "shop.slow").high < 3
+        assert 0.2 < summary(meter, "task_queue_seconds", "shop.send").high < 20
+        assert summary(meter, "task_db_seconds", "shop.send").count == sent
+        labels = {"task": "shop.send", "statement": "SELECT"}
+        assert meter.total("db_queries", labels=labels) == sent
         place = {each.pattern: each.count for each in meter.common("rq")}
-        assert place.pop("shop.charge failed [KeyError at shop.py:23 in charge]") == 1
-        assert place.pop("shop.ask failed [ConnectionError at shop.py:26 in ask]") == 1
-        again = "shop.ask will be tried again [ConnectionError at shop.py:26 in ask]"
+        assert place.pop("shop.charge failed [KeyError at shop.py:22 in charge]") == 1
+        assert place.pop("shop.ask failed [ConnectionError at shop.py:25 in ask]") == 1
+        again = "shop.ask will be tried again [ConnectionError at shop.py:25 in ask]"
         assert place.pop(again) == 2
-        assert place.pop("shop.leave failed [SystemExit at shop.py:33 in leave]") == 1
-        slow = "shop.slow failed [JobTimeoutException at shop.py:36 in slow]"
+        assert place.pop("shop.leave failed [SystemExit at shop.py:32 in leave]") == 1
+        slow = "shop.slow failed [JobTimeoutException at shop.py:35 in slow]"
         assert place.pop(slow) == 1
         rest = sorted(place)
         assert [each for each in rest if each.startswith("shop.not_there failed [")] == rest[-1:]
         if RETURNS_RETRY:
-            assert [each.partition(":")[0] for each in rest[:-1]] == [
-                "shop.ask_by_result failed",
+            assert rest[:-1] == [
+                "shop.ask_by_result failed: it has no tries left",
                 "shop.ask_by_result will be tried again",
             ]
-        recorded = {each.type: each for each in meter.exceptions()}
-        assert recorded["KeyError"].count == 1
+        routes = {each.type: each.routes[0].name for each in meter.exceptions().groups}
+        assert routes["KeyError"] == "shop.charge"
+        assert routes["SystemExit"] == "shop.leave"
 
 
 @pytest.mark.slow
 def test_a_work_horse_that_is_killed_is_a_run_that_failed(
     programs: Programs, server: Server, queue: Any
 ) -> None:
-    """Its worker counts it; so a job that has tries left is tried again."""
+    """Its worker counts it; RQ may try the job again."""
     queue.enqueue("shop.die", retry=rq.Retry(max=1))
+    if rq.VERSION.startswith("2.0"):  # its worker fails at the second attempt of the other one
+        queue.enqueue("shop.die", at_front=True)
     work(programs, "Worker")
     with Meter(server.url) as meter:
         assert runs(meter) == {("shop.die", "failure"): 1, ("shop.die", "retry"): 1}
         took = summary(meter, "task_seconds", "shop.die")
         assert took.count == 2
-        assert 0.2 < took.maximum < 5
+        assert 0.2 < took.high < 5
         patterns = sorted(each.pattern for each in meter.common("rq"))
         assert [each.partition(";")[0] for each in patterns] == [
             "shop.die failed: Work-horse terminated unexpectedly",
@@ -278,7 +283,8 @@ def perform(worker: Any, job: Any) -> str:
     """Run a job; return what became of it."""
     queue = worker.queues[0]
     worker.execute_job(queue.fetch_job(job.id), queue)
-    return str(job.get_status(refresh=True).value)
+    status = job.get_status(refresh=True)
+    return str(getattr(status, "value", status))
 
 
 def nothing() -> int:
@@ -294,7 +300,7 @@ def test_each_meter_counts_a_run_once(worker: Any, queue: Any, memory: MemoryMet
     assert perform(worker, queue.enqueue(nothing)) == "finished"
     for each in (memory, second):
         assert [event.series for event in each.events if event.series.startswith("task_runs")] == [
-            f"task_runs{{state=success,task={nothing.__module__}.nothing}}"
+            f'task_runs{{state="success",task="{nothing.__module__}.nothing"}}'
         ]
 
 

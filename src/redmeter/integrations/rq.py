@@ -238,8 +238,8 @@ def _around_end(method: Any, state_of: Callable[[Any], str], always_within: bool
             state = "stopped" if stopped else state_of(job.get_status(refresh=False))
             within = always_within or worker.is_horse
             text = str(options.get("exc_string") or "").strip(" ;\n").rpartition("\n")[2]
-            if "retry" in options and not text:
-                text = "it asked for more retries than it has"
+            if "retry" in options and state == "failure":
+                text = "it has no tries left"
             watch.end(job, state, within, error, text)
 
         _tell(tell)
