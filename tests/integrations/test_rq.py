@@ -20,7 +20,9 @@ from redmeter.integrations.tasks import TASKS  # noqa: E402
 
 #: Whether RQ's jobs can ask to be tried again by their result.
 RETURNS_RETRY = hasattr(rq.Worker, "handle_job_retry")
-SPAWNS = hasattr(rq.worker, "SpawnWorker")
+#: Older ones of this kind cannot start with the newest redis-py, whose settings they print as code.
+VERSION = tuple(int(part) for part in rq.VERSION.split(".")[:2])
+SPAWNS = VERSION >= (2, 12)
 
 #: Jobs that fare differently.
 SHOP = """
@@ -118,7 +120,7 @@ def summary(meter: Meter, name: str, task: str) -> Any:
     [
         "Worker",
         "SimpleWorker",
-        pytest.param("SpawnWorker", marks=pytest.mark.skipif(not SPAWNS, reason="not yet there")),
+        pytest.param("SpawnWorker", marks=pytest.mark.skipif(not SPAWNS, reason="see SPAWNS")),
     ],
 )
 def test_what_became_of_each_job_is_stored(
@@ -171,10 +173,8 @@ def test_what_became_of_each_job_is_stored(
         rest = sorted(place)
         assert [each for each in rest if each.startswith("shop.not_there failed [")] == rest[-1:]
         if RETURNS_RETRY:
-            assert rest[:-1] == [
-                "shop.ask_by_result failed: it has no tries left",
-                "shop.ask_by_result will be tried again",
-            ]
+            assert rest[:-1][1:] == ["shop.ask_by_result will be tried again"]
+            assert rest[0].startswith("shop.ask_by_result failed: ")
         routes = {each.type: each.routes[0].name for each in meter.exceptions().groups}
         assert routes["KeyError"] == "shop.charge"
         assert routes["SystemExit"] == "shop.leave"
@@ -186,7 +186,7 @@ def test_a_work_horse_that_is_killed_is_a_run_that_failed(
 ) -> None:
     """Its worker counts it; RQ may try the job again."""
     queue.enqueue("shop.die", retry=rq.Retry(max=1))
-    if rq.VERSION.startswith("2.0"):  # its worker fails at the second attempt of the other one
+    if VERSION == (2, 0):  # its worker fails at the second attempt of the other one
         queue.enqueue("shop.die", at_front=True)
     work(programs, "Worker")
     with Meter(server.url) as meter:

@@ -1,4 +1,4 @@
-"""Counts and times RQ's jobs, and stores what they record; installed in one line.
+"""Counts and times RQ's jobs, and stores all events of a work horse; installed in one line.
 
     from redmeter.integrations.rq import install
     install()
@@ -79,7 +79,7 @@ _wrapped = False
 
 
 class _Watch:
-    """Told about the runs of this process, for one meter."""
+    """Receives the runs of this process, for one meter."""
 
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
@@ -96,7 +96,7 @@ class _Watch:
         Args:
             job: whose run it is.
             started: when, Unix seconds.
-            spent: collects what it spends, or None.
+            spent: collects its time at databases, or None.
         """
         setattr(job, self._place, (spent,))
         if job.enqueued_at is not None:
@@ -110,7 +110,7 @@ class _Watch:
             state: its outcome.
             within: whether this is the process of the run.
             error: what the job raised, or None.
-            text: what RQ says about its failure.
+            text: the failure as RQ puts it, or "".
         """
         run: Any = getattr(job, self._place, _ELSEWHERE)
         if run is None:
@@ -176,8 +176,8 @@ def _started(job: "Job") -> float:
 _watches: list[_Watch] = []
 
 
-def _tell(what: Callable[[_Watch], object]) -> None:
-    """Call something for each watch. Never raises: a job must not fail by being counted."""
+def _notify(what: Callable[[_Watch], object]) -> None:
+    """Call a function for each watch. Never raises: a job must not fail by being counted."""
     for watch in _watches:
         try:
             what(watch)
@@ -206,11 +206,11 @@ def _around_run(perform_job: Any) -> Any:
         if hasattr(job, _WHOLE):  # a subclass's method called this one, and both are wrapped
             return perform_job(worker, *args, **options)
         setattr(job, _WHOLE, True)
-        _tell(lambda watch: watch.begin(job, time.time(), begin_if_enabled()))
+        _notify(lambda watch: watch.begin(job, time.time(), begin_if_enabled()))
         try:
             return perform_job(worker, *args, **options)
         finally:
-            _tell(lambda watch: watch.leave(job, sys.exc_info()[1], worker.is_horse))
+            _notify(lambda watch: watch.leave(job, sys.exc_info()[1], worker.is_horse))
             delattr(job, _WHOLE)
             if worker.is_horse:
                 _store()
@@ -229,12 +229,12 @@ def _around_end(method: Any, state_of: Callable[[Any], str], always_within: bool
 
     @functools.wraps(method)
     def ending(worker: Any, *args: Any, **options: Any) -> Any:
-        # Read before, since a job that is retried becomes one that waits.
+        # Read before: RQ forgets that it has stopped the job, and the exception may change.
         job, error = _job_of(args, options), sys.exc_info()[1]
         stopped = getattr(worker, "_stopped_job_id", None) == job.id
         result = method(worker, *args, **options)
 
-        def tell(watch: _Watch) -> None:
+        def report(watch: _Watch) -> None:
             state = "stopped" if stopped else state_of(job.get_status(refresh=False))
             within = always_within or worker.is_horse
             text = str(options.get("exc_string") or "").strip(" ;\n").rpartition("\n")[2]
@@ -242,7 +242,7 @@ def _around_end(method: Any, state_of: Callable[[Any], str], always_within: bool
                 text = "it has no tries left"
             watch.end(job, state, within, error, text)
 
-        _tell(tell)
+        _notify(report)
         if worker.is_horse and not hasattr(job, _WHOLE):
             _store()
         return result
@@ -261,7 +261,7 @@ def _failure(status: Any) -> str:
 def _around_fork(fork_work_horse: Any) -> Any:
     @functools.wraps(fork_work_horse)
     def forking(worker: Any, *args: Any, **options: Any) -> Any:
-        _tell(lambda watch: watch.learn(_job_of(args, options)))
+        _notify(lambda watch: watch.learn(_job_of(args, options)))
         return fork_work_horse(worker, *args, **options)
 
     return forking
@@ -290,7 +290,7 @@ def _wrap_all() -> None:
 
 
 def install(meter: Meter | None = None) -> None:
-    """Count and time the jobs of this process's workers; work horses store what they record.
+    """Count and time the jobs of this process's workers; work horses store their events.
 
     Called again for the same meter it does nothing. Call it in the module that `rq worker -c`
     imports, in a program that runs workers, or in the module of the jobs. With SpawnWorker, whose

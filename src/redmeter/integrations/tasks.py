@@ -50,7 +50,7 @@ class Tasks:
         self._meter.count(TASK_RUNS, labels={"task": name, "state": state})
 
     def finish(self, name: str, seconds: float, spent: Spent | None) -> None:
-        """Record a run's duration, and what it spent if that was collected."""
+        """Record a run's duration, and its time at databases if that was collected."""
         self._meter.observe(TASK_SECONDS, seconds, labels={"task": name})
         if spent is not None:
             spent.end()

@@ -173,7 +173,7 @@ async def _shut_down_and_flush(
 
 
 def flush_all() -> None:
-    """Flush all recorders in turn, within what is left of EXIT_SECONDS; they continue afterwards.
+    """Flush all recorders in turn, within the rest of EXIT_SECONDS; they continue afterwards.
 
     For code that knows that its process ends soon by other ways than those above.
     """
