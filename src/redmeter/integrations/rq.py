@@ -57,7 +57,7 @@ from redmeter import Meter
 from redmeter.integrations.hooks import meter_for, record_error
 from redmeter.integrations.spent import Spent, begin, begin_if_enabled
 from redmeter.integrations.tasks import UNKNOWN, Tasks
-from redmeter.recording.process import flush_all
+from redmeter.recording.process import leave
 
 if TYPE_CHECKING:
     from rq.job import Job
@@ -188,7 +188,7 @@ def _notify(what: Callable[[_Watch], object]) -> None:
 def _store() -> None:
     """Store what this process has recorded, within EXIT_SECONDS. Never raises."""
     try:
-        flush_all()
+        leave()
     except Exception as error:  # noqa: BLE001
         for watch in _watches:
             record_error(watch.meter, "rq", error)

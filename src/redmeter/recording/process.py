@@ -6,7 +6,7 @@
     Celery's pool           exits by os._exit; its signal worker_process_shutdown is sent
     uvicorn                 ends itself by SIGTERM after its graceful shutdown; the server in this
                             process flushes at the end of that
-    RQ's work horse         exits by os._exit; integrations/rq.py calls flush_all() before
+    RQ's work horse         exits by os._exit; integrations/rq.py calls leave() before
     SIGTERM                 by default ends a process at once; see flush_on_sigterm()
 
 Nothing is registered on import: only when a recorder starts.
@@ -113,7 +113,7 @@ def _hook_always() -> None:
 
 def _register() -> None:
     os.register_at_fork(after_in_child=_after_fork_in_child)
-    atexit.register(_leave)
+    atexit.register(leave)
     # threading's hooks run before other threads are joined, atexit handlers only after.
     register = getattr(threading, "_register_atexit", atexit.register)
     try:
@@ -130,11 +130,11 @@ def _begin_to_end() -> None:
 
 
 def _hook_finalizers(util: Any) -> None:
-    util.Finalize(None, _leave, exitpriority=100)
+    util.Finalize(None, leave, exitpriority=100)
 
 
 def _hook_celery(signals: Any) -> None:
-    signals.worker_process_shutdown.connect(_leave, weak=False)
+    signals.worker_process_shutdown.connect(leave, weak=False)
 
 
 def watch_uvicorn() -> None:
@@ -169,19 +169,11 @@ async def _shut_down_and_flush(
         if cancelled := set(getattr(state, "tasks", ())):
             await sys.modules["asyncio"].wait(cancelled, timeout=CANCELLED_SECONDS)
     finally:
-        flush_all()
-
-
-def flush_all() -> None:
-    """Flush all recorders in turn, within the rest of EXIT_SECONDS; they continue afterwards.
-
-    For code that knows that its process ends soon by other ways than those above.
-    """
-    with spending() as left:
-        until = time.monotonic() + left
-        for one in _all():
-            if not one.flush(max(0.0, until - time.monotonic())):
-                one.log_unstored()
+        with spending() as left:
+            until = time.monotonic() + left
+            for one in _all():
+                if not one.flush(max(0.0, until - time.monotonic())):
+                    one.log_unstored()
 
 
 def is_ending() -> bool:
@@ -206,8 +198,11 @@ def _after_fork_in_child() -> None:
         one.after_fork()
 
 
-def _leave(*_: object, **__: object) -> None:
-    """Flush all recorders concurrently, within EXIT_SECONDS."""
+def leave(*_: object, **__: object) -> None:
+    """Flush all recorders concurrently, within EXIT_SECONDS, since this process ends.
+
+    Events that are recorded afterwards are stored at once, within the rest of that time.
+    """
     with spending() as left:
         until = time.monotonic() + left
         leaving = [(one, one.begin_exit(left)) for one in _all()]
