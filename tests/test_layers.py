@@ -52,7 +52,7 @@ EFFECTS = {
 #: What belongs to single integrations, and must not come with `import redmeter`.
 HEAVY = {
     *("typer", "rich", "click", "starlette", "uvicorn", "a2wsgi", "django", "flask", "celery"),
-    *("asyncio", "http.server", "unittest", "pytest", "hypothesis", "structlog"),
+    *("rq", "asyncio", "http.server", "unittest", "pytest", "hypothesis", "structlog"),
     *("numpy", "promql_parser", "re2", "pandas", "pyarrow"),
 }
 

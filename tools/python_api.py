@@ -49,6 +49,7 @@ MODULES = {
     "redmeter.integrations.django_db": ("install",),
     "redmeter.integrations.sqlalchemy": ("install",),
     "redmeter.integrations.celery": ("install",),
+    "redmeter.integrations.rq": ("install",),
     "redmeter.integrations.process": ("install",),
     "redmeter.integrations.logging": ("install", "RedmeterHandler"),
     "redmeter.integrations.structlog": ("RedmeterProcessor",),

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.integrations.celery import TASKS, install
+from redmeter.integrations.celery import install
+from redmeter.integrations.tasks import TASKS
 from redmeter.testing import MemoryMeter
 from support.programs import Programs
 from support.servers import Server

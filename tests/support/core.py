@@ -22,6 +22,7 @@ FRAMEWORKS = {
     "integrations.django": "django",
     "integrations.django_db": "django",
     "integrations.flask": "flask",
+    "integrations.rq": "rq",
     "integrations.sqlalchemy": "sqlalchemy",
     "integrations.structlog": "structlog",
 }

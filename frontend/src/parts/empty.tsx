@@ -19,6 +19,7 @@ export const STATEMENTS: Setup = [
 /** Code that records background tasks. */
 export const TASKS: Setup = [
   ["Celery", "from redmeter.integrations.celery import install; install(app)"],
+  ["RQ", "from redmeter.integrations.rq import install; install()"],
   [
     "Other queues",
     'with meter.timer("task_seconds", labels={"task": name}): run(); meter.count("task_runs", labels={"task": name, "state": "success"})',

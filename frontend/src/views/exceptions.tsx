@@ -49,7 +49,7 @@ export function Exceptions() {
               <ExceptionList rows={answer.groups} now={answer.now} />
             ) : (
               <Empty title="No exceptions in this window">
-                Web integrations, Celery, and logging of errors record them.
+                Web integrations, Celery, RQ, and logging of errors record them.
               </Empty>
             )}
           </Card>

@@ -41,25 +41,15 @@ from billiard import process as billiard_process  # type: ignore[import-untyped]
 from celery import signals  # type: ignore[import-untyped]
 
 from redmeter import Meter
-from redmeter.integrations.callers import Callers
-from redmeter.integrations.hooks import Names, meter_for, record_error
-from redmeter.integrations.spent import DATABASE, begin_if_enabled
-from redmeter.names import (
-    TASK_DB_SECONDS,
-    TASK_QUEUE_SECONDS,
-    TASK_RUNS,
-    TASK_SECONDS,
-    cleaned,
-)
+from redmeter.integrations.hooks import meter_for, record_error
+from redmeter.integrations.spent import begin_if_enabled
+from redmeter.integrations.tasks import TASKS, UNKNOWN, Tasks
 
 if TYPE_CHECKING:
     from celery import Celery
 
 #: The logger of the messages.
 LOGGER = "celery"
-UNKNOWN = "(unknown)"
-#: How many tasks are counted by name, and the maximum bytes of a name.
-TASKS, TASK_BYTES = 500, 100
 
 #: Two reports of a lost task within so many seconds are about the same loss.
 DUPLICATE_SECONDS = 60.0
@@ -78,8 +68,8 @@ class _Watch:
     def __init__(self, app: "Celery | None", meter: Meter) -> None:
         self.app = app
         self.meter = meter
-        self._name = Names(lambda name: cleaned(name, TASK_BYTES) or UNKNOWN, TASKS)
-        self._callers = Callers(meter, "task")
+        self._tasks = Tasks(meter, LOGGER)
+        self._name = self._tasks.name
         self._place = f"{_RUN}_{id(self):x}"
         #: Ids of tasks that were lost lately -> when, the oldest first.
         self._lost: dict[object, float] = {}
@@ -117,13 +107,12 @@ class _Watch:
         if isinstance(sent, int | float):
             eta = getattr(task.request, "eta", None)
             due = max(sent, datetime.fromisoformat(eta).timestamp()) if eta else sent
-            waited = max(0.0, time.time() - due)
-            self.meter.observe(TASK_QUEUE_SECONDS, waited, labels={"task": self._name(task.name)})
+            self._tasks.waited(self._name(task.name), time.time() - due)
 
     def _ended(self, task: Any, details: dict[str, Any]) -> None:
         name, state = self._name(task.name), details.get("state")
         if state:
-            self._count(name, str(state).lower())
+            self._tasks.count(name, str(state).lower())
         else:
             self._ended_without_state(task, name)
         run = getattr(task.request, self._place, None)
@@ -132,12 +121,7 @@ class _Watch:
         began, spent = run
         seconds = time.perf_counter() - began
         delattr(task.request, self._place)
-        self.meter.observe(TASK_SECONDS, seconds, labels={"task": name})
-        if spent is not None:
-            spent.end()
-            if spent:
-                self.meter.observe(TASK_DB_SECONDS, spent[DATABASE], labels={"task": name})
-                self._callers.record(name, spent)
+        self._tasks.finish(name, seconds, spent)
 
     def _ended_without_state(self, task: Any, name: str) -> None:
         """Count a run that SystemExit or another BaseException ended: Celery names no state then.
@@ -149,8 +133,8 @@ class _Watch:
         in_pool = billiard_process.current_process()._parent_pid is not None
         if type(error).__name__ == "GreenletExit" or (in_pool and not task.request.is_eager):
             return
-        self._count(name, "failure")
-        self._log("error", f"{name} failed", error, name)
+        self._tasks.count(name, "failure")
+        self._tasks.log("error", f"{name} failed", error, name)
 
     def _failed(self, task: Any, details: dict[str, Any]) -> None:
         name, error = self._name(task.name), details.get("exception")
@@ -159,8 +143,8 @@ class _Watch:
                 return
             if self._is_duplicate(details.get("task_id")):
                 return
-            self._count(name, "failure")
-        self._log("error", f"{name} failed", error, name)
+            self._tasks.count(name, "failure")
+        self._tasks.log("error", f"{name} failed", error, name)
 
     def _is_duplicate(self, task: object) -> bool:
         """Return whether a task's loss is reported again: by the time limit, then the process."""
@@ -173,22 +157,13 @@ class _Watch:
     def _again(self, task: Any, details: dict[str, Any]) -> None:
         reason = details.get("reason")
         error = getattr(reason, "exc", None) or reason
-        self._log("warning", f"{self._name(task.name)} will be tried again", error)
+        self._tasks.log("warning", f"{self._name(task.name)} will be tried again", error)
 
     def _revoked(self, task: Any, details: dict[str, Any]) -> None:
-        self._count(self._name(task.name), "expired" if details.get("expired") else "revoked")
+        self._tasks.count(self._name(task.name), "expired" if details.get("expired") else "revoked")
 
     def _unknown(self, _: Any, details: dict[str, Any]) -> None:  # noqa: ARG002
-        self._count(UNKNOWN, "unknown")
-
-    def _count(self, name: str, state: str) -> None:
-        self.meter.count(TASK_RUNS, labels={"task": name, "state": state})
-
-    def _log(self, severity: str, what: str, error: Any, task: str = "") -> None:
-        exception = error if isinstance(error, BaseException) else None
-        if exception is not None and task:
-            self.meter.record_exception(exception, route=task)
-        self.meter.log(LOGGER, what, severity=severity, exception=exception)
+        self._tasks.count(UNKNOWN, "unknown")
 
 
 _watches: list[_Watch] = []

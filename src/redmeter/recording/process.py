@@ -6,6 +6,7 @@
     Celery's pool           exits by os._exit; its signal worker_process_shutdown is sent
     uvicorn                 ends itself by SIGTERM after its graceful shutdown; the server in this
                             process flushes at the end of that
+    RQ's work horse         exits by os._exit; integrations/rq.py calls leave() before
     SIGTERM                 by default ends a process at once; see flush_on_sigterm()
 
 Nothing is registered on import: only when a recorder is made.
@@ -116,7 +117,7 @@ def _hook_always() -> None:
 
 def _register() -> None:
     os.register_at_fork(before=_before_fork, after_in_child=_after_fork_in_child)
-    atexit.register(_leave)
+    atexit.register(leave)
     # threading's hooks run before other threads are joined, atexit handlers only after.
     register = getattr(threading, "_register_atexit", atexit.register)
     try:
@@ -133,11 +134,11 @@ def _begin_to_end() -> None:
 
 
 def _hook_finalizers(util: Any) -> None:
-    util.Finalize(None, _leave, exitpriority=100)
+    util.Finalize(None, leave, exitpriority=100)
 
 
 def _hook_celery(signals: Any) -> None:
-    signals.worker_process_shutdown.connect(_leave, weak=False)
+    signals.worker_process_shutdown.connect(leave, weak=False)
 
 
 def watch_uvicorn() -> None:
@@ -206,8 +207,11 @@ def _after_fork_in_child() -> None:
         one.after_fork()
 
 
-def _leave(*_: object, **__: object) -> None:
-    """Flush all recorders concurrently, within EXIT_SECONDS."""
+def leave(*_: object, **__: object) -> None:
+    """Flush all recorders concurrently, within EXIT_SECONDS, since this process ends.
+
+    Events that are recorded afterwards are stored at once, within the rest of that time.
+    """
     with spending() as left:
         until = time.monotonic() + left
         leaving = [(one, one.begin_exit(left)) for one in _all()]

@@ -1,0 +1,73 @@
+"""Tasks: what the integrations of task queues record about each run.
+
+    task_runs{task,state}       runs by outcome
+    task_seconds{task}          duration of a run
+    task_db_seconds{task}       wait for databases within it
+    task_queue_seconds{task}    wait before it
+    db_queries{task,statement}  its database statements, see callers.py
+
+Bound: TASKS tasks are recorded by name, further ones as `(other)`. No lock, no I/O.
+"""
+
+from redmeter import Meter
+from redmeter.integrations.callers import Callers
+from redmeter.integrations.hooks import Names
+from redmeter.integrations.spent import DATABASE, Spent
+from redmeter.names import (
+    TASK_DB_SECONDS,
+    TASK_QUEUE_SECONDS,
+    TASK_RUNS,
+    TASK_SECONDS,
+    cleaned,
+)
+
+UNKNOWN = "(unknown)"
+#: How many tasks are counted by name, and the maximum bytes of a name.
+TASKS, TASK_BYTES = 500, 100
+
+
+class Tasks:
+    """Records the runs of a queue's tasks.
+
+    Args:
+        meter: records them.
+        logger: of the messages.
+    """
+
+    def __init__(self, meter: Meter, logger: str) -> None:
+        self._meter = meter
+        self._logger = logger
+        self._callers = Callers(meter, "task")
+        #: Task -> label value.
+        self.name = Names(lambda name: cleaned(name, TASK_BYTES) or UNKNOWN, TASKS)
+
+    def waited(self, name: str, seconds: float) -> None:
+        """Record the wait before a run. A negative one, of clocks that differ, counts as 0."""
+        self._meter.observe(TASK_QUEUE_SECONDS, max(0.0, seconds), labels={"task": name})
+
+    def count(self, name: str, state: str) -> None:
+        """Count a run."""
+        self._meter.count(TASK_RUNS, labels={"task": name, "state": state})
+
+    def finish(self, name: str, seconds: float, spent: Spent | None) -> None:
+        """Record a run's duration, and its time at databases if that was collected."""
+        self._meter.observe(TASK_SECONDS, seconds, labels={"task": name})
+        if spent is not None:
+            spent.end()
+            if spent:
+                self._meter.observe(TASK_DB_SECONDS, spent[DATABASE], labels={"task": name})
+                self._callers.record(name, spent)
+
+    def log(self, severity: str, what: str, error: object, task: str = "") -> None:
+        """Log what became of a run.
+
+        Args:
+            severity: of the message: "error" or "warning".
+            what: the message.
+            error: its cause; the message has its type and place if it is an exception.
+            task: record the exception too, with this task as its route.
+        """
+        exception = error if isinstance(error, BaseException) else None
+        if exception is not None and task:
+            self._meter.record_exception(exception, route=task)
+        self._meter.log(self._logger, what, severity=severity, exception=exception)
