@@ -9,7 +9,6 @@ Nothing of Redmeter or redis-py is imported before it is needed: web_memory.py m
 of these applications without either.
 """
 
-import asyncio
 import gc
 import importlib.util
 import statistics
@@ -152,6 +151,8 @@ def asgi(app: Any) -> Timed:
         for _ in range(calls):
             await app({**scope, "state": {}}, _receive, _send)
         return (time.perf_counter() - started) / calls
+
+    import asyncio  # not for WSGI: web_memory.py
 
     return lambda calls: asyncio.run(ask(calls))
 
