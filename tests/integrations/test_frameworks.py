@@ -77,6 +77,22 @@ def test_litestar_tells_its_templates(memory: MemoryMeter) -> None:
     assert pattern.startswith("GET /shop/{tenant}/fail [ValueError at test_frameworks.py:")
 
 
+@pytest.mark.parametrize("framework", ["litestar", "quart"])
+def test_a_method_that_is_not_allowed_has_the_route_of_its_path(
+    memory: MemoryMeter, framework: str
+) -> None:
+    """Whatever methods the path has; a path that no route has stays unmatched."""
+    app = asgi.RedmeterMiddleware(
+        {"litestar": litestar_app, "quart": quart_app}[framework](), memory
+    )
+    ask(app, "/users/7", "/shop/a/fail", "/none", method="DELETE")
+    assert counted(memory) == {
+        ("/users/{user_id}", "4xx"): 1,
+        ("/shop/{tenant}/fail", "4xx"): 1,
+        ("(unmatched)", "4xx"): 1,
+    }
+
+
 @pytest.mark.parametrize("status", [409, 503])
 def test_an_exception_that_litestar_converts_counts_by_its_status(
     memory: MemoryMeter, status: int

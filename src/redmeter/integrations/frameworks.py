@@ -17,13 +17,16 @@ the application is one of its own.
 
 Bound: a signal or a call for each request, and one substitution.
 
-Not done: a 405 of Litestar or Quart is `(unmatched)`. An exception that Falcon converts to a
+A 405 has the template of the route that matched the path.
+
+Not done: an exception that Falcon converts to a
 response counts as 5xx, but is not logged: Falcon has no hook for it. Its sinks and static routes
 have no template.
 
 Source: Quart, "Signals"; Falcon, "Middleware"; Litestar, types of the ASGI scope.
 """
 
+import contextlib
 import importlib
 import re
 from collections.abc import Mapping
@@ -35,6 +38,10 @@ from redmeter.integrations.web import CONVERTED, FAILED, ROUTE
 _DEPTH = 10
 #: A parameter of a rule, with its converter: `<int:id>` of werkzeug, `{id:int}` of Falcon.
 _OF_RULE = re.compile(r"<(?:[^<>]*:)?([^<>:]+)>")
+#: A parameter in a template of Litestar, escaped for a regular expression.
+_PARAMETER = re.compile(r"\\\{[^{}]*\\\}")
+#: The status of a request whose method no handler of its path has.
+NOT_ALLOWED = 405
 _OF_TEMPLATE = re.compile(r"\{([^{}:]+):[^{}]*\}")
 
 
@@ -78,17 +85,30 @@ def publish_routes(app: Any) -> None:
 
 
 async def _keep_exception(error: Exception, scope: Any) -> None:
-    """Keep an exception that Litestar converts to a response."""
+    """Keep an exception that Litestar converts to a response, and the route of a 405."""
     scope[CONVERTED] = error
+    if getattr(error, "status_code", None) == NOT_ALLOWED:
+        for route in scope["litestar_app"].routes:
+            template = route.path_format
+            if re.fullmatch(_PARAMETER.sub("[^/]+", re.escape(template)), scope["path"]):
+                scope[ROUTE] = template
+                return
 
 
 def _listen_to_quart(app: Any) -> None:
     quart, signals = (importlib.import_module(name) for name in ("quart", "quart.signals"))
+    failures = (importlib.import_module("werkzeug.exceptions").HTTPException,)
 
     async def begins(_sender: object, **_: object) -> None:
         request = quart.request if quart.has_request_context() else quart.websocket
-        if request.url_rule is not None:
-            request.scope[ROUTE] = rule_template(request.url_rule.rule)
+        rule = request.url_rule
+        allowed = getattr(request.routing_exception, "valid_methods", None)
+        if rule is None and allowed:  # a 405
+            with contextlib.suppress(LookupError, *failures):
+                adapter = quart.current_app.create_url_adapter(request)
+                rule, _ = adapter.match(method=min(allowed), return_rule=True)
+        if rule is not None:
+            request.scope[ROUTE] = rule_template(rule.rule)
 
     async def fails(_sender: object, exception: BaseException, **_: object) -> None:
         request = quart.request if quart.has_request_context() else quart.websocket
