@@ -45,7 +45,7 @@ from redmeter.store.replies import (
     translate,
 )
 from redmeter.store.retry import is_not_primary
-from redmeter.store.sockets import BusyWait, bound, pack
+from redmeter.store.sockets import BusyWait, bound, guarded, pack
 
 #: Commands whose errors do not show which key they concern.
 _SCRIPTS = {"EVAL", "EVALSHA"}
@@ -214,6 +214,7 @@ class ServerLink(Link):
                 raise _unreadable(error) from None
         try:
             connection = self._kept(until).pop()
+            connection.verify()
         except IndexError:
             connection = self._made(client.connection_pool)
         if _foreign(connection):
@@ -236,7 +237,7 @@ class ServerLink(Link):
         if self._owned:
             return pool.make_connection()
         # Not counted by the limit of the caller's pool.
-        return pool.connection_class(**pool.connection_kwargs)
+        return guarded(pool.connection_class)(**pool.connection_kwargs)
 
     def _connect_or_renew(self, connection: Any) -> None:
         if getattr(connection, "_sock", None) is None:
@@ -299,6 +300,8 @@ class ServerLink(Link):
             raise InvalidSetting("url", f"has an unknown option: {_option(error)}") from None
         assert client is not None, "the caller holds its client during the call"
         if self._owned:
+            pool = client.connection_pool
+            pool.connection_class = guarded(pool.connection_class)
             self._client = client
             if self._longest is not None:
                 options = client.connection_pool.connection_kwargs

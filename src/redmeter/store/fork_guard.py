@@ -21,7 +21,7 @@ from typing import Any
 
 import redis
 
-from redmeter.store import scripts
+from redmeter.store import scripts, sockets
 
 logger = logging.getLogger("redmeter")
 
@@ -110,3 +110,4 @@ def _after_fork() -> None:
 def _after_fork_in_child() -> None:
     global _lock, _loading
     _lock, _loading = RLock(), False
+    sockets.close_inherited()

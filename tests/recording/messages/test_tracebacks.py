@@ -31,6 +31,7 @@ from redmeter.recording.messages.tracebacks import (
     describe_error,
     describe_parsed_error,
     in_library,
+    origin_of,
     place_of,
 )
 from redmeter.testing import MemoryMeter
@@ -150,6 +151,18 @@ def test_where_all_frames_are_of_libraries_the_place_is_the_innermost() -> None:
     place, text = describe_error(error.with_traceback(frames))
     assert place.startswith("[JSONDecodeError at decoder.py:")
     assert text.splitlines()[0].endswith(" in loads")
+
+
+def test_a_place_is_that_of_the_cause_where_only_libraries_raised() -> None:
+    """As where a framework raises because of an exception that came too late."""
+    error = json.JSONDecodeError("too late", "", 0)
+    error.__cause__ = raised(chained)
+    place, text = describe_error(error)
+    assert place == describe_error(error.__cause__)[0].replace("ValueError", "JSONDecodeError")
+    assert text.startswith("JSONDecodeError: too late")
+    assert origin_of(error).functions == origin_of(error.__cause__).functions
+    error.__cause__.__cause__ = error
+    assert describe_error(error.with_traceback(None))[0] == place
 
 
 def chained() -> None:

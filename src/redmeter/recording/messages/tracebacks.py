@@ -3,10 +3,10 @@
 Problem: errors of one type from one place should be one group. Most are raised deep in a library,
 where all errors of a kind are raised; the place to fix is in the application.
 
-Idea: the place is the innermost frame of the application (see in_library()), or if there is
-none, the innermost frame. `[IntegrityError at shop.py:12 in buy]` is added to the pattern of the
-message. The text shows the application's frames and the one that raised, the error's text, then the
-members of a group and the cause, each in the same way:
+Idea: the place is the innermost frame of the application (see in_library()); if there is none,
+that of its cause; without one, the innermost frame. `[IntegrityError at shop.py:12 in buy]` is
+added to the pattern of the message. The text shows the application's frames and the one that
+raised, the error's text, then the members of a group and the cause, each in the same way:
 
     … (6 more)
       /srv/shop/views.py:12 in buy
@@ -151,7 +151,8 @@ def describe_error(error: BaseException) -> tuple[str, str]:
         kind = type(each).__name__
         chosen, at = _chosen(_tracebacks(each), _is_own, 1 if place else FRAMES)
         frames = [(before, _frame(traceback)) for before, traceback in chosen]
-        place = place or _place(kind, frames[at][1] if frames else None)
+        if not place:
+            place = _place(kind, _own_frame(error) or (frames[at][1] if frames else None))
         block = _lines_of(heading, kind, _text_of(each), frames)
         lines += block
         size += sum(map(len, block))
@@ -179,11 +180,12 @@ def origin_of(error: BaseException) -> Origin:
     """Return where an exception comes from. Never raises.
 
     A function that calls itself, directly or not, is named once, however deep it was. Without a
-    frame of the application, the function is the innermost one of a library.
+    frame of the application, those of its cause count; and without one there, the function is the
+    innermost one of a library.
     """
     frames: dict[Any, TracebackType] = {}
     innermost: TracebackType | None = None
-    for innermost in _tracebacks(error):
+    for innermost in _tracebacks(_from_application(error)):
         if _is_own(innermost):
             code = innermost.tb_frame.f_code
             frames.pop(code, None)
@@ -345,6 +347,27 @@ def _behind(error: BaseException) -> list[tuple[str, BaseException]]:
     except Exception:  # noqa: BLE001, S110 - of a class that computes these attributes
         pass
     return [(heading, each) for heading, each in errors if isinstance(each, BaseException)]
+
+
+def _from_application(error: BaseException) -> BaseException:
+    """Return an error; or the first of its causes that came through the application, if it did not.
+
+    Such as the RuntimeError that a framework raises because of an exception that came too late.
+    """
+    each: BaseException | None = error
+    for _ in range(ERRORS):
+        if each is None:
+            break
+        if any(map(_is_own, _tracebacks(each))):
+            return each
+        each = next((one for head, one in _behind(each) if head in (_CAUSE, _CONTEXT)), None)
+    return error
+
+
+def _own_frame(error: BaseException) -> _Frame | None:
+    """Return the innermost frame of the application, of an error or of its cause."""
+    frames = [one for one in _tracebacks(_from_application(error)) if _is_own(one)]
+    return _frame(frames[-1]) if frames else None
 
 
 def _text_of(error: BaseException) -> str:
