@@ -184,6 +184,20 @@ _END_NORMALLY = (
     "let processes end normally, or call flush() before: SIGKILL, SIGTERM without a handler, "
     "os._exit and the kernel's OOM killer leave no time to store"
 )
+#: Kinds of trouble that are reported: what they count, and the fix.
+_TROUBLES = (
+    (
+        "label-value",
+        "label values were truncated, or had characters that are not allowed",
+        "take label values from a small set of short texts: a plan, a route, a status",
+    ),
+    ("child-ended", "forked processes ended before they had stored their events", _END_NORMALLY),
+    (
+        "callback-hangs",
+        "calls of gauges' callbacks did not return within a second",
+        "a callback must not wait for anything: have it return what another thread has measured",
+    ),
+)
 #: For a reason that is not in the table: an error code of the server.
 _OTHER_REASON = LossReason("events", "", "the warnings in the writers' own logs have the details")
 
@@ -311,18 +325,6 @@ def _totals(writers: Sequence[Writer]) -> Iterator[Finding]:
             by = _by(writers, amount)
             yield Finding("warn", "writers", f"{total:,} {text}; by {by}", fix)
 
-    def changed(writer: Writer) -> int:
-        return writer.counts("troubles").get("label-value", 0)
-
-    if total := sum(map(changed, writers)):
-        yield Finding(
-            "warn",
-            "writers",
-            f"{total:,} label values were truncated, or had characters that are not allowed; "
-            f"by {_by(writers, changed)}",
-            "take label values from a small set of short texts: a plan, a route, a status",
-        )
-
 
 def _stuck_writers(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:
     """Report writers that cannot store their events."""
@@ -347,20 +349,20 @@ def _vanished_writers(now: float, writers: Sequence[Writer]) -> Iterator[Finding
     if vanished:
         most = max(writer.moment("interval") or 0.0 for writer in vanished)
         text = (
-            f"{len(vanished):,} ended without a last report: up to {most:g} s of the events of "
-            "each are missing, and all that were buffered; "
+            f"{len(vanished):,} stopped reporting without a last report, so they ended, hang or "
+            f"are cut off: up to {most:g} s of the events of each are missing, and all that were "
+            "buffered; "
             f"by {_by(vanished, lambda writer: 1 + writer.number('buffered'))}"
         )
         yield Finding("warn", "writers", text, _END_NORMALLY)
 
-    def children(writer: Writer) -> int:
-        return writer.counts("troubles").get("child-ended", 0)
+    for kind, what, fix in _TROUBLES:
 
-    if total := sum(map(children, writers)):
-        text = f"{total:,} forked processes ended before they had stored their events"
-        yield Finding(
-            "warn", "writers", f"{text}; children of {_by(writers, children)}", _END_NORMALLY
-        )
+        def amount(writer: Writer, kind: str = kind) -> int:
+            return writer.counts("troubles").get(kind, 0)
+
+        if total := sum(map(amount, writers)):
+            yield Finding("warn", "writers", f"{total:,} {what}; by {_by(writers, amount)}", fix)
 
 
 def _pattern_versions(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ Other threads append to a list meanwhile, so the collector takes elements from i
 handler that interrupts the thread which holds the lock leaves its event in the list.
 """
 
+import time
 from _thread import RLock  # as it is on import: see flusher.py
 from collections.abc import Callable
 from functools import partial
@@ -11,13 +12,15 @@ from functools import partial
 from redmeter.clock import Clock
 from redmeter.losses import SERIES
 from redmeter.recording.buffer import Buffer
-from redmeter.recording.flusher import in_background
+from redmeter.recording.flusher import Replaced, in_background
 from redmeter.recording.instruments import LONG, NOW, Counter, Gauge, Instrument, RedactedInstrument
 from redmeter.recording.registry import Registry
 from redmeter.recording.stats import RecorderStats
 
 #: Minimum time between two calls of attend() for one instrument, seconds.
 ATTENTION = 0.001
+#: After which a hook is given up until it returns, seconds.
+HANGING = 1.0
 
 
 class Collector:
@@ -128,12 +131,12 @@ class Collector:
         # The newest value of several gauges would be meaningless.
         meaningless = overflow and not pending.ADDS_UP
         zero = instrument._zero_series if isinstance(instrument, Counter) and not overflow else ""
-        for time, value in instrument._LIST.pairs(merged):
+        for at, value in instrument._LIST.pairs(merged):
             recorded += pending.events_of(value)
             if not meaningless:
-                self._buffer.add(pending, series, time, value, now)
+                self._buffer.add(pending, series, at, value, now)
             if zero:
-                self._buffer.add(pending, zero, time, 0, now)
+                self._buffer.add(pending, zero, at, 0, now)
         self._stats.recorded += recorded
         if overflow:
             self._stats.overflowed += recorded
@@ -161,6 +164,10 @@ Callback = Callable[[], float | None]
 class FlushHooks:
     """The hooks of a recorder; a forked child keeps them.
 
+    They are called in the flushing thread. One that does not return would hold up all events, and
+    cannot be ended: other threads, which record or wait for a flush, notice it, and another flusher
+    goes on. That hook is not called again until it has returned.
+
     Args:
         record_error: counts an error, by its kind and text.
     """
@@ -169,6 +176,14 @@ class FlushHooks:
         self._record_error = record_error
         self._before_flush: tuple[Callable[[], None], ...] = ()
         self._callbacks: dict[str, tuple[Gauge, Callback]] = {}
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        """Forget which hooks were being called, in a forked child."""
+        #: The call in progress: its identity, hook, and time, monotonic seconds.
+        self._call: tuple[object, str, float] | None = None
+        #: Hooks that were given up, and have not returned yet.
+        self._given_up: dict[str, object] = {}
 
     def add(self, hook: Callable[[], None]) -> None:
         """Call a hook before each flush."""
@@ -178,20 +193,48 @@ class FlushHooks:
         """Set a gauge to the value of a callback before each flush."""
         self._callbacks[gauge._series] = gauge, callback
 
-    def run(self) -> None:
-        """Call all hooks; an exception of one counts as an error."""
-        for hook in self._before_flush:
-            self._run("before-flush", hook)
-        for gauge, callback in list(self._callbacks.values()):
-            self._run("gauge-callback", partial(_set_gauge, gauge, callback))
+    def hang(self) -> bool:
+        """Return whether a hook takes so long that it is given up."""
+        call = self._call
+        return call is not None and time.monotonic() - call[2] > HANGING
 
-    def _run(self, kind: str, hook: Callable[[], None]) -> None:
+    def give_up(self) -> str:
+        """Give up the hook that hangs; return its name, or "" if none does."""
+        call = self._call
+        if call is None or not self.hang():
+            return ""
+        token, name, _ = call
+        self._given_up[name], self._call = token, None
+        return name
+
+    def run(self) -> None:
+        """Call all hooks; an exception of one counts as an error.
+
+        Raises:
+            Replaced: one was given up, and has returned now.
+        """
+        for number, hook in enumerate(self._before_flush):
+            self._run("before-flush", f"hook {number}", hook)
+        for series, (gauge, callback) in list(self._callbacks.items()):
+            self._run("gauge-callback", series, partial(_set_gauge, gauge, callback))
+
+    def _run(self, kind: str, name: str, hook: Callable[[], None]) -> None:
+        if name in self._given_up:
+            return
+        token = object()
         try:
+            self._call = token, name, time.monotonic()
             hook()
         except BaseException as error:  # raised by the application's code: see redact.py
             if not isinstance(error, Exception) and not in_background():
                 raise
             self._record_error(kind, f"before a flush: {type(error).__name__}: {error}")
+        finally:
+            if self._given_up.get(name) is not token:
+                self._call = None
+        if self._given_up.get(name) is token:
+            self._given_up.pop(name, None)
+            raise Replaced
 
 
 def _set_gauge(gauge: Gauge, callback: Callback) -> None:

@@ -74,6 +74,10 @@ class FlushFailed(Exception):
         self.partly = partly
 
 
+class Replaced(Exception):
+    """A callback of the application returned after another thread had taken over."""
+
+
 class Flush(Protocol):
     """Collects and sends until nothing is left."""
 
@@ -86,6 +90,7 @@ class Flush(Protocol):
 
         Raises:
             FlushFailed: events are left.
+            Replaced: another flusher does it from now on.
         """
         ...
 
@@ -225,6 +230,8 @@ class Flusher:
         collect: only collects.
         waiting: returns whether there are events to collect.
         interval: seconds from one flush to the next.
+        hangs: returns whether a callback of the application does not return.
+        replace: returns a flusher that goes on without that callback.
     """
 
     def __init__(
@@ -233,24 +240,34 @@ class Flusher:
         collect: Callable[[], None],
         waiting: Callable[[], bool],
         interval: float,
+        *,
+        hangs: Callable[[], bool],
+        replace: "Callable[[], Flusher]",
     ) -> None:
         self._flush = flush
         self._collect = collect
         self._waiting = waiting
         self._interval = interval
+        self._hangs = hangs
+        self._replace = replace
+        #: The flusher that goes on in its place; None if it goes on itself.
+        self._successor: Flusher | None = None
         #: The thread that serves it; None if there is none.
         self.loop: FlusherThread | None = None
         self._steps: Steps[list[FlushRequest]] | None = None
         self._stepping = allocate_lock()
         self._wake, self._listens, self._rung = 0.0, True, False
         self._requests: deque[FlushRequest] = deque()
+        #: The requests that the current flush is for.
+        self._taken: list[FlushRequest] = []
         self._backoff = Backoff(interval)
 
     @property
     def running(self) -> bool:
         """Whether a thread serves it."""
         loop = self.loop
-        return loop is not None and loop.alive and not loop.stuck(other_than=self)
+        serves = loop is not None and loop.alive and not loop.stuck(other_than=self)
+        return serves and not self._hangs()
 
     @property
     def failing(self) -> bool:
@@ -269,8 +286,12 @@ class Flusher:
             False if no thread can be started: the interpreter is exiting, a limit is reached, or
             this is a thread of gevent's pool, in which no other greenlet ever runs.
         """
+        if self._successor is not None:
+            return self._successor.start()
         if self.running:
             return True
+        if self._hangs():
+            return self._replace().start()
         if not may_start_threads():
             return False
         return _current_loop().take(self)
@@ -297,6 +318,15 @@ class Flusher:
             self._requests.remove(request)
         return None
 
+    def take_over(self, other: "Flusher") -> None:
+        """Go on in the place of another one, whose thread is held up by a callback."""
+        other._successor = self
+        self._backoff = other._backoff
+        for request in other._taken:
+            self._requests.append(request)
+        while other._requests:
+            self._requests.append(other._requests.popleft())
+
     def step(self, loop: FlusherThread) -> None:
         """Take a turn, in a thread."""
         if not self._stepping.acquire(blocking=False):
@@ -314,7 +344,8 @@ class Flusher:
         # Only now: a caller that gets the reply must find that there is no thread.
         for request in requests:
             request.answer(True)
-        if self._requests or self._waiting():  # added meanwhile, when there still was a thread
+        # Added meanwhile, when there still was a thread.
+        if self._successor is None and (self._requests or self._waiting()):
             self.start()
 
     def _step(self) -> list[FlushRequest] | None:
@@ -329,6 +360,8 @@ class Flusher:
             self._steps, self.loop, self._wake, self._listens = None, None, 0.0, True
             if isinstance(end, StopIteration):
                 return list(end.value)
+            if isinstance(end, Replaced):
+                return []
             raise
         self._wake = time.monotonic() + pause
         return None
@@ -361,7 +394,8 @@ class Flusher:
 
     def _flush_where_due(self, ending: bool) -> Steps[tuple[list[FlushRequest], bool]]:
         """Flush if it is time; return the requests, and whether everything was stored."""
-        requests, ok = [], False
+        requests, ok = list[FlushRequest](), False
+        self._taken = requests
         while self._requests:
             requests.append(self._requests.popleft())
         if requests:
@@ -371,6 +405,7 @@ class Flusher:
             ok = self._try(last=ending, asked=False)
         else:
             self._collect()
+        self._taken = []
         return requests, ok
 
     def flush_until(self, until: float, *, last: bool) -> bool:
@@ -385,6 +420,8 @@ class Flusher:
                 pause, _ = next(steps)
             except StopIteration as end:
                 return bool(end.value)
+            except Replaced:
+                return False
             time.sleep(pause)
 
     def _flush_until(self, until: float, *, last: bool) -> Steps[bool]:

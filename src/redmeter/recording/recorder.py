@@ -128,15 +128,32 @@ class Recorder:
         #: not flush, and need not.
         self._flushing: set[int] = set()
         self._reporter = StatusReporter(self._delivery, self._stats, self._lock, self.health)
-        self._flusher = Flusher(
+        self._hooks.after_fork()
+        self._flusher = self._made_flusher()
+        self._leaving = False
+        #: When close() last timed out, monotonic seconds.
+        self._in_vain = -math.inf
+
+    def _made_flusher(self) -> Flusher:
+        return Flusher(
             self._flush,
             self._collector.collect_to_keep,
             self._collector.waiting,
             self._interval,
+            hangs=self._hooks.hang,
+            replace=self._replaced_flusher,
         )
-        self._leaving = False
-        #: When close() last timed out, monotonic seconds.
-        self._in_vain = -math.inf
+
+    def _replaced_flusher(self) -> Flusher:
+        """Go on with another flusher, without the hook that hangs. See FlushHooks."""
+        with self._lock:
+            name = self._hooks.give_up()
+            if name:
+                before, self._flusher = self._flusher, self._made_flusher()
+                self._flusher.take_over(before)
+        if name:
+            self._reporter.record_hanging(name)
+        return self._flusher
 
     # Recording
 
@@ -328,6 +345,8 @@ class Recorder:
         """
         sending, ticket = self._sending, object()  # a child forked during this has another lock
         with self._at_work():
+            if not last and not self._leaving:
+                self._hooks.run()  # before others have to wait for this thread
             try:
                 if not sending.wait(ticket, process.EXIT_SECONDS):
                     raise FlushFailed(passing=True)  # another thread is sending, and hangs
@@ -357,7 +376,6 @@ class Recorder:
             if last:
                 self._collector.let_all_be_due()  # later events start another thread
             elif not self._leaving:
-                self._hooks.run()
                 for gauge in self._registry.process_gauges():
                     gauge._refresh()
             self._collector.collect()

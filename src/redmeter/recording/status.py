@@ -19,6 +19,8 @@ REPORT_SECONDS = 10.0
 LOG_SECONDS = 60.0
 #: The kind of trouble under which forked processes are counted that ended too soon.
 CHILD_ENDED = "child-ended"
+#: The kind under which callbacks are counted that do not return.
+CALLBACK_HANGS = "callback-hangs"
 #: Process ids that a log line lists.
 SHOWN = 5
 
@@ -102,6 +104,15 @@ class StatusReporter:
         if self._may_log():
             with contextlib.suppress(Exception):  # raised by an application's filter or handler
                 logger.warning("redmeter: %s; let them exit normally, or call flush() before", text)
+
+    def record_hanging(self, name: str) -> None:
+        """Count and log a callback that does not return."""
+        text = f"the callback of {name} does not return; it is not called again until it does"
+        with self._lock:
+            self._stats.record_error(CALLBACK_HANGS, text)
+        self.must_report = True
+        with contextlib.suppress(Exception):  # raised by an application's filter or handler
+            logger.warning("redmeter: %s", text)
 
     def record_error(self, error: Exception) -> None:
         """Count an error of storing, and log one at most every LOG_SECONDS."""

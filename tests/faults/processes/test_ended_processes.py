@@ -49,7 +49,8 @@ def test_a_process_that_has_reported(
     assert problems(server) == []
     reported = problems(server, later=181)
     assert len(reported) == (0 if stored else 1)
-    assert stored or "1 ended without a last report: up to 1 s of the events" in reported[0]
+    assert stored or "1 stopped reporting without a last report" in reported[0]
+    assert stored or "up to 1 s of the events of each are missing" in reported[0]
 
 
 @pytest.mark.parametrize("end", ENDS)
