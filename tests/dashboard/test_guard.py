@@ -1,5 +1,6 @@
 """What guards every request and every answer."""
 
+import asyncio
 import gzip
 from typing import Any
 
@@ -11,6 +12,7 @@ from redmeter import Meter
 from redmeter.dashboard import Dashboard
 from redmeter.dashboard.guard import Hosts, host_of, own_hosts
 from redmeter.errors import InvalidSetting
+from support.asgi import call, http_scope
 from support.asking import asking
 from support.servers import Server
 
@@ -124,7 +126,7 @@ def test_a_name_that_is_none_is_refused(name: Any) -> None:
         Hosts([name])
 
 
-@pytest.mark.parametrize("path", ["/", "/api/marks", "/healthz", "/nothing"])
+@pytest.mark.parametrize("path", ["/", "/api/marks", "/-/healthy/x", "/nothing"])
 def test_another_host_is_refused_wherever_it_points(path: str, server: Server) -> None:
     """A name that is made to point here gets nothing to read, whatever is forwarded."""
     dashboard = Dashboard(server.url, access="open", allowed_hosts=["localhost"])
@@ -138,6 +140,22 @@ def test_another_host_is_refused_wherever_it_points(path: str, server: Server) -
         assert "--allow-host" in error["fix"]
         doubled = [("Host", "localhost"), ("Host", "evil.example")]
         assert client.get(path, headers=doubled).status_code == 400
+    dashboard.close()
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/-/healthy", "/-/ready"])
+def test_a_probe_may_name_any_host_or_none(path: str, server: Server) -> None:
+    """It learns that the store answers, and nothing else; nothing else is answered so."""
+    dashboard = Dashboard(server.url, access="open", allowed_hosts=["localhost"])
+    for hosts in ([], ["10.0.0.7:7380"], ["a<b>"], ["localhost", "evil.example"]):
+        for asked in (path, "/api/marks"):
+            headers = [(b"host", host.encode()) for host in hosts]
+            scope = http_scope("GET", asked, headers=headers)
+            answer = asyncio.run(call(dashboard, scope, [{"type": "http.request", "body": b""}]))
+            if asked == path:
+                assert (answer.status, answer.body) == (200, b'{"status":"ok"}')
+            else:
+                assert answer.status in (400, 421)
     dashboard.close()
 
 

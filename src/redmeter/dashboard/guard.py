@@ -204,6 +204,8 @@ class Guard:
     async def _checked(self, request: Request, authority: str | None) -> Response | None:
         """Check a request; an answer where it shall go no further."""
         scope = request.scope
+        if _is_open(request) and request.method in METHODS:  # probes name any host, or none
+            return None
         hosts = request.headers.getlist("host")
         if len(hosts) < 2 and authority is not None:
             hosts = [authority]  # the target takes precedence (RFC 9112, section 3.2.2)
@@ -234,7 +236,7 @@ class Guard:
             return Response(status_code=307, headers={"Location": address})
         if len(request.scope["path"]) > MAX_PATH:
             raise HTTPError(414, "path-too-long", "the path is too long", "see /api/openapi.json")
-        if self._access is None or _is_open(request):
+        if self._access is None:
             return None
         return await access.ask(self._access, request)
 

@@ -184,7 +184,7 @@ _END_NORMALLY = (
     "let processes end normally, or call flush() before: SIGKILL, SIGTERM without a handler, "
     "os._exit and the kernel's OOM killer leave no time to store"
 )
-#: Kinds of trouble that are reported: what they count, and the fix.
+#: Kinds of trouble that are reported: kind, text and fix.
 _TROUBLES = (
     (
         "label-value",
