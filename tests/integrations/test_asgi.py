@@ -468,8 +468,32 @@ def test_a_connection_lasts_from_its_request_to_its_end(memory: MemoryMeter) -> 
         await send(CLOSE)
 
     connect(RedmeterMiddleware(app, memory), "/talk")
-    name = 'http_request_seconds{method="WEBSOCKET",route="(unmatched)"}'
-    assert memory.observed(name) == [3600]
+    assert memory.observed('websocket_seconds{route="(unmatched)"}') == [3600]
+    assert memory.observed('http_request_seconds{method="WEBSOCKET",route="(unmatched)"}') == []
+    assert memory.observed("hits_seconds") == []
+    assert memory.messages == []
+
+
+@pytest.mark.parametrize(
+    "kind", [b"text/event-stream", b"Text/Event-Stream; charset=utf-8", b"text/html"]
+)
+def test_a_stream_of_events_took_as_long_as_its_start(memory: MemoryMeter, kind: bytes) -> None:
+    """How long it lived is no response time; of any other response it is."""
+    headers = [(b"x", b"y"), (b"Content-Type", kind)]
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        memory.clock.advance(2)
+        await send({**START, "headers": headers})
+        memory.clock.advance(3600)
+        await send(body(b"data: 1", more=True))
+        await send(body(b""))
+
+    ask(RedmeterMiddleware(app, memory, slow_request=9), "/feed")
+    is_feed = b"html" not in kind
+    took = memory.observed('http_request_seconds{method="GET",route="(unmatched)"}')
+    assert took == memory.observed("hits_seconds") == [2 if is_feed else 3602]
+    lived = memory.observed('event_stream_seconds{route="(unmatched)"}')
+    assert lived == ([3602] if is_feed else [])
     assert memory.messages == []
 
 
@@ -507,7 +531,7 @@ def test_labels_are_made_of_the_scope(memory: MemoryMeter) -> None:
     ask(app, plan="pro")
     connect(RedmeterMiddleware(talking(), memory, labels=lambda _: {"plan": "ws"}), "/")
     labels = (parse_name(event.series).label("plan") for event in memory.events)
-    assert [each for each in labels if each] == ["pro", "pro", "ws", "ws"]
+    assert [each for each in labels if each] == ["pro", "pro", "ws"]
 
 
 def test_ignored_paths_are_served_by_the_application_itself(memory: MemoryMeter) -> None:

@@ -3,6 +3,7 @@
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from redmeter import Meter
 from redmeter.integrations.celery import install
 from redmeter.integrations.tasks import TASKS
 from redmeter.testing import MemoryMeter
-from support.programs import Programs
+from support.programs import SOURCES, Programs
 from support.servers import Server
 from support.waiting import eventually
 
@@ -189,6 +190,59 @@ def test_a_worker_counts_what_became_of_each_task(
         lost = "shop.crash failed [WorkerLostError", "shop.hang failed [TimeLimitExceeded"
         assert sum(each.startswith(lost) for each in place) == len(place)
         assert len(place) == 2 * (pool == "prefork")
+
+
+#: Tasks are stored at the end alone; each process notes that it is ready.
+RELOADED = """
+import os
+from celery import Celery, signals
+from redmeter import Meter
+from redmeter.integrations.celery import install
+
+app = Celery("shop", broker=os.environ["URL"])
+meter = Meter(os.environ["URL"], flush_interval=3600)
+install(app, meter)
+
+@app.task(name="shop.send")
+def send():
+    open(f"sent{len(os.listdir())}", "w").close()
+
+@signals.worker_ready.connect(weak=False)
+def begin(**_):
+    for _ in range(5):
+        send.delay()
+    meter.count("starts")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pool", ["prefork", "threads", "solo"])
+def test_a_worker_that_is_reloaded_stores_before(
+    programs: Programs, server: Server, pool: str
+) -> None:
+    """SIGHUP replaces its process by another program, without an end."""
+    programs.write("shop.py", RELOADED)
+    folder = programs.folder / "work"
+    folder.mkdir()
+    worker = programs.command(
+        *(str(Path(sys.executable).parent / "celery"), "-A", "shop", "--workdir", str(folder)),
+        *("worker", "--concurrency", "1", "--pool", pool, "--loglevel", "critical"),
+        *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+        env={
+            "URL": programs.url,
+            "C_FORCE_ROOT": "1",
+            "PYTHONPATH": f"{SOURCES}:{programs.folder}",
+        },
+    )
+    with Meter(server.url) as meter:
+        eventually(lambda: len(list(folder.iterdir())) == 5, 25.0, "five tasks")
+        worker.send(signal.SIGHUP)
+        eventually(lambda: len(list(folder.iterdir())) == 10, 25.0, "five tasks more")
+        assert runs(meter, "shop.send", "success") == 5
+        worker.send(signal.SIGTERM)
+        assert worker.finish().code == 0
+        assert runs(meter, "shop.send", "success") == 10
+        assert meter.total("starts") == 2
 
 
 def counted_all(meter: Meter) -> int:

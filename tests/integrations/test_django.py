@@ -234,6 +234,18 @@ def test_a_stream_is_timed_until_its_end(shop: MemoryMeter) -> None:
     assert shop.messages == []  # it is slow by when it began
 
 
+def test_a_stream_of_events_took_as_long_as_its_start(shop: MemoryMeter) -> None:
+    """How long it lived is no response time."""
+    result: Any = WSGIHandler()(environ("/stream?events", "GET"), lambda *_: None)
+    pieces = iter(result)
+    next(pieces)
+    shop.clock.advance(3.0)
+    assert list(pieces) == [b"b"]
+    labels = {"method": "GET", "route": "/stream"}
+    assert shop.observed("http_request_seconds", labels=labels) == [0.0]
+    assert shop.observed('event_stream_seconds{route="/stream"}') == [3.0]
+
+
 def test_a_client_that_left_is_told_from_an_error(shop: MemoryMeter) -> None:
     """And an error on the way from a client that left."""
     ask("/stream", pieces=1)

@@ -146,6 +146,8 @@ def test_a_long_route_is_cut_visibly(memory: MemoryMeter, route: str) -> None:
     (found,) = series(memory, "http_requests")
     assert found["route"].endswith("…")
     assert route.startswith(found["route"][:-1])
+    assert series(memory, "websocket_seconds") == [{"route": found["route"]}]
+    ask(requests, "/", route, method="OPTIONS", status=DISCONNECTED)
     assert len(series(memory, "http_request_seconds")) == 1
 
 

@@ -261,6 +261,21 @@ def test_a_stream_is_timed_until_its_end(memory: MemoryMeter) -> None:
     assert memory.observed("http_request_seconds", labels=labels) == [3.0]
 
 
+def test_a_stream_of_events_took_as_long_as_its_start(memory: MemoryMeter) -> None:
+    """How long it lived is no response time."""
+
+    def app(env: dict[str, Any], start_response: Any) -> Iterator[bytes]:
+        start_response("200 OK", [("Content-Type", "text/event-stream; charset=utf-8")])
+        for _ in range(3):
+            memory.clock.advance(2.0)
+            yield b"data: 1"
+
+    assert len(list(RedmeterMiddleware(app, memory)(environ(), Server().start_response))) == 3
+    labels = {"method": "GET", "route": "(unmatched)"}
+    assert memory.observed("http_request_seconds", labels=labels) == [2.0]
+    assert memory.observed('event_stream_seconds{route="(unmatched)"}') == [6.0]
+
+
 @pytest.mark.parametrize("written", [False, True])
 def test_a_stream_is_slow_by_when_it_began(memory: MemoryMeter, written: bool) -> None:
     """Not by how long it lasts."""

@@ -61,7 +61,8 @@ def stream(request: Any) -> StreamingHttpResponse:
             raise ValueError("half way")
         yield "b"
 
-    return StreamingHttpResponse(pieces())
+    kind = "text/event-stream" if "events" in request.GET else None
+    return StreamingHttpResponse(pieces(), content_type=kind)
 
 
 async def astream(request: Any) -> StreamingHttpResponse:

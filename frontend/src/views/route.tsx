@@ -47,17 +47,22 @@ export function RoutePage() {
         </Go>
       }
       event="request"
-      more={(whole, window) => <Split whole={whole} window={window} />}
+      more={(whole, window) => (
+        <>
+          <Split whole={whole} window={window} />
+          <Lifetimes window={window} />
+        </>
+      )}
     />
   );
 }
 
-/** The breakdown of response times. */
-function Split({ whole, window }: { whole: GroupedSummary; window: Span }) {
+/** The duration of one histogram of the route within the range. */
+function useSummary(series: string, window: Span): GroupedSummary | undefined {
   const { name, range } = state.value;
   const { data } = useFeed<SummaryAnswer>(
     address("summary", {
-      name: "http_request_db_seconds",
+      name: series,
       label: `route=${name}`,
       precision: window.histograms,
       since: window.histograms_start,
@@ -66,7 +71,37 @@ function Split({ whole, window }: { whole: GroupedSummary; window: Span }) {
     pollEvery(range),
     false,
   );
-  const parts = shares(whole.mean, data?.summaries[0]?.mean ?? null);
+  return data?.summaries[0];
+}
+
+/** How long connections lasted, which are not among the response times. */
+function Lifetimes({ window }: { window: Span }) {
+  const rows = [
+    { title: "websockets", found: useSummary("websocket_seconds", window) },
+    { title: "event streams", found: useSummary("event_stream_seconds", window) },
+  ].filter(({ found }) => found !== undefined && found.count > 0);
+  if (rows.length === 0) return null;
+  return (
+    <Card title="Connections" about="closed in this range, with their mean and longest lifetime">
+      <ul class="breakdown">
+        {rows.map(({ title, found }) => (
+          <li key={title}>
+            <span class="grow">
+              {number(found!.count)} {title}
+            </span>
+            <span class="figure">{found!.mean === null ? "" : seconds(found!.mean)}</span>
+            <span class="figure">{found!.high === null ? "" : `up to ${seconds(found!.high)}`}</span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+/** The breakdown of response times. */
+function Split({ whole, window }: { whole: GroupedSummary; window: Span }) {
+  const database = useSummary("http_request_db_seconds", window);
+  const parts = shares(whole.mean, database?.mean ?? null);
   return (
     <Card title="Where the time goes" about={`mean of a request, by ${durationLabel(window.histograms)}`}>
       {parts.length === 0 ? (

@@ -191,7 +191,11 @@ _TROUBLES = (
         "label values were truncated, or had characters that are not allowed",
         "take label values from a small set of short texts: a plan, a route, a status",
     ),
-    ("child-ended", "forked processes ended before they had stored their events", _END_NORMALLY),
+    (
+        "child-ended",
+        "writers of forked processes ended before they had stored their events",
+        _END_NORMALLY,
+    ),
     (
         "callback-hangs",
         "calls of gauges' callbacks did not return within a second",

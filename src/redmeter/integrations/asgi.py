@@ -11,8 +11,9 @@ and background tasks work as without the middleware.
 
 When: a request is recorded once its last byte is handed to the server. A background task that runs
 after that is not part of the duration; an exception in it is logged, but the request was answered.
-A WebSocket is recorded when its connection ends, with the connection's duration, the method
-WEBSOCKET and the status 101.
+A WebSocket is recorded when its connection ends, with the connection's lifetime, the method
+WEBSOCKET and the status 101; so is the lifetime of a stream of server-sent events, whose duration
+ends where its response starts.
 
 Disconnected: the server sent `http.disconnect` before the last byte, refused a message with an
 OSError, or cancelled the task that serves the request. Any other CancelledError is a failure of the
@@ -130,7 +131,7 @@ class RedmeterMiddleware:
         app = scope.get("app")
         status: int | None = None
         gone = last = recorded = False
-        began: float | None = None
+        answer: tuple[float | None, str] = None, ""
         refused: OSError | None = None
         scope[WATCHED] = True
         if self._cleaner is not None:
@@ -149,11 +150,11 @@ class RedmeterMiddleware:
             return message
 
         async def sent(message: Message) -> None:
-            nonlocal status, gone, last, recorded, refused, began
+            nonlocal status, gone, last, recorded, refused, answer
             kind = message["type"]
             if kind == "http.response.start":
                 status = message["status"]
-                began = now() - start
+                answer = now() - start, _content_type(message)
             elif kind == "http.response.body":
                 last = not message.get("more_body")
             elif kind in _WHOLE:
@@ -166,7 +167,7 @@ class RedmeterMiddleware:
             if last and not recorded:
                 recorded = True
                 outcome = DISCONNECTED if gone else status
-                self._record(scope, path, app, outcome, now() - start, None, spent, began)
+                self._record(scope, path, app, outcome, now() - start, None, spent, *answer)
 
         try:
             await self.app(scope, received, sent)
@@ -177,15 +178,15 @@ class RedmeterMiddleware:
                 if failed:
                     requests.failed(scope["method"], self._route(scope, app), error)
             elif failed:
-                self._record(scope, path, app, status, seconds, error, spent, began)
+                self._record(scope, path, app, status, seconds, error, spent, *answer)
             else:
-                self._record(scope, path, app, DISCONNECTED, seconds, None, spent, began)
+                self._record(scope, path, app, DISCONNECTED, seconds, None, spent, *answer)
             raise
         else:
             if not recorded:
                 # Without any status, what the server answers for it.
                 outcome = DISCONNECTED if gone else 500 if status is None else status
-                self._record(scope, path, app, outcome, now() - start, None, spent, began)
+                self._record(scope, path, app, outcome, now() - start, None, spent, *answer)
         finally:
             refused = None  # it holds these frames
             if spent is not None:
@@ -262,13 +263,16 @@ class RedmeterMiddleware:
         error: BaseException | None,
         spent: Spent | None,
         began: float | None = None,
+        content_type: str = "",
     ) -> None:
         method, route = scope.get("method", WEBSOCKET), self._route(scope, app)
         if FAILED in scope:
             error = scope.pop(FAILED)
         elif error is None and isinstance(status, int) and status >= 500:
             error = scope.pop(CONVERTED, None)
-        self.requests.record(method, path, route, status, seconds, scope, error, spent, began)
+        self.requests.record(
+            *(method, path, route, status, seconds, scope, error, spent, began, content_type)
+        )
 
     def _route(self, scope: Scope, app: object) -> str | None:
         try:
@@ -322,6 +326,16 @@ def from_env() -> RedmeterMiddleware:
 _ENDS = frozenset(
     {"lifespan.shutdown.complete", "lifespan.shutdown.failed", "lifespan.startup.failed"}
 )
+
+
+def _content_type(message: Message) -> str:
+    """Return the content type of a response that starts; "" if it has none."""
+    headers = message.get("headers")
+    if isinstance(headers, list | tuple):  # else an iterator, which the server needs
+        for name, value in headers:
+            if name.lower() == b"content-type":
+                return bytes(value).decode("latin-1")
+    return ""
 
 
 def _left(error: BaseException, refused: BaseException | None) -> bool:

@@ -57,11 +57,13 @@ from redmeter.integrations.meters import METER_SETTINGS, meter_of
 from redmeter.integrations.options import Arguments, Options
 from redmeter.integrations.spent import DATABASE, Spent
 from redmeter.names import (
+    EVENT_STREAM_SECONDS,
     HITS,
     HITS_FAILED,
     HITS_SECONDS,
     REQUESTS,
     SECONDS,
+    WEBSOCKET_SECONDS,
     cleaned,
     is_failure,
 )
@@ -96,7 +98,7 @@ DB_SECONDS, DB_RATIO = "http_request_db_seconds", "http_request_db_ratio"
 LOGGER = "http"
 
 #: Methods that are distinguished; all others are OTHER_METHOD. WEBSOCKET is not an HTTP method: it
-#: is a connection, with the connection's duration.
+#: is a connection, which has a lifetime instead of a duration.
 METHODS = frozenset(
     {
         *("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE", "QUERY"),
@@ -121,6 +123,9 @@ ROUTE_BYTES = 120
 #: 5xx.
 ROUTE, WATCHED, FAILED = "redmeter.route", "redmeter.request", "redmeter.error"
 CONVERTED = "redmeter.converted"
+
+#: The content type of server-sent events.
+EVENTS = "text/event-stream"
 
 #: How many label sets are cached.
 HANDLES = 4096
@@ -205,6 +210,7 @@ class Requests:
         self._timed = {"sampled": f"{self._share:g}"} if self._sampled else {}
         self._handles: dict[Any, _Handles] = {}
         self._waits: dict[Any, tuple[Callable[[float], None], Callable[[float], None]]] = {}
+        self._lifetimes: dict[tuple[str, str | None], Callable[[float], None]] = {}
         self._callers = Callers(meter, "route")
         self._logged_at = -LOG_SECONDS
         self._count_hit: Callable[[], None] = lambda: None
@@ -243,6 +249,7 @@ class Requests:
         error: BaseException | None = None,
         spent: Spent | None = None,
         began: float | None = None,
+        content_type: str = "",
     ) -> None:
         """Record a request that has ended. Never raises.
 
@@ -257,6 +264,8 @@ class Requests:
             spent: the result of begin_if_enabled() when it began; it is ended here.
             began: seconds until the response began, which decide whether it is slow, since a
                 stream may last. None: use `seconds`.
+            content_type: of the response. For server-sent events, the duration is `began`, and
+                `seconds` is the lifetime of the stream.
         """
         try:
             if error is not None and (not isinstance(status, int) or status < 500):
@@ -274,7 +283,13 @@ class Requests:
             if failed:
                 self._count_failed()
             count()
-            if not self._sampled or _chance.random() < self._share:
+            took = seconds if began is None else began
+            if method == WEBSOCKET:
+                self._lived(WEBSOCKET_SECONDS, route, seconds)
+            elif content_type[: len(EVENTS)].lower() == EVENTS:
+                self._lived(EVENT_STREAM_SECONDS, route, seconds)
+                seconds = took
+            if method != WEBSOCKET and (not self._sampled or _chance.random() < self._share):
                 observe(seconds)
                 self._observe_hit(seconds)
             if spent is not None:
@@ -289,7 +304,6 @@ class Requests:
             if error is not None:
                 self._failed(method, route, error)
             elif seconds >= self._slow and method != WEBSOCKET:
-                took = seconds if began is None else began
                 self._may_be_slow(method, route, path, took, spent)
         except Exception as failure:  # noqa: BLE001 - counting a request must not make it fail
             self.record_error("recording a request", failure)
@@ -368,6 +382,16 @@ class Requests:
         if self.options.exact_status:
             return str(number) if 100 <= number <= 999 else OTHER_STATUS
         return f"{number // 100}xx" if 100 <= number <= 599 else OTHER_STATUS
+
+    def _lived(self, name: str, route: str | None, seconds: float) -> None:
+        """Record how long a connection lasted, which is no response time."""
+        observe = self._lifetimes.get((name, route))
+        if observe is None:
+            assert self.meter is not None, "nothing is recorded without one"
+            observe = self.meter.histogram(name, labels={"route": _route(route)}).observe
+            if len(self._lifetimes) < HANDLES:
+                self._lifetimes[name, route] = observe
+        observe(seconds)
 
     def _waited(self, method: str, route: str | None, seconds: float, waited: float) -> None:
         """Record how long a request waited for databases, and the share of its duration."""

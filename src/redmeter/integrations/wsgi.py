@@ -262,6 +262,13 @@ class Watched:
         except (AttributeError, TypeError, ValueError):  # headers that no server would send
             return False
 
+    def _content_type(self) -> str:
+        try:
+            types = (value for name, value in self._headers if name.lower() == "content-type")
+            return str(next(types, ""))
+        except (AttributeError, TypeError, ValueError):  # headers that no server would send
+            return ""
+
     def begin_body(self) -> None:
         """Note that a piece of the body, or the file, is available."""
         if self._began is None:
@@ -304,7 +311,10 @@ class Watched:
         if not isinstance(route, str):
             route = None
         path, spent = self._path, self._spent
-        self._requests.record(method, path, route, outcome, seconds, environ, error, spent, began)
+        kind = self._content_type()
+        self._requests.record(
+            *(method, path, route, outcome, seconds, environ, error, spent, began, kind)
+        )
         self._recorded = method, route
         # They may hold references to this object.
         self._environ, self._error, self._refused, self._route_of = {}, None, None, None
@@ -367,7 +377,7 @@ class _Body:
             try:
                 self._next = iter(self._body).__next__
             except BaseException as error:
-                self._watched.failed(error)
+                self._watched.end(error)
                 raise
         return self
 

@@ -4,6 +4,7 @@
     interpreter exit        atexit
     multiprocessing         its children exit by os._exit; its own finalizers run
     Celery's pool           exits by os._exit; its signal worker_process_shutdown is sent
+    Celery's worker         is replaced by exec after SIGHUP; worker_shutdown is sent before
     uvicorn                 ends itself by SIGTERM after its graceful shutdown; the server in this
                             process flushes at the end of that
     RQ's work horse         exits by os._exit; integrations/rq.py calls leave() before
@@ -134,11 +135,17 @@ def _begin_to_end() -> None:
 
 
 def _hook_finalizers(util: Any) -> None:
-    util.Finalize(None, leave, exitpriority=100)
+    def register(_: object) -> None:
+        util.Finalize(None, leave, exitpriority=100)
+
+    register(None)
+    # A child forgets all finalizers, also those of modules that its server of forks has imported.
+    util.register_after_fork(leave, register)
 
 
 def _hook_celery(signals: Any) -> None:
     signals.worker_process_shutdown.connect(leave, weak=False)
+    signals.worker_shutdown.connect(leave, weak=False)
 
 
 def watch_uvicorn() -> None:

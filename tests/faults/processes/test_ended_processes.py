@@ -74,7 +74,7 @@ for _ in range(3):
     assert ("redmeter: forked processes ended before" in done.err) == (not stored)
     found = problems(server, later=181)
     assert len(found) == (0 if stored else 1)
-    assert stored or found[0].startswith("3 forked processes ended before they had stored")
+    assert stored or found[0].startswith("3 writers of forked processes ended before")
 
 
 def test_a_pool_in_a_with_statement(programs: Programs, server: Server, total: Total) -> None:
@@ -93,7 +93,7 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
     )
     assert total() == 0
     (found,) = problems(server)
-    assert "forked processes ended before they had stored their events" in found
+    assert "of forked processes ended before they had stored their events" in found
 
 
 def test_an_idle_process_is_not_a_dead_one(

@@ -22,7 +22,10 @@ def work(number=0):
 
 @pytest.mark.parametrize(
     "how",
-    ["fork", "fork after the parent counted", pytest.param("spawn", marks=pytest.mark.slow)],
+    [
+        *("fork", "fork after the parent counted"),
+        *(pytest.param(how, marks=pytest.mark.slow) for how in ("spawn", "forkserver")),
+    ],
 )
 def test_every_worker_stores_what_it_counted(
     programs: Programs, total: Total, conn: Any, how: str

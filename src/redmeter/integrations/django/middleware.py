@@ -144,6 +144,7 @@ class RedmeterMiddleware:
         status: int | str | None,
         error: BaseException | None,
         began: float | None = None,
+        content_type: str = "",
     ) -> None:
         requests = self.requests
         seconds = requests.now() - start
@@ -151,7 +152,9 @@ class RedmeterMiddleware:
             error = request.__dict__.pop(_ERROR, None) or error
             route = self._route(request)
             method, path = request.method or "", _path(request)
-            requests.record(method, path, route, status, seconds, request, error, spent, began)
+            requests.record(
+                *(method, path, route, status, seconds, request, error, spent, began, content_type)
+            )
         except Exception as failure:  # noqa: BLE001 - a request or a route of a strange class
             requests.record_error("recording a request", failure)
 
@@ -180,6 +183,7 @@ class _Stream:
 
     __slots__ = (
         "_began",
+        "_content_type",
         "_ended",
         "_error",
         "_middleware",
@@ -204,6 +208,7 @@ class _Stream:
         self._start = start
         self._began = middleware.requests.now() - start
         self._spent = spent
+        self._content_type = ""
         self._error: BaseException | None = None
         self._ended = False
         #: Whether the body was started and has not ended.
@@ -211,6 +216,7 @@ class _Stream:
 
     def begin(self, response: Any) -> None:
         """Wrap a response's body, and register for its end."""
+        self._content_type = str(response.get("Content-Type", ""))
         # A file is passed to the server unchanged.
         if getattr(response, "file_to_stream", None) is None:
             body = response.streaming_content
@@ -262,7 +268,8 @@ class _Stream:
         if self._pending and self._error is None and self._request.method != "HEAD":
             status = DISCONNECTED
         self._middleware._end(
-            self._request, self._start, self._spent, status, self._error, self._began
+            *(self._request, self._start, self._spent, status, self._error),
+            *(self._began, self._content_type),
         )
         self._error = None
 
