@@ -5,6 +5,7 @@
     multiprocessing         its children exit by os._exit; its own finalizers run
     Celery's pool           exits by os._exit; its signal worker_process_shutdown is sent
     Celery's worker         is replaced by exec after SIGHUP; worker_shutdown is sent before
+    Tornado's autoreload    replaces the process by exec; its reload hooks are called before
     uvicorn                 ends itself by SIGTERM after its graceful shutdown; the server in this
                             process flushes at the end of that
     RQ's work horse         exits by os._exit; integrations/rq.py calls leave() before
@@ -93,6 +94,7 @@ def watch(one: ProcessListener) -> None:
         ("multiprocessing.util", _hook_finalizers, os.getpid()),
         ("billiard.util", _hook_finalizers, os.getpid()),
         ("celery.signals", _hook_celery, 0),
+        ("tornado.autoreload", _hook_tornado, 0),
     ):
         if (name, scope) not in _hooked and (module := sys.modules.get(name)):
             try:
@@ -146,6 +148,10 @@ def _hook_finalizers(util: Any) -> None:
 def _hook_celery(signals: Any) -> None:
     signals.worker_process_shutdown.connect(leave, weak=False)
     signals.worker_shutdown.connect(leave, weak=False)
+
+
+def _hook_tornado(autoreload: Any) -> None:
+    autoreload.add_reload_hook(leave)
 
 
 def watch_uvicorn() -> None:

@@ -111,3 +111,28 @@ def test_an_idle_process_is_not_a_dead_one(
         client.zadd("redmeter:writers:", {writer.producer: 1})
         eventually(lambda: client.zscore("redmeter:writers:", writer.producer) > 1)
     store.close()
+
+
+def test_tornado_stores_before_it_reloads(programs: Programs, total: Total) -> None:
+    """Its autoreload replaces the process by another program."""
+    pytest.importorskip("tornado")
+    programs.run(
+        """
+import asyncio
+from tornado import autoreload
+meter = Meter(URL, flush_interval=3600)
+meter.count("x", 10)
+
+async def main():
+    if os.environ.get("AGAIN"):
+        return
+    os.environ["AGAIN"] = "1"
+    autoreload.start(check_time=50)
+    while True:
+        os.utime(__file__)
+        await asyncio.sleep(0.05)
+
+asyncio.run(main())
+"""
+    )
+    assert total() == 20
