@@ -24,6 +24,8 @@ OVERFLOW = "overflow"
 FUTURE, WRONGTYPE, NOT_A_NUMBER, DENIED = "future", "WRONGTYPE", "not-a-number", "denied"
 OUT_OF_MEMORY = "OOM"
 STORE_FULL = "store-full"
+# Found by the next batch: the server had acknowledged the events
+ROLLED_BACK, EMPTIED = "rolled-back", "emptied"
 
 _LABELS = "keep ids, addresses and raw paths out of labels: give each few values"
 
@@ -111,6 +113,19 @@ LOSS_REASONS = {
         "series that are in it go on",
         "redmeter names --by-size ranks names by memory: remove the largest with redmeter "
         f"clean --forget, and {_LABELS}; or raise REDMETER_STORE_BYTES",
+    ),
+    ROLLED_BACK: LossReason(
+        "acknowledged events that the server has lost",
+        "the server went back to an older state, by a failover or a restart, and the batches were "
+        "too old to be sent again",
+        "let writes be durable: a replica with min-replicas-to-write 1, or appendonly yes with "
+        "appendfsync always",
+    ),
+    EMPTIED: LossReason(
+        "events of a store that was emptied",
+        "somebody ran FLUSHDB or FLUSHALL, or the server restarted without its data, and the "
+        "batches were too old to be sent again",
+        "give the metrics a server or a database of their own, and turn persistence on",
     ),
     OUT_OF_MEMORY: LossReason(
         "events for which the server had no memory",

@@ -99,6 +99,15 @@ class Rejection(NamedTuple):
     amount: int
 
 
+class Gap(NamedTuple):
+    """What a server has lost of that which it had acknowledged to a producer."""
+
+    #: The number of the producer's last batch that it has; None if it knows none.
+    found: int | None
+    #: The birth of the store, see StoreConfig.born.
+    born: str
+
+
 class Outcome(NamedTuple):
     """The result of writing a batch."""
 
@@ -109,6 +118,8 @@ class Outcome(NamedTuple):
     rejections: tuple[Rejection, ...] = ()
     #: (key, reply) of the operations that return a value.
     answers: tuple[tuple[str, str], ...] = ()
+    #: The batch was not applied because batches before it are missing.
+    gap: Gap | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +193,8 @@ class RecorderHealth:
     #: The part of the `aged` losses whose time (`at=`) was already too long ago when they were
     #: recorded: precision -> events.
     past: Mapping[int, int] = field(default_factory=dict)
+    #: Events of acknowledged batches that a server had lost, and that were sent again.
+    repaired: int = 0
 
     def lost(self) -> dict[str, dict[int, int]]:
         """Return the losses summed over all series: reason -> {precision: events}."""
@@ -210,6 +223,7 @@ class RecorderHealth:
             "buffer_bytes": self.buffer_bytes,
             "batches": self.batches,
             "retried": self.retried,
+            "repaired": self.repaired,
             "last_flush": self.last_flush,
             "troubles": dict(self.troubles),
             "last_trouble": self.last_trouble,

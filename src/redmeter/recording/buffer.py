@@ -54,13 +54,13 @@ class BatchContents:
         instance: the instance number at that time, for series with a placeholder.
     """
 
-    __slots__ = ("_instance", "_levels", "events", "fields", "kept")
+    __slots__ = ("_instance", "_levels", "bytes", "events", "fields", "kept")
 
     def __init__(self, kept: Kept, instance: int | None = None) -> None:
         self._levels: Levels = {}
         self.kept = kept
         self._instance = instance
-        self.events = self.fields = 0
+        self.events = self.fields = self.bytes = 0
 
     def add(
         self, kind: type[PendingSeries], width: int, name: str, run: PendingSeries, fields: int
@@ -69,6 +69,7 @@ class BatchContents:
         self._levels.setdefault((kind, width), {})[name] = run
         self.events += run.events
         self.fields += fields
+        self.bytes += SERIES_BYTES + run.bytes
 
     def runs(self) -> Iterator[tuple[type[PendingSeries], int, str, PendingSeries]]:
         """Yield kind, width, name and pending series."""

@@ -57,6 +57,7 @@ class Delivery:
         interval: seconds from one flush to the next.
         around: context in which worker threads send.
         patience: how long to wait for a server that hangs, seconds.
+        keep: most bytes of acknowledged batches: see kept_batches.py.
     """
 
     def __init__(
@@ -69,11 +70,13 @@ class Delivery:
         interval: float = 1.0,
         around: Callable[[], AbstractContextManager[object]] = nullcontext,
         patience: float = PATIENCE,
+        keep: int = 0,
     ) -> None:
         self._buffer = buffer
         self._stats = stats
         self._lock = lock
         self._interval = interval
+        self._keep = keep
         self._use(store)
         self._workers = NodeWorkers(around, patience)
         self._errors: deque[Exception] = deque()
@@ -89,7 +92,8 @@ class Delivery:
     def _use(self, store: Store) -> None:
         self._store = store
         parts = enumerate(store.shards)
-        self._channels = [ShardSender(number, part, self._interval) for number, part in parts]
+        keep = self._keep // len(store.shards)
+        self._channels = [ShardSender(number, part, self._interval, keep) for number, part in parts]
         self._spread = len(self._channels) > 1
         #: The shards of each server.
         self._lanes: Sequence[Sequence[int]] = [range(len(self._channels))]
@@ -103,7 +107,7 @@ class Delivery:
     def may_follow(self) -> bool:
         """Whether the store was moved, and the outcome of every batch is known."""
         channels = self._channels
-        settled = not self._workers.busy and not any(channel.in_flight for channel in channels)
+        settled = not self._workers.busy and not any(channel.busy for channel in channels)
         return self._moved and settled
 
     def follow(self, store: Store) -> None:
@@ -114,6 +118,11 @@ class Delivery:
             # There, its number may belong to another process.
             self.lease.renew(None, -math.inf)
             self._unpublished = True
+
+    @property
+    def kept_bytes(self) -> int:
+        """Estimated memory of acknowledged batches."""
+        return sum(channel.kept_bytes for channel in self._channels)
 
     @property
     def unacknowledged(self) -> int:
@@ -147,7 +156,7 @@ class Delivery:
         """
         self._failed = set()
         if self._spread:
-            if not self._left():
+            if not self._left() and not any(channel.must_ask for channel in self._channels):
                 return
             self._group_by_server()
             self._sync_config(asked=asked)
@@ -163,7 +172,7 @@ class Delivery:
     def _left(self) -> set[int]:
         """Return the shards with events left."""
         with self._lock:
-            under_way = {channel.number for channel in self._channels if channel.in_flight}
+            under_way = {channel.number for channel in self._channels if channel.busy}
             return under_way | self._buffer.numbers
 
     def _incomplete(self, left: set[int]) -> DeliveryIncomplete:

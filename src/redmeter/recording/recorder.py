@@ -122,6 +122,7 @@ class Recorder:
             self._lock,
             interval=self._interval,
             around=self._at_work,
+            keep=self._limit // 2,
         )
         self._delivery.lease.needed = self._registry.per_process
         #: Threads that flush or are about to. A signal handler or destructor in one of them must
@@ -486,5 +487,10 @@ class Recorder:
                 instance=delivery.lease.number,
                 fresh=fresh,
                 series=len(instruments),
-                buffer_bytes=self._buffer.bytes + len(instruments) * SERIES_BYTES + waiting,
+                buffer_bytes=(
+                    self._buffer.bytes
+                    + len(instruments) * SERIES_BYTES
+                    + waiting
+                    + delivery.kept_bytes
+                ),
             )

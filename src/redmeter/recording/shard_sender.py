@@ -3,10 +3,12 @@
 A producer has one batch in flight: a later one would make an earlier one look applied. A batch that
 was sent and not acknowledged does not change and is retried under its number until there is a
 reply; one that was never sent goes back to the buffer. So an outage leaves one batch in flight.
+What the server has acknowledged and lost is sent again: see kept_batches.py.
 
 Used by one thread at a time: the one that runs the task of its shard, or holds the lock.
 """
 
+from collections import deque
 from functools import partial
 
 from redmeter.clock import Clock
@@ -14,16 +16,21 @@ from redmeter.errors import AccessDenied, StoreError, StoreMoving
 from redmeter.keys import Kept
 from redmeter.losses import RETENTION
 from redmeter.recording.buffer import NO_RETENTION, BatchContents, Buffer
+from redmeter.recording.kept_batches import KeptBatch, KeptBatches, LostEvents
 from redmeter.recording.stats import RecorderStats
 from redmeter.store.producers import InFlightBatch, Producer
 from redmeter.store.retry import Backoff
 from redmeter.store.scripts import Steps
 from redmeter.store.shard import Shard
-from redmeter.types import Operations, Outcome
+from redmeter.types import Gap, Operations, Outcome
 
 #: A producer that was idle for longer is renewed, seconds: its watermark may be gone when a lost
 #: reply makes a retry necessary, and then the outcome would be unknown.
 SILENCE = 3600.0
+#: An idle writer asks for a gap after so many seconds.
+ASK_SECONDS = 60.0
+#: Stands for the series of events that were lost together.
+ALL_SERIES = "(all series)"
 
 
 class ShardSender:
@@ -32,11 +39,26 @@ class ShardSender:
     Args:
         number: the number of the shard.
         interval: seconds from one flush to the next.
+        keep: most bytes of acknowledged batches, which are sent again if the server loses them.
     """
 
-    __slots__ = ("_answered", "_part", "_producer", "backoff", "in_flight", "number", "shard")
+    __slots__ = (
+        "_again",
+        "_answered",
+        "_born",
+        "_kept",
+        "_lost",
+        "_part",
+        "_producer",
+        "_queue",
+        "_refused",
+        "backoff",
+        "in_flight",
+        "number",
+        "shard",
+    )
 
-    def __init__(self, number: int, shard: Shard, interval: float) -> None:
+    def __init__(self, number: int, shard: Shard, interval: float, keep: int = 0) -> None:
         self.number = number
         self.shard = shard
         #: When to retry after a failure.
@@ -46,6 +68,15 @@ class ShardSender:
         self._part = BatchContents(NO_RETENTION)
         self._producer: Producer | None = None
         self._answered = 0.0
+        self._kept = KeptBatches(shard.clock, keep)
+        #: The birth of the store at the last acknowledgement.
+        self._born = ""
+        #: The batches to send again, the one that is being sent again, and the one that waits.
+        self._queue: deque[KeptBatch] = deque()
+        self._again: KeptBatch | None = None
+        self._refused: tuple[InFlightBatch, BatchContents] | None = None
+        #: Counted once a batch after it is applied: a demoted primary finds gaps, too.
+        self._lost: LostEvents | None = None
 
     @property
     def producer(self) -> Producer:
@@ -62,7 +93,24 @@ class ShardSender:
     @property
     def events(self) -> int:
         """Number of events in flight."""
-        return self._part.events if self.in_flight else 0
+        refused = self._refused[1].events if self._refused else 0
+        return refused + (self._part.events if self.in_flight and not self._again else 0)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a batch is in flight, or waits until others are sent again."""
+        return bool(self.in_flight or self._queue or self._refused)
+
+    @property
+    def kept_bytes(self) -> int:
+        """Estimated memory of the batches that are kept."""
+        return self._kept.bytes
+
+    @property
+    def must_ask(self) -> bool:
+        """Whether it has been idle for so long that it asks the server for a gap."""
+        idle = self.shard.clock.monotonic() - self._answered
+        return self.producer.acknowledged > 0 and ASK_SECONDS < idle < SILENCE
 
     def is_due(self, *, asked: bool) -> bool:
         """Return whether it is time to send; if a flush was requested, it nearly always is."""
@@ -74,19 +122,31 @@ class ShardSender:
         Returns:
             The approximate number of fields that it writes; 0 if there is nothing to send.
         """
-        if self.in_flight is None:
+        if self.in_flight is None and self._queue:
+            self._again = again = self._queue.popleft()
+            self._begin(again.contents, again.number)
+        elif self.in_flight is None and self._refused is not None:
+            (self.in_flight, self._part), self._refused = self._refused, None
+        elif self.in_flight is None:
             part = buffer.take(self.number, instance=instance)
+            if part is None and self.must_ask:
+                part = BatchContents(self.shard.kept)  # empty: only to compare numbers
             if part is None:
                 return 0
             self._renew_where_silent(self.shard.clock)
-            self._part = part
-            self.in_flight = InFlightBatch(self.producer, partial(self._operations, part))
-        return self._part.fields
+            self._begin(part)
+        return max(1, self._part.fields)
+
+    def _begin(self, part: BatchContents, number: int | None = None) -> None:
+        self._part = part
+        build = partial(self._operations, part)
+        self.in_flight = InFlightBatch(self.producer, build, number)
 
     def _renew_where_silent(self, clock: Clock) -> None:
         producer = self.producer
         if producer.acknowledged and clock.monotonic() - self._answered > SILENCE:
             producer.renew()
+            self._kept.clear()
 
     def _operations(self, part: BatchContents, kept: Kept) -> Operations:
         return part.operations(self.shard.keys, kept)
@@ -110,18 +170,35 @@ class ShardSender:
             self.in_flight.sent = False
         if self.in_flight is not None and not self.in_flight.sent:
             self.in_flight = None
-            buffer.put_back(self._part)
+            if self._again is not None:  # under its number: it is no new batch
+                self._queue.appendleft(self._again)
+                self._again = None
+            else:
+                buffer.put_back(self._part)
 
     def settle(self, outcome: Outcome, stats: RecorderStats) -> AccessDenied | None:
         """Record the outcome of the batch; return the error if an ACL denied a part of it."""
         part, clock, denied = self._part, self.shard.clock, ""
-        self.in_flight, self._answered = None, clock.monotonic()
+        in_flight, self.in_flight = self.in_flight, None
+        again, self._again = self._again, None
+        assert in_flight is not None, "it was sent"
+        self._answered = clock.monotonic()
+        if outcome.gap is not None:
+            self._go_back(outcome.gap, (in_flight, part) if again is None else None, stats)
+            return None
         stats.batches += 1
         if outcome.uncertain:
             stats.uncertain += part.events
+            stats.stored -= part.events if again is not None else 0
             stats.record_error("uncertain", "the watermark of a batch in flight is gone")
             return None
-        stats.stored += part.events
+        if outcome.applied:
+            self._count_lost(stats)
+            stats.repaired += part.events if again is not None else 0
+        if again is None:
+            stats.stored += part.events
+            self._kept.add(in_flight.number, part)
+        self._born = self.shard.config.born if self.shard.config else ""
         stats.last_flush = clock.wall()
         for series, lacking, events in part.lacking(self.shard.kept):
             stats.record_loss(RETENTION, series, lacking, events)
@@ -130,3 +207,36 @@ class ShardSender:
                 denied = f"{rejection.key}: {rejection.detail}"
         stats.reject(self.shard.keys, outcome.rejections)
         return AccessDenied("NOPERM", denied) if denied else None
+
+    def _go_back(
+        self, gap: Gap, refused: tuple[InFlightBatch, BatchContents] | None, stats: RecorderStats
+    ) -> None:
+        """Prepare to send again what the server has lost: see kept_batches.py.
+
+        Args:
+            refused: the batch that found the gap, unless that was sent again itself.
+        """
+        self._refused = refused or self._refused
+        emptied = gap.found is None and gap.born != self._born
+        self._lost = self._kept.lost(gap, emptied=emptied)
+        self._queue.clear()
+        if gap.found is not None or emptied:
+            self._queue.extend(self._kept.after(gap.found or 0))
+        if self._refused is None:
+            self.producer.acknowledged = gap.found or 0
+        elif not self._refused[0].goes_on_after(gap, self._born):
+            stats.uncertain += self._refused[1].events
+            stats.record_error("uncertain", "the watermark of a batch in flight is gone")
+            self._refused = None
+            self.producer.renew()
+
+    def _count_lost(self, stats: RecorderStats) -> None:
+        """Count what the server has lost, now that it has applied a batch after that."""
+        lost, self._lost = self._lost, None
+        if lost is None:
+            return
+        self._kept.forget(lost)
+        stats.stored -= lost.events + lost.uncertain
+        stats.uncertain += lost.uncertain
+        stats.drop(lost.reason, ALL_SERIES, tuple(self.shard.kept.series), lost.events)
+        stats.record_error(lost.reason, lost.text())

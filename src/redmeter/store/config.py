@@ -10,6 +10,7 @@ each shard has its own `meta:`, and they may differ while a node is unreachable.
 """
 
 import logging
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,7 +22,7 @@ from redmeter.store.scripts import BIND, RETAIN, Steps
 if TYPE_CHECKING:
     from redmeter.store.store import Store
 
-_FIELDS = b"format", b"partitions", b"retention", b"histograms", b"version"
+_FIELDS = b"format", b"partitions", b"retention", b"histograms", b"version", b"born"
 
 logger = logging.getLogger("redmeter")
 
@@ -34,6 +35,8 @@ class StoreConfig(NamedTuple):
     histograms: Retention
     #: Version of the retention; "" if the store does not exist yet.
     version: str
+    #: A random text: a store that was emptied and created again has another one; "" if unknown.
+    born: str = ""
 
     @property
     def kept(self) -> Kept:
@@ -144,9 +147,8 @@ def read_meta(fields: dict[bytes, bytes | None], shards: int) -> StoreConfig | N
         int(version)
     except ValueError:
         raise IncompatibleStore("retention", text.get("retention", ""), "1=120 5=120 …") from None
-    return StoreConfig(
-        retention, histograms, version
-    )  # as it is spelled: the script compares texts
+    # The version as it is spelled: the script compares texts.
+    return StoreConfig(retention, histograms, version, text.get("born", ""))
 
 
 def bind(keys: Keys, wanted: StoreConfig, shards: int) -> Steps[StoreConfig]:
@@ -161,7 +163,7 @@ def bind(keys: Keys, wanted: StoreConfig, shards: int) -> Steps[StoreConfig]:
     """
     assert wanted.version, "the caller makes one"
     kept = str(wanted.retention), str(wanted.histograms), wanted.version
-    values = FORMAT, str(shards), *kept
+    values = FORMAT, str(shards), *kept, os.urandom(8).hex()
     fields = raised((yield BIND.command(_named(keys), values)))
     config = read_meta(dict(zip(_FIELDS, fields, strict=True)), shards)
     if config is None:  # another program's hash

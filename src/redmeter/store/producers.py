@@ -24,8 +24,12 @@ from redmeter.clock import Clock
 from redmeter.keys import Kept, Keys
 from redmeter.store.replies import Link, raised
 from redmeter.store.scripts import PUBLISH
-from redmeter.types import Batch, Operations
+from redmeter.types import Batch, Gap, Operations
 
+#: Seconds for which a watermark outlives its producer's last batch: longer than fine samples, so a
+#: server that evicts the keys that expire next evicts those first. A batch that was first sent half
+#: as long ago is applied only if its watermark exists.
+WATERMARK_SECONDS = 86400
 #: Producers of one store in one process, as long as no call waits longer than PATIENCE for one.
 POOL = 8
 #: Seconds between two tries while all are borrowed, and after which another one is created: this
@@ -36,7 +40,7 @@ POLL, PATIENCE = 0.001, 0.05
 class Producer:
     """One source of numbered batches; use it from one thread at a time."""
 
-    __slots__ = ("acknowledged", "id", "lock", "number")
+    __slots__ = ("_since", "acknowledged", "id", "lock", "number")
 
     def __init__(self) -> None:
         #: Held by the call that has borrowed it, which releases it after its batch, also where the
@@ -50,13 +54,25 @@ class Producer:
         self.id = os.urandom(16).hex()
         #: Sequence number of the last batch.
         self.number = 0
-        #: Whether the store has ever acknowledged a batch.
-        self.acknowledged = False
+        #: Number of the last batch that the store has acknowledged; 0 if there is none. While a gap
+        #: is repaired, the last one that it is known to have.
+        self.acknowledged = 0
+        self._since = (0.0, 0.0)
 
     def next(self) -> int:
         """Return the next batch's number."""
         self.number += 1
         return self.number
+
+    def acknowledge(self, number: int, clock: Clock) -> None:
+        """Note that the store has a batch."""
+        self.acknowledged, self._since = number, (clock.monotonic(), clock.wall())
+
+    def floor(self, clock: Clock) -> int:
+        """Return the number that the store must know; 0 if its watermark may have expired."""
+        monotonic, wall = self._since
+        age = max(clock.monotonic() - monotonic, clock.wall() - wall)
+        return self.acknowledged if age < WATERMARK_SECONDS / 2 else 0
 
 
 class InFlightBatch:
@@ -67,13 +83,19 @@ class InFlightBatch:
 
     Args:
         build: makes the operations for a retention; called again if the retention changed.
+        number: of a batch that is sent again because the store has lost it; None: the next one.
     """
 
     __slots__ = ("_batch", "_build", "_since", "_version", "number", "producer", "renewed", "sent")
 
-    def __init__(self, producer: Producer, build: Callable[[Kept], Operations]) -> None:
+    def __init__(
+        self,
+        producer: Producer,
+        build: Callable[[Kept], Operations],
+        number: int | None = None,
+    ) -> None:
         self.producer = producer
-        self.number = producer.next()
+        self.number = producer.next() if number is None else number
         #: Whether it may have been applied.
         self.sent = False
         #: Whether its producer was renewed.
@@ -103,6 +125,24 @@ class InFlightBatch:
         """Return how long ago it was first sent, seconds: the longer of two clocks' answers."""
         monotonic, wall = self._since
         return max(clock.monotonic() - monotonic, clock.wall() - wall)
+
+    def goes_on_after(self, gap: Gap, born: str) -> bool:
+        """Prepare to be sent again after a gap; return False if its outcome is unknown.
+
+        The same events have the same number on every server, so batches that were lost are sent
+        again under their numbers, wherever an old primary returns. Only where the watermark alone
+        is gone, its batches may still be there: another producer goes on then.
+
+        Args:
+            born: the birth of the store when it last acknowledged a batch.
+        """
+        if gap.found is None and gap.born == born:
+            if self.sent:
+                return False
+            self.renew()
+        else:
+            self.producer.acknowledged = gap.found or 0
+        return True
 
     def renew(self) -> None:
         """Give it to another producer; only if it was not sent."""

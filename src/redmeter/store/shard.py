@@ -17,20 +17,18 @@ from redmeter.keys import Kept, Keys
 from redmeter.store import config as configs
 from redmeter.store.config import StoreConfig, WantedConfig
 from redmeter.store.connection import ServerLink
-from redmeter.store.producers import InFlightBatch, Producers
+from redmeter.store.producers import WATERMARK_SECONDS, InFlightBatch, Producers
 from redmeter.store.replies import SCRIPT, Command, Link, Reply, error_code, raised
 from redmeter.store.retry import WriteRetry, is_transient
 from redmeter.store.scripts import Script, Steps, apply_script, run_steps
-from redmeter.types import Batch, Operations, Outcome, Rejection
+from redmeter.types import Batch, Gap, Operations, Outcome, Rejection
 
-#: Seconds for which a watermark outlives its producer's last batch: longer than fine samples, so a
-#: server that evicts the keys that expire next evicts those first. A batch that was first sent half
-#: as long ago is applied only if its watermark exists.
-WATERMARK_SECONDS = 86400
 _WATERMARK = str(WATERMARK_SECONDS)
 _APPLIED = Outcome()
 #: Replies of the script while the store is being moved.
 _STATES = {-3: "frozen", -4: "receiving", -5: "moved"}
+#: Its first item where the server has lost batches.
+_GAP = -6
 
 
 class RetentionChanged(StoreRefused):
@@ -48,6 +46,7 @@ class Shard:
         timeout: seconds for which a synchronous write is tried.
         clock: the producer's time.
         sync_config: loads the configuration of all shards that are reachable.
+        lost: called with the number of synchronous writes that the server has lost.
     """
 
     def __init__(
@@ -60,6 +59,7 @@ class Shard:
         timeout: float,
         clock: Clock,
         sync_config: Callable[[], None] | None = None,
+        lost: Callable[[int], None] | None = None,
     ) -> None:
         self.link = link
         self.keys = keys
@@ -68,6 +68,7 @@ class Shard:
         self._wanted = wanted
         self._shards = shards
         self._sync_config = sync_config
+        self._lost = lost
         self._producers = Producers()
         #: Its configuration, once loaded.
         self.config: StoreConfig | None = None
@@ -147,9 +148,16 @@ class Shard:
             # A shard that lost its configuration must get that of the others, not this process's.
             if self.config is None and kept is None and self._sync_config is not None:
                 self._sync_config()
+            born = self.config.born if self.config else ""
             while True:
                 try:
-                    return self.attempt(in_flight, kept=kept, refuse=refuse, trim=trim)
+                    outcome = self.attempt(in_flight, kept=kept, refuse=refuse, trim=trim)
+                    if outcome.gap is None:
+                        return outcome
+                    if self._lost is not None:
+                        self._lost(producer.acknowledged - (outcome.gap.found or 0))
+                    if not in_flight.goes_on_after(outcome.gap, born):
+                        return Outcome(applied=False, uncertain=True)
                 except StoreUnavailable as error:
                     # An attempt fails at once while the link is backing off from the server.
                     pause = self.link.retry_after(self.keys.meta) if in_flight.sent else 0.0
@@ -207,12 +215,18 @@ class Shard:
                     retention, version = config.kept, config.version
                 batch, bound = in_flight.batch(retention, version), True
                 must_exist = in_flight.sent and (
-                    producer.acknowledged or in_flight.age(self.clock) > WATERMARK_SECONDS / 2
+                    producer.acknowledged > 0 or in_flight.age(self.clock) > WATERMARK_SECONDS / 2
                 )
                 outcome = yield from self.applying(
-                    batch, version, must_exist=must_exist, refuse=refuse, trim=trim
+                    batch,
+                    version,
+                    must_exist=must_exist,
+                    floor=producer.floor(self.clock),
+                    refuse=refuse,
+                    trim=trim,
                 )
-                producer.acknowledged = True
+                if outcome.gap is None and not outcome.uncertain:
+                    producer.acknowledge(in_flight.number, self.clock)
                 return outcome
             except RetentionChanged:
                 try:
@@ -245,6 +259,7 @@ class Shard:
         version: str,
         *,
         must_exist: bool,
+        floor: int = 0,
         refuse: bool = True,
         trim: bool = True,
     ) -> Steps[Outcome]:
@@ -255,6 +270,8 @@ class Shard:
             version: of `meta:`; "" skips the check.
             must_exist: the batch was sent before, and its producer had been acknowledged before
                 that: without a watermark the outcome is unknown.
+            floor: the number that the producer last had acknowledged, or 0; with a lower watermark
+                there is a gap.
             refuse, trim: see write().
 
         Raises:
@@ -264,7 +281,7 @@ class Shard:
             StoreError: the server refused; nothing was written.
         """
         script, keys, args = self._request(
-            batch, version, must_exist=must_exist, refuse=refuse, trim=trim
+            batch, version, must_exist=must_exist, floor=floor, refuse=refuse, trim=trim
         )
         return outcome_of(batch, (yield script.command(keys, args)))
 
@@ -283,13 +300,15 @@ class Shard:
         producer = self._producers.borrow()
         try:
             batch = Batch(producer.id, producer.next(), operations)
-            script, keys, args = self._request(batch, "", must_exist=False, refuse=True, trim=True)
+            script, keys, args = self._request(
+                batch, "", must_exist=False, floor=0, refuse=True, trim=True
+            )
             return outcome_of(batch, call(script.command(keys, args, whole=True)))
         finally:
             producer.lock.release()
 
     def _request(
-        self, batch: Batch, version: str, *, must_exist: bool, refuse: bool, trim: bool
+        self, batch: Batch, version: str, *, must_exist: bool, floor: int, refuse: bool, trim: bool
     ) -> tuple[Script, list[str], list[str]]:
         """Return the script that applies a batch, its keys and its arguments."""
         keys = [self.keys.batch(batch.producer), self.keys.meta]
@@ -301,6 +320,7 @@ class Shard:
             "1" if must_exist else "0",
             "1" if refuse else "0",
             "1" if trim else "0",
+            str(floor),
         ]
         for operation in batch.operations:
             keys += operation.keys
@@ -325,7 +345,15 @@ def outcome_of(batch: Batch, reply: Reply) -> Outcome:
         return Outcome(applied=False, uncertain=True)
     if isinstance(reply, int):
         raise StoreMoving(_STATES[reply])
+    if raised(reply)[0] == _GAP:
+        _, found, born = reply
+        number = None if found < 0 else int(found)
+        return Outcome(applied=False, gap=Gap(number, _plain(born)))
     return _outcome(batch.operations, raised(reply)[1:])
+
+
+def _plain(text: str | bytes) -> str:
+    return text if isinstance(text, str) else text.decode(errors="replace")
 
 
 def _outcome(operations: Operations, reply: Sequence[Any]) -> Outcome:
@@ -335,7 +363,7 @@ def _outcome(operations: Operations, reply: Sequence[Any]) -> Outcome:
     answers, rejections = [], []
     for number, item in zip(reply[::2], reply[1::2], strict=True):
         at = int(number) - 3  # after watermark and meta
-        text = item if isinstance(item, str) else item.decode(errors="replace")
+        text = _plain(item)
         if text.startswith("is "):
             answers.append((keys[at], text[3:]))
             continue

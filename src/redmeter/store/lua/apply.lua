@@ -13,11 +13,13 @@
 -- ARGV[5]  1: a watermark must exist (a retry by a producer that was acknowledged before)
 -- ARGV[6]  1: refuse intervals that are aged or far in the future
 -- ARGV[7]  1: trim samples outside the retention
--- ARGV[8…] operations: code, number of keys, number of arguments, the arguments. The operations are
+-- ARGV[8]  floor: the number that the producer last had acknowledged here; 0 if that is too long ago
+-- ARGV[9…] operations: code, number of keys, number of arguments, the arguments. The operations are
 --   in operations/, and only those that a batch needs are in the script that applies it: see
 --   scripts.py.
 --
--- Returns 1 applied · 0 applied before · -1 made for another meta: · -2 outcome unknown ·
+-- Returns 1 applied · 0 applied before · {-6, watermark or -1, birth of the store}: a gap, not applied,
+--   since the server has lost what it had acknowledged: the watermark is below the floor, or gone · -1 made for another meta: · -2 outcome unknown ·
 --   -3 frozen, -4 receiving, -5 moved: not applied, since the store is being moved or was moved ·
 --   or {1, i, text, i, text …}: applied, with a result for KEYS[i]: "is …", a requested answer; or
 --   the reason why a part was rejected: aged, future, store-full (a series that would be new, in a
@@ -28,10 +30,12 @@
 -- Retry: safe, by design. Cluster: all keys of one shard share a slot.
 
 local call, attempt, type, tonumber, KEYS, ARGV = redis.call, redis.pcall, type, tonumber, KEYS, ARGV
-local number = tonumber(ARGV[1])
+local number, floor = tonumber(ARGV[1]), tonumber(ARGV[8])
 local watermark = call('GET', KEYS[1])
+local applied
 if watermark then
-  local applied, reply = tonumber(watermark), nil
+  local reply
+  applied = tonumber(watermark)
   if not applied then
     applied, reply = string.match(watermark, '^(%d+) (.*)$')
     applied = tonumber(applied)
@@ -39,12 +43,12 @@ if watermark then
   end
   if reply and applied == number then return cjson.decode(reply) end
   if applied >= number then return 0 end
-elseif ARGV[5] == '1' then
+elseif floor == 0 and ARGV[5] == '1' then
   return -2
 end
 
 -- Only now, so that a lost reply can be settled in any state of the store: see freeze.lua.
-local meta = call('HMGET', KEYS[2], 'version', 'frozen', 'moved', 'receiving', 'full')
+local meta = call('HMGET', KEYS[2], 'version', 'frozen', 'moved', 'receiving', 'full', 'born')
 if meta[3] then return -5 end
 if meta[4] then return -4 end
 if meta[2] then
@@ -54,6 +58,10 @@ if meta[2] then
   call('HDEL', KEYS[2], 'frozen')  -- else a clock that is set back would revive it
 end
 if ARGV[4] ~= '' and meta[1] ~= ARGV[4] then return -1 end
+if floor > (applied or 0) then
+  call('HDEL', KEYS[2], '')  -- changes nothing, and fails on a replica, which may only be late
+  return {-6, applied or -1, meta[6] or ''}
+end
 
 -- The watermark is written first, by a command that fails when memory is full, on a replica and so
 -- on: then nothing at all has been written, and the batch can be retried. After it, scripts do not
@@ -111,7 +119,7 @@ local function whole(n) return string.format('%.0f', n) end
 
 -- operations --
 
-local i, a, last = 3, 8, #ARGV
+local i, a, last = 3, 9, #ARGV
 while a <= last do
   local keys, args = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
   operations[ARGV[a]](i, keys, a + 3, args)

@@ -2,12 +2,16 @@
 --
 -- KEYS[1] meta:   KEYS[2] known:, so that a cluster refuses it if the two are in different slots
 -- ARGV[1] format   ARGV[2] shards   ARGV[3] retention   ARGV[4] of histograms
--- ARGV[5] version of these
--- Returns {format, shards, retention, of histograms, version} of the store.
+-- ARGV[5] version of these   ARGV[6] a random text, which tells this store from one that comes after it
+-- Returns {format, shards, retention, of histograms, version, birth} of the store.
 -- Retry: safe, the first one decides. Cost: constant. Cluster: one slot.
 
 if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('HSET', KEYS[1], 'format', ARGV[1], 'partitions', ARGV[2],
     'retention', ARGV[3], 'histograms', ARGV[4], 'version', ARGV[5])
 end
-return redis.call('HMGET', KEYS[1], 'format', 'partitions', 'retention', 'histograms', 'version')
+if redis.call('HGET', KEYS[1], 'format') == ARGV[1] then
+  redis.call('HSETNX', KEYS[1], 'born', ARGV[6])
+end
+return redis.call('HMGET', KEYS[1], 'format', 'partitions', 'retention', 'histograms', 'version',
+  'born')
