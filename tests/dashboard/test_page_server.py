@@ -137,7 +137,7 @@ def test_targets_of_all_forms_are_read(server: Server) -> None:
     with served(PageServer(server.url, port=0)) as page:
         assert raw_answer(page, b"GET http://localhost:80/api/marks?since=1" + host)[0] == 200
         assert raw_answer(page, b"GET HTTP://127.0.0.1/healthz" + host)[0] == 200
-        assert raw_answer(page, b"GET http://evil.example/healthz" + host)[0] == 421
+        assert raw_answer(page, b"GET http://evil.example/api/marks" + host)[0] == 421
         evil = host.replace(b"localhost", b"evil.example")
         assert raw_answer(page, b"GET http://localhost/api/marks" + evil)[0] == 200
         status, headers = raw_answer(page, b"GET ?view=pages" + host)

@@ -237,11 +237,12 @@ def test_a_worker_that_is_reloaded_stores_before(
     with Meter(server.url) as meter:
         eventually(lambda: len(list(folder.iterdir())) == 5, 25.0, "five tasks")
         worker.send(signal.SIGHUP)
-        eventually(lambda: len(list(folder.iterdir())) == 10, 25.0, "five tasks more")
-        assert runs(meter, "shop.send", "success") == 5
+        # A task that was not acknowledged yet is delivered once more.
+        eventually(lambda: len(list(folder.iterdir())) >= 10, 25.0, "five tasks more")
+        assert runs(meter, "shop.send", "success") >= 5
         worker.send(signal.SIGTERM)
         assert worker.finish().code == 0
-        assert runs(meter, "shop.send", "success") == 10
+        assert runs(meter, "shop.send", "success") == len(list(folder.iterdir()))
         assert meter.total("starts") == 2
 
 

@@ -405,7 +405,20 @@ def test_a_whole_cluster_is_reached_over_tls(tmp_path: Path) -> None:
             assert {meter.total(name) for name in names} == {2}
         with opened_store(url) as store:
             told = {server.location.partition(" ")[0] for server in store.link.servers()}
+            partly = store.best_effort()
+            assert read_names(partly) == sorted(names)
+            admin = cluster.nodes[2].client
+            shown = ("tls-cert-file", papers.expired.file, "tls-key-file", papers.expired.key)
+            admin.execute_command("CONFIG", "SET", *map(str, shown))
+            admin.execute_command("CLIENT", "KILL", "TYPE", "normal")
+            assert 0 < len(read_names(partly)) < len(names)
+            (missing,) = partly.skipped()
+            with pytest.raises(StoreUnavailable, match="The server needs a new certificate"):
+                read_names(store)
     assert told == {f"127.0.0.1:{ports[number]}" for number in (0, 2, 4)}
+    assert missing.startswith(f"127.0.0.1:{ports[2]} does not answer (")
+    assert "certificate has expired" in missing
+    assert "the server needs a new certificate, or the clock" in missing
 
 
 @pytest.mark.slow
@@ -431,3 +444,7 @@ def test_nodes_are_verified_over_tls(tmp_path: Path) -> None:
             broken = failure(url)
             assert isinstance(broken, StoreUnavailable)
             assert fix in str(broken), broken
+        speaker.set(tls_auth_clients="yes")
+        ours = f"ssl_certfile={papers.expired.file}&ssl_keyfile={papers.expired.key}"
+        broken = failure(f"{place}?ssl_ca_certs={papers.ca}&{ours}")
+        assert "The certificate in ssl_certfile has expired" in str(broken)

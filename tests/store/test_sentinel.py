@@ -1,6 +1,7 @@
 """Sentinels: they say where the master is and which replicas may be read, and are asked again."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -256,6 +257,33 @@ def test_by_tls_sentinels_and_master_are_verified(
         speaker.show(papers.renamed)
         with pytest.raises(StoreUnavailable, match="a name that the server's certificate is for"):
             open_meter(known, timeout=5.0).count("hits")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not POSSIBLE, reason="there is no openssl to make certificates")
+@pytest.mark.parametrize("picky", ["sentinel", "master"])
+def test_by_tls_a_certificate_of_ours_that_has_expired_is_named(
+    tmp_path_factory: pytest.TempPathFactory, open_meter: OpenMeter, picky: str
+) -> None:
+    """Whether the sentinel or the master refuses it."""
+    papers = papers_in(tmp_path_factory.mktemp("papers"))
+    speaker = speaker_of("redis-7.2", papers)
+    port = free_port()
+    lines = (
+        *(f"tls-port {port}", "tls-replication yes"),
+        f"tls-auth-clients {'yes' if picky == 'sentinel' else 'no'}",
+        *(f"tls-cert-file {papers.good.file}", f"tls-key-file {papers.good.key}"),
+        f"tls-ca-cert-file {papers.ca}",
+    )
+    with speaker.server, Sentinel("redis-7.2", speaker.port, lines=lines):
+        speaker.set(tls_auth_clients="yes" if picky == "master" else "no")
+        for ours, said in ((papers.good, ""), (papers.expired, "ssl_certfile has expired")):
+            url = f"rediss+sentinel://127.0.0.1:{port}/{SERVICE}?ssl_ca_certs={papers.ca}"
+            url += f"&ssl_certfile={ours.file}&ssl_keyfile={ours.key}"
+            meter = open_meter(url, timeout=2.0)
+            with pytest.raises(StoreUnavailable, match=said) if said else nullcontext():
+                meter.count("hits")
+        assert total_on(speaker.server) == 1
 
 
 def test_nothing_is_connected_to_before_the_first_use() -> None:

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import redis
 from redis.connection import URL_QUERY_ARGUMENT_PARSERS
 
 from redmeter import InvalidSetting, Meter, RedmeterError, StoreUnavailable, cleaning
-from redmeter.dashboard import Dashboard
+from redmeter.dashboard import Dashboard, app
 from redmeter.health import doctor
 from redmeter.store import urls
 from support.asking import asking
@@ -81,7 +82,7 @@ def renewed(speaker: Speaker) -> Speaker:
     if not speaker.server.running:
         speaker.server.start()
     speaker.show(speaker.papers.good)
-    speaker.set(tls_auth_clients="no")
+    speaker.set(tls_auth_clients="no", tls_protocols="TLSv1.2 TLSv1.3")
     with speaker.server.client() as admin:
         admin.flushall()
     return speaker
@@ -145,8 +146,15 @@ def test_a_server_may_want_a_certificate_of_ours(speaker: Speaker, papers: Paper
     assert read(speaker.url(ca=papers.ca, options=files | {"ssl_password": KEYWORD})) is None
     error = read(speaker.url(ca=papers.ca))
     assert isinstance(error, StoreUnavailable)
-    # Whether it has said so before it broke off is a matter of luck.
     assert "may want a certificate of yours: ssl_certfile" in str(error)
+
+
+def test_a_key_may_be_in_the_file_of_the_certificate(speaker: Speaker, papers: Papers) -> None:
+    """Then ssl_keyfile is not needed."""
+    speaker.set(tls_auth_clients="yes")
+    both = papers.folder / "both.pem"
+    both.write_bytes(papers.good.file.read_bytes() + papers.good.key.read_bytes())
+    assert read(speaker.url(ca=papers.ca, options={"ssl_certfile": both})) is None
 
 
 @pytest.mark.parametrize("certificate", ["good", "expired", "renamed"])
@@ -198,6 +206,65 @@ def test_what_cannot_be_verified_is_an_error_that_names_what_mends_it(
     assert fix in str(error)
 
 
+#: What is wrong about a certificate of ours -> what is said.
+REFUSED = {
+    "expired": "alert certificate expired.* renew it",
+    "foreign": "alert unknown ca.* does not know the CA of the certificate in ssl_certfile",
+}
+
+
+@pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
+@pytest.mark.parametrize("wrong", REFUSED)
+def test_a_certificate_of_ours_that_is_refused_is_told_from_one_that_lacks(
+    any_speaker: Speaker, papers: Papers, wrong: str, version: str
+) -> None:
+    """Each time: by TLS 1.3 it is refused while we already send."""
+    any_speaker.set(tls_auth_clients="yes", tls_protocols=version)
+    ours = getattr(papers, wrong)
+    files: dict[str, object] = {"ssl_certfile": ours.file, "ssl_keyfile": ours.key}
+    for _ in range(5):
+        error = read(any_speaker.url(ca=papers.ca, options=files))
+        assert isinstance(error, StoreUnavailable)
+        assert re.search(REFUSED[wrong], str(error)), error
+        assert not error.sent
+        lacking = read(any_speaker.url(ca=papers.ca))
+        assert isinstance(lacking, StoreUnavailable)
+        assert lacking.fix.startswith("the server may want a certificate of yours")
+        assert "alert" in lacking.reason
+
+
+def test_with_a_client_of_ones_own_the_certificate_is_named_too(
+    speaker: Speaker, papers: Papers
+) -> None:
+    """Its connections are its own, so that the reason may be lost."""
+    speaker.set(tls_auth_clients="yes")
+    with (
+        redis.Redis(
+            port=speaker.port,
+            host="127.0.0.1",
+            ssl=True,
+            ssl_ca_certs=str(papers.ca),
+            ssl_certfile=str(papers.expired.file),
+            ssl_keyfile=str(papers.expired.key),
+        ) as client,
+        Meter(client=client) as meter,
+        pytest.raises(StoreUnavailable, match=r"ssl_certfile.* expired"),
+    ):
+        meter.total("hits")
+
+
+@pytest.mark.skipif(
+    "ssl_min_version" not in URL_QUERY_ARGUMENT_PARSERS, reason="redis-py reads no ssl_min_version"
+)
+def test_a_version_of_tls_that_is_too_low_is_told(any_speaker: Speaker, papers: Papers) -> None:
+    """On either side."""
+    any_speaker.set(tls_protocols="TLSv1.2")
+    error = read(any_speaker.url(ca=papers.ca, options={"ssl_min_version": 772}))
+    assert isinstance(error, StoreUnavailable)
+    assert "No version of TLS is allowed on both sides" in str(error)
+    assert read(any_speaker.url(ca=papers.ca, options={"ssl_min_version": 771})) is None
+
+
 def test_who_speaks_tls_to_a_plain_port_is_told(any_speaker: Speaker) -> None:
     """The server waits for more, and says nothing."""
     error = read(any_speaker.url(port=any_speaker.server.port))
@@ -224,6 +291,14 @@ def test_who_speaks_plainly_to_a_port_for_tls_is_told(any_speaker: Speaker) -> N
             "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required",
             "certificate of yours",
         ),
+        (
+            "[SSL: SSL/TLS_ALERT_CERTIFICATE_EXPIRED] ssl/tls alert certificate expired",
+            "the certificate in ssl_certfile has expired",
+        ),
+        ("ssl/tls alert bad certificate (_ssl.c:2580)", "refuses the certificate in ssl_certfile"),
+        ("[SSL: UNSUPPORTED_PROTOCOL] unsupported protocol", "no version of TLS"),
+        ("[SSL: NO_PROTOCOLS_AVAILABLE] no protocols available", "no version of TLS"),
+        ("EOF occurred in violation of protocol (_ssl.c:2427)", "if they do, it may have expired"),
         ("certificate verify failed: certificate is not yet valid", "the clock of this machine"),
         (
             "certificate verify failed: Hostname mismatch, certificate is not valid for 'h'.",
@@ -274,7 +349,8 @@ UNUSABLE = {
     "ssl_ca_certs={good.key}": r"ssl_ca_…: no certificates of a CA",
     "ssl_ca_data=nonsense": r"ssl_ca_…: no certificates of a CA",
     "ssl_keyfile={good.key}": r"ssl_keyfile needs ssl_certfile",
-    "ssl_certfile={good.file}": r"no certificate and the key that belongs to it",
+    "ssl_certfile={good.file}": r"ssl_certfile: '.*good.crt' holds no key: .* as ssl_keyfile",
+    "ssl_certfile={ca}&ssl_keyfile={good.file}": r"no certificate and the key that belongs to it",
     "ssl_certfile={good.file}&ssl_keyfile={renamed.key}": r"\(key values mismatch\)",
     "ssl_certfile={locked.file}&ssl_keyfile={locked.key}": r"encrypted key is ssl_password",
     "ssl_certfile={locked.file}&ssl_keyfile={locked.key}&ssl_password=no": r"is ssl_password",
@@ -303,12 +379,59 @@ def test_files_that_cannot_be_used_are_named_before_anything_is_sent(
     assert SECRET not in str(error)
 
 
+# --- The page ------------------------------------------------------------------------------
+
+
+def test_a_certificate_that_expires_under_the_page_is_named(
+    speaker: Speaker, papers: Papers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By each of its answers, by the command and in the log, until there is a new one."""
+    monkeypatch.setattr(app, "KEEP", 0.01)
+    url = speaker.good.replace("://", f"://default:{SECRET}@")
+    with speaker.server.client() as admin:
+        admin.execute_command("ACL", "SETUSER", "default", f">{SECRET}", "nopass")
+    paths = ("/api/overview", "/api/health", "/api/series?name=hits", "/api/messages", "/api/top")
+
+    def statuses(client: httpx.Client) -> set[int]:
+        return {client.get(path).status_code for path in paths}
+
+    dashboard = Dashboard(url, access="open")
+    home = Home(tmp_path, url)
+    try:
+        with asking(dashboard) as client:
+            assert statuses(client) == {200}
+            speaker.show(papers.expired)
+            with speaker.server.client() as admin:
+                admin.execute_command("CLIENT", "KILL", "TYPE", "normal")
+            eventually(lambda: statuses(client) == {503}, 10.0)
+            for path in paths:
+                answer = client.get(path)
+                error = answer.json()["error"]
+                place = f"the store at rediss://127.0.0.1:{speaker.port}/0 does not answer: "
+                assert error["code"] == "store-unavailable"
+                assert error["message"].startswith(place)
+                assert "certificate has expired" in error["message"]
+                assert error["fix"].startswith("the server needs a new certificate, or the clock")
+                assert SECRET not in answer.text
+            for command in ("names", "doctor"):
+                done = home.invoke(command)
+                assert done.code == 3
+                assert "certificate has expired" in done.err
+                assert "The server needs a new certificate" in done.err
+                assert SECRET not in done.err
+            speaker.show(papers.good)
+            eventually(lambda: statuses(client) == {200}, 10.0)
+    finally:
+        dashboard.close()
+        home.close()
+
+
 # --- The recorder --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wrong", ["expired", "renamed"])
 def test_a_recorder_counts_what_is_wrong_and_loses_nothing(
-    speaker: Speaker, papers: Papers, wrong: str
+    speaker: Speaker, papers: Papers, wrong: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It goes on by itself once the server shows another certificate."""
     speaker.show(getattr(papers, wrong))
@@ -319,7 +442,9 @@ def test_a_recorder_counts_what_is_wrong_and_loses_nothing(
         told = meter.health()
         assert (told.stored, told.buffered) == (0, 7)
         assert sum(told.troubles.values()) >= 1
-        assert "certificate verify failed" in told.last_trouble
+        for said in (told.last_trouble, caplog.text):
+            assert "certificate verify failed" in said
+            assert str(WRONG["expired" if wrong == "expired" else "another host"][2]) in said
         speaker.show(papers.good)
         meter.count("hits", 5)
         eventually(lambda: meter.flush(timeout=2.0), 10.0)

@@ -296,9 +296,33 @@ def test_an_option_of_tls_is_read_as_what_it_is() -> None:
     assert parse("rediss://h?ssl_check_hostname=no").options["ssl_check_hostname"] is False
     parsers: dict[str, Any] = URL_QUERY_ARGUMENT_PARSERS
     for name, read in parsers.items():
-        text = "VERIFY_X509_STRICT" if "flags" in name else "771"
+        text = "VERIFY_X509_STRICT" if "flags" in name else "771" if "version" in name else "no"
         if name.startswith("ssl_"):
             assert parse(f"rediss://h?{name}={text}").options[name] == read(text)
+
+
+@pytest.mark.parametrize("place", ["h", "h/1", "h:1?db=0"])
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [("true Yes ON 1 t y", True), ("false No OFF 0 F n", False)],
+)
+def test_yes_and_no_have_several_words(place: str, words: str, value: bool) -> None:
+    """In any case."""
+    for word in words.split():
+        mark = "&" if "?" in place else "?"
+        for option in ("ssl_check_hostname", "socket_keepalive"):
+            options = parse(f"rediss://{place}{mark}{option}={word}").options
+            assert options[option] is value
+
+
+@pytest.mark.parametrize("scheme", ["rediss://h", "rediss+cluster://h,i", "rediss+sentinel://h/s"])
+@pytest.mark.parametrize("option", ["ssl_check_hostname", "socket_keepalive"])
+@pytest.mark.parametrize("word", ["disabled", "none", "2", "", "hidden-secret"])
+def test_another_word_for_yes_or_no_is_refused(scheme: str, option: str, word: str) -> None:
+    """The client would take it for yes; it is not repeated."""
+    text = rf"^url: {option} is true, yes, on, 1, or false, no, off, 0$"
+    with pytest.raises(InvalidSetting, match=text):
+        parse(f"{scheme}?{option}={word}")
 
 
 def test_an_option_that_this_connection_does_not_know_is_named_on_use() -> None:

@@ -25,6 +25,8 @@ class Papers(NamedTuple):
     expired: Certificate
     renamed: Certificate
     locked: Certificate
+    #: Of the other CA.
+    foreign: Certificate
 
 
 def papers_in(folder: Path) -> Papers:
@@ -38,6 +40,7 @@ def papers_in(folder: Path) -> Papers:
         ca.issue("expired", expired=True),
         ca.issue("renamed", names="DNS:other.example"),
         ca.issue("locked", password=KEYWORD),
+        other.issue("foreign"),
     )
 
 

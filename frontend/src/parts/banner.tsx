@@ -36,12 +36,13 @@ export function Banner() {
       </div>
     );
   if (!away) return null;
+  const text = failure.fix ? `${failure.message}; ${failure.fix}` : failure.message;
   const wait = retryAt === null ? 0 : Math.max(0, Math.ceil((retryAt - Date.now()) / 1000));
   return (
     <div class="banner" role="alert">
       <p>
         <strong>{failure.status === 0 ? "Can't reach the server." : "Can't reach the store."}</strong>{" "}
-        <T text={failure.message} most={300} /> {failure.fix && <T text={failure.fix} most={300} />}{" "}
+        <T text={/[.?]$/.test(text) ? text : `${text}.`} most={600} />{" "}
         {now !== null && <span>Retrying. Showing data from {timeOf(now, state.value.clock)}.</span>}
       </p>
       <button type="button" class="quiet" onClick={again}>

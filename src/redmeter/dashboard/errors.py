@@ -67,8 +67,9 @@ def http_error_of(error: RedmeterError) -> HTTPError:
     if isinstance(error, InvalidName | InvalidValue | InvalidSetting):
         return HTTPError(400, "bad-parameter", text, "see /api/openapi.json")
     if isinstance(error, StoreUnavailable):
-        message = f"the store at {error.location} does not answer"
-        return HTTPError(503, "store-unavailable", message, "it retries automatically", _RETRY)
+        message = f"the store at {error.location} does not answer: {error.reason}"
+        fix = error.fix or "it retries automatically"
+        return HTTPError(503, "store-unavailable", message, fix, _RETRY)
     if isinstance(error, AccessDenied):
         return HTTPError(503, "store-denied", text, error.fix, _RETRY)
     if isinstance(error, IncompatibleStore):

@@ -340,7 +340,7 @@ def _stuck_writers(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:
             "warn",
             "writers",
             f"{_name(writer)} has not stored anything for {seconds:,.0f} s and buffers "
-            f"{waiting:,} events: {_plain(writer.text('last_trouble'), 200)}",
+            f"{waiting:,} events: {_plain(writer.text('last_trouble'), 300)}",
             "fix this error: buffered events are lost when the process ends",
         )
     if len(stuck) > SHOWN:

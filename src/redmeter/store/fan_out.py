@@ -130,7 +130,10 @@ class FanOut(Link):
         """Note that a command has no reply, and why; return the error that replaces it."""
         if isinstance(reply, StoreUnavailable):
             node = reply.location.partition(" ")[0]  # as ClusterLink.node() names it
-            self._skipped.setdefault(f"{node} does not answer", set())
+            # For errors of TLS: the node runs, and no log of its own names the cause.
+            named = reply.fix and "_ssl.c" in reply.reason
+            why = f" ({reply.reason}; {reply.fix})" if named else ""
+            self._skipped.setdefault(f"{node} does not answer{why}", set())
             return reply
         assert isinstance(reply, StoreRefused)
         key = key_of(command)

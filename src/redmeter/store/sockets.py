@@ -4,6 +4,7 @@ import _thread
 import contextlib
 import math
 import os
+import ssl
 import sys
 import time
 import weakref
@@ -38,6 +39,24 @@ class Guarded:
 
     _sock: Any
     _inode: tuple[int, int, int] | None = None
+    #: While it connects: the alert of TLS with which the server breaks off.
+    _alert: str | None = None
+
+    def connect(self, *args: Any, **options: Any) -> None:
+        """Connect; if the server breaks off, the error is its reason.
+
+        By TLS 1.3 it looks at our certificate after the handshake, so that the client fails to send
+        and closes the socket, with the reason unread.
+        """
+        self._alert = ""
+        try:
+            super().connect(*args, **options)  # type: ignore[misc]
+        except redis.ConnectionError as error:
+            if self._alert:
+                raise redis.ConnectionError(self._alert) from error
+            raise
+        finally:
+            self._alert = None
 
     def _connect(self) -> Any:
         socket = super()._connect()  # type: ignore[misc]
@@ -58,6 +77,8 @@ class Guarded:
         socket = self._sock
         if socket is not None and _inode_of(socket.fileno()) != self._inode:
             _detach(socket)
+        elif self._alert == "":
+            self._alert = _alert_of(socket)
         super().disconnect(*args, **options)  # type: ignore[misc]
 
     def close_inherited(self) -> None:
@@ -82,6 +103,20 @@ def close_inherited() -> None:
             with contextlib.suppress(Exception):
                 connection.close_inherited()
     _open.clear()
+
+
+def _alert_of(socket: Any) -> str:
+    """Return the alert of TLS that has arrived; "" if none has."""
+    if isinstance(socket, Bounded):
+        socket = socket._socket
+    if not isinstance(socket, ssl.SSLSocket):
+        return ""
+    try:
+        socket.settimeout(0)
+        socket.recv(1)
+    except (OSError, ValueError) as error:
+        return str(error) if "alert" in str(error) else ""
+    return ""
 
 
 def _inode_of(number: int) -> tuple[int, int, int] | None:

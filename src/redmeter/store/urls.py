@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import redis
-from redis.connection import URL_QUERY_ARGUMENT_PARSERS, parse_url
+from redis.connection import URL_QUERY_ARGUMENT_PARSERS, parse_url, to_bool
 
 from redmeter.errors import InvalidSetting
 from redmeter.expressions import late
@@ -42,6 +42,8 @@ _OF_TLS = {
     *("ssl_password", "ssl_cert_reqs", "ssl_ciphers"),
     *(name for name in URL_QUERY_ARGUMENT_PARSERS if name.startswith("ssl_")),
 } - _OF_OCSP
+#: The words for yes and no: the client takes any other for yes.
+_YES, _NO = ("true", "yes", "on", "1", "t", "y"), ("false", "no", "off", "0", "f", "n")
 #: Credentials of the sentinels, which differ from those of the server.
 _OF_SENTINELS = ("sentinel_username", "sentinel_password")
 #: The default port of sentinels.
@@ -139,9 +141,17 @@ def parse(url: str) -> Target:
     for option in query:
         if option not in _OPTIONS and option not in _OF_TLS:
             raise _unknown(option, secret=secret)
+        if URL_QUERY_ARGUMENT_PARSERS.get(option) is to_bool:
+            options[option] = _yes_or_no(option, query[option][0])
     for option in _IGNORED:
         options.pop(option, None)
     return Target("server", location, options)
+
+
+def _yes_or_no(option: str, word: str) -> bool:
+    if word.lower() not in (*_YES, *_NO):
+        raise InvalidSetting("url", f"{option} is {', '.join(_YES[:4])}, or {', '.join(_NO[:4])}")
+    return word.lower() in _YES
 
 
 def _cluster(scheme: str, rest: str) -> Target:
@@ -301,12 +311,38 @@ _MENDED = (
         "no TLS is spoken there: redis:// in place of rediss://, or the server's port for TLS",
     ),
     (
-        late(r"(?i)certificate required|handshake failure|EOF occurred|bad certificate|unknown ca"),
+        late(r"(?i)alert certificate expired"),
+        "the certificate in ssl_certfile has expired: renew it; or the server's clock is wrong",
+    ),
+    (
+        late(r"(?i)alert unknown ca"),
+        (
+            "the server does not know the CA of the certificate in ssl_certfile: use one of its "
+            "CA, or add yours to its tls-ca-cert-file"
+        ),
+    ),
+    (
+        late(r"(?i)alert (bad|unsupported) certificate|alert certificate (revoked|unknown)"),
+        "the server refuses the certificate in ssl_certfile: revoked, not yet valid, or unsuitable",
+    ),
+    (
+        late(r"(?i)alert protocol version|unsupported protocol|no protocols available"),
+        "no version of TLS is allowed on both sides: see tls-protocols there, ssl_min_version here",
+    ),
+    (
+        late(r"(?i)certificate required|handshake failure"),
         "the server may want a certificate of yours: ssl_certfile and ssl_keyfile name its files",
+    ),
+    (
+        late(r"(?i)EOF occurred"),
+        (
+            "the server may want a certificate of yours: ssl_certfile and ssl_keyfile name its "
+            "files; if they do, it may have expired or be of another CA"
+        ),
     ),
 )
 #: How a connection ends that speaks TLS where the server does not, or the other way round; or where
-#: the server wants a certificate of ours, and has broken off before it said so.
+#: the server wants another certificate of ours, and has broken off before it said so.
 _SILENT = late(r"(?i)timeout connecting")
 _BROKEN = late(r"(?i)reset by peer|closed by server|protocol error|broken pipe")
 _SPEAKS = "Is the server running, and does it speak TLS at this port?"
@@ -333,7 +369,7 @@ def _advice(location: str, text: str) -> str:
     if spoken and silent:
         return f"{_SPEAKS} If not: redis://"
     if spoken and broken:
-        return f"{_SPEAKS} It may want a certificate of yours: ssl_certfile, ssl_keyfile"
+        return f"{_SPEAKS} It may want a certificate of yours, or another: see ssl_certfile"
     if plain and broken:
         return "Is the server running, and the URL right? If it wants TLS: rediss://"
     return ""
@@ -369,6 +405,10 @@ def _check_files(options: Mapping[str, Any]) -> None:
             _check_readable(name, path)
     if key is not None and certificate is None:
         raise InvalidSetting("url", "ssl_keyfile needs ssl_certfile, the certificate of that key")
+    if certificate is not None and key is None and not _holds_key(certificate):
+        raise InvalidSetting(
+            "url", f"ssl_certfile: {certificate!a} holds no key: name its file as ssl_keyfile"
+        )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         if file is not None or folder is not None or data is not None:
@@ -413,6 +453,10 @@ def _check_readable(name: str, path: str) -> None:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "no path"
         raise InvalidSetting("url", f"{name}: {path!a} cannot be read: {why}") from None
+
+
+def _holds_key(path: str) -> bool:
+    return b"PRIVATE KEY-----" in Path(path).read_bytes()
 
 
 def _reason(error: Exception) -> str:
