@@ -104,7 +104,7 @@ class Gap(NamedTuple):
 
     #: The number of the producer's last batch that it has; None if it knows none.
     found: int | None
-    #: The birth of the store, see StoreConfig.born.
+    #: The birth of the store, see store/config.py.
     born: str
 
 

@@ -11,7 +11,7 @@ are sent again, the lowest first, under their own numbers, and the refused one a
 The producer stays, so the same events have the same number on every server: an old primary that
 returns counts nothing twice. If the watermark alone is gone, evicted or deleted, its batches may
 still be there: nothing is sent again, and another producer goes on. That the store was emptied is
-seen by its birth, see StoreConfig.born.
+seen by its birth, see store/config.py.
 
 Bounds: the batches of the last KEPT_SECONDS before the newest one are kept, and as many as `limit`
 bytes hold. Of older ones,

@@ -198,7 +198,7 @@ class ShardSender:
         if again is None:
             stats.stored += part.events
             self._kept.add(in_flight.number, part)
-        self._born = self.shard.config.born if self.shard.config else ""
+        self._born = self.shard.born
         stats.last_flush = clock.wall()
         for series, lacking, events in part.lacking(self.shard.kept):
             stats.record_loss(RETENTION, series, lacking, events)

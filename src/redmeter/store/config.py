@@ -22,7 +22,7 @@ from redmeter.store.scripts import BIND, RETAIN, Steps
 if TYPE_CHECKING:
     from redmeter.store.store import Store
 
-_FIELDS = b"format", b"partitions", b"retention", b"histograms", b"version", b"born"
+_FIELDS = b"format", b"partitions", b"retention", b"histograms", b"version"
 
 logger = logging.getLogger("redmeter")
 
@@ -35,8 +35,6 @@ class StoreConfig(NamedTuple):
     histograms: Retention
     #: Version of the retention; "" if the store does not exist yet.
     version: str
-    #: A random text: a store that was emptied and created again has another one; "" if unknown.
-    born: str = ""
 
     @property
     def kept(self) -> Kept:
@@ -148,11 +146,13 @@ def read_meta(fields: dict[bytes, bytes | None], shards: int) -> StoreConfig | N
     except ValueError:
         raise IncompatibleStore("retention", text.get("retention", ""), "1=120 5=120 …") from None
     # The version as it is spelled: the script compares texts.
-    return StoreConfig(retention, histograms, version, text.get("born", ""))
+    return StoreConfig(retention, histograms, version)
 
 
-def bind(keys: Keys, wanted: StoreConfig, shards: int) -> Steps[StoreConfig]:
-    """Return the configuration of a shard, after writing the wanted one if it has none.
+def bind(keys: Keys, wanted: StoreConfig, shards: int) -> Steps[tuple[StoreConfig, str]]:
+    """Return a shard's configuration, after writing the wanted one if it has none; and its birth.
+
+    The birth is a random text: a store that was emptied and created again has another one.
 
     Args:
         wanted: with the version for a new shard.
@@ -165,10 +165,10 @@ def bind(keys: Keys, wanted: StoreConfig, shards: int) -> Steps[StoreConfig]:
     kept = str(wanted.retention), str(wanted.histograms), wanted.version
     values = FORMAT, str(shards), *kept, os.urandom(8).hex()
     fields = raised((yield BIND.command(_named(keys), values)))
-    config = read_meta(dict(zip(_FIELDS, fields, strict=True)), shards)
+    config = read_meta(dict(zip(_FIELDS, fields[:-1], strict=True)), shards)
     if config is None:  # another program's hash
         raise IncompatibleStore("format version", "", FORMAT)
-    return config
+    return config, (fields[-1] or b"").decode(errors="replace")
 
 
 def retain(keys: Keys, seen: StoreConfig, wanted: StoreConfig) -> Steps[Reply]:

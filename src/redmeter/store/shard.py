@@ -72,6 +72,8 @@ class Shard:
         self._producers = Producers()
         #: Its configuration, once loaded.
         self.config: StoreConfig | None = None
+        #: Its birth, once loaded: see config.bind().
+        self.born = ""
 
     # Configuration
 
@@ -94,7 +96,7 @@ class Shard:
         version = version or configs.new_version(self.clock.wall())
         new = self._wanted.config._replace(version=version)
         proposed = max(known, key=lambda config: config.epoch, default=new)
-        stored = yield from configs.bind(self.keys, proposed, self._shards)
+        stored, self.born = yield from configs.bind(self.keys, proposed, self._shards)
         self._wanted.compare(stored)
         self.config = stored
         return stored
@@ -148,7 +150,7 @@ class Shard:
             # A shard that lost its configuration must get that of the others, not this process's.
             if self.config is None and kept is None and self._sync_config is not None:
                 self._sync_config()
-            born = self.config.born if self.config else ""
+            born = self.born
             while True:
                 try:
                     outcome = self.attempt(in_flight, kept=kept, refuse=refuse, trim=trim)
