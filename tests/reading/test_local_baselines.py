@@ -60,7 +60,7 @@ def test_a_week_has_one_hour_more_or_less() -> None:
     """Up to a week after the change."""
     window = SPRING + 6 * DAY, SPRING + 6 * DAY + 2 * HOUR
     assert baseline(*window, BERLIN, "week") == (7 * 24 - 1, 7 * 24 - 3)
-    later = [each + 2 * DAY for each in window]
+    later = window[0] + 2 * DAY, window[1] + 2 * DAY
     assert baseline(*later, BERLIN, "week") == (7 * 24, 7 * 24 - 2)
 
 

@@ -78,6 +78,8 @@ class Season:
         self._learned = 0
         #: For each interval: its place, the other one that it touches, and the share of that.
         self._located: list[tuple[int, int, float]] = []
+        #: Results of before().
+        self._before: dict[int, tuple[int, float]] = {}
 
     @property
     def known(self) -> bool:
@@ -94,10 +96,12 @@ class Season:
         Returns:
             The index, and by what part of an interval the same time is later: at most a half.
         """
-        start, back = self._start + at * self._precision, self.lag * self._precision
-        back = self._zone.back(start, back)
-        intervals = round(back / self._precision)
-        return at - intervals, intervals - back / self._precision
+        if at not in self._before:
+            start, back = self._start + at * self._precision, self.lag * self._precision
+            back = self._zone.back(start, back)
+            intervals = round(back / self._precision)
+            self._before[at] = at - intervals, intervals - back / self._precision
+        return self._before[at]
 
     def effects(self, at: int) -> tuple[float, float]:
         """Return the index of an interval: of its place alone, and smoothed."""
