@@ -19,7 +19,7 @@ PACKAGE = SRC / "redmeter"
 ROWS = (
     {"errors", "types", "losses", "clock", "expressions", "families"},
     {"results"},
-    {"names", "keys", "extras", "verdicts"},
+    {"names", "keys", "extras", "verdicts", "zones"},
     {"shards"},
     {"settings", "format", "analysis", "promql"},
     {"formats"},

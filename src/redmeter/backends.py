@@ -51,6 +51,7 @@ from redmeter.store import Store
 from redmeter.store.query import Query, run
 from redmeter.types import Period, Selector, Top
 from redmeter.verdicts import Verdict
+from redmeter.zones import UTC
 
 T = TypeVar("T")
 
@@ -65,6 +66,9 @@ Groups = list[tuple[GroupKey, T]]
 
 class Backend:
     """The backend of a meter that is off: every query returns an empty result."""
+
+    #: Whose time of day the backend in memory compares.
+    _zone = UTC
 
     def series(self, selector: Selector, period: Period) -> Groups[Series[int]]:
         """Return the samples of counters by group; one group if the selector has no `by`."""
@@ -90,7 +94,7 @@ class Backend:
         counters = self.series(selector, period)
         counted = any(series for _, series in counters)
         gauges = [] if counted else self.gauges(selector, period, aggregate)
-        return aggregates.forecasts(selector, precision, counters, gauges, ahead)
+        return aggregates.forecasts(selector, precision, counters, gauges, ahead, self._zone)
 
     def summary(self, selector: Selector, period: Period) -> Groups[Summary]:
         """Return the distribution of the selected histograms by group."""
@@ -186,7 +190,9 @@ class StoreBackend(Backend):
         self, selector: Selector, precision: int, ahead: int | None, aggregate: str | None
     ) -> Groups[Forecast]:
         return self._run(
-            lambda keys: aggregates.read_forecasts(keys, selector, precision, ahead, aggregate)
+            lambda keys: aggregates.read_forecasts(
+                keys, selector, precision, ahead, aggregate, zone=self._store.zone
+            )
         )
 
     def summary(self, selector: Selector, period: Period) -> Groups[Summary]:

@@ -20,6 +20,7 @@ from redmeter.keys import (
     check_prefix,
 )
 from redmeter.names import canonical
+from redmeter.zones import Zone
 
 #: The prefix of all environment variables.
 VARIABLES = "REDMETER_"
@@ -129,6 +130,15 @@ def _choice(name: str, words: tuple[str, ...]) -> Callable[[Any], str]:
         if value not in words:
             raise InvalidSetting(name, f"{shown(value, 40)} is none of {', '.join(words)}")
         return str(value)
+
+    return read
+
+
+def _timezone(name: str) -> Callable[[Any], str]:
+    read_text = _text(name)
+
+    def read(value: Any) -> str:
+        return Zone(read_text(value)).name
 
     return read
 
@@ -307,6 +317,15 @@ SETTINGS: tuple[Setting, ...] = (
         "",
         "Where to send events once `redmeter migrate` has moved the store: a URL like `url`. "
         "Without it, a process keeps its events in memory then.",
+    ),
+    Setting(
+        "timezone",
+        "UTC",
+        _timezone("timezone"),
+        "",
+        "The time zone whose clock habits follow, an IANA name such as Europe/Berlin: for the time "
+        "of day in forecasts and `expected` alerts, and for comparisons with yesterday or last "
+        "week. Times are shown in UTC regardless.",
     ),
     Setting(
         "include_paths",

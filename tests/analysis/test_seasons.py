@@ -36,11 +36,12 @@ def test_a_place_comes_again_after_the_lag_and_nowhere_in_between_but_near_it(
     precision: int, number: int
 ) -> None:
     """Slices share a place where they begin at the same hour of the day, or day of the week."""
-    season = Season(precision, factors=True)
     start = number * precision
-    place = season.place(start)
+    season = Season(precision, factors=True, start=start)
+    place = season.place(0)
     assert 0 <= place < season.places
-    assert season.place(start + season.lag * precision) == place
+    assert season.place(season.lag) == place
+    assert season.before(season.lag) == (0, 0.0)
     if precision < DAY:
         assert place == start % DAY * season.places // DAY
 
@@ -53,18 +54,18 @@ def test_what_repeats_is_learned_whatever_the_level_does(precision: int, factors
 
     def shape(start: int) -> float:
         if precision == DAY:
-            return 1.6 if season.place(start) < 4 else 0.4
+            return 1.6 if season.place(start // DAY) < 4 else 0.4
         return 1.6 if 8 * HOUR <= start % DAY < 20 * HOUR else 0.4
 
     values: list[float | None] = []
     for at in range(120):
         level, part = 100 + at, shape(at * precision)
         values.append(level * part if factors else level + 40 * part)
-        season.learn(values, values, 0)
+        season.learn(values, values)
         assert season.known == (at + 1 >= season.cycle)
     learned = {
-        season.place(start): (season.alone[season.place(start)], shape(start))
-        for start in range(0, season.lag * precision, precision)
+        season.place(at): (season.alone[season.place(at)], shape(at * precision))
+        for at in range(season.lag)
     }
     highs = [found for found, part in learned.values() if part > 1]
     lows = [found for found, part in learned.values() if part < 1]
@@ -79,7 +80,7 @@ def test_gaps_teach_nothing() -> None:
     values: list[float | None] = []
     for at in range(96):
         values.append(None if at % 24 == 3 else 10.0 + at % 24)
-        season.learn(values, values, 0)
+        season.learn(values, values)
     assert season.alone[3] == 0.0
     assert season.alone[2] < 0 < season.alone[20]
     assert season.smooth[3] == pytest.approx((season.alone[2] + season.alone[4]) / 2, abs=1.5)

@@ -1169,6 +1169,8 @@ export interface components {
             before: boolean;
             before_precision: number | null;
             before_start: number | null;
+            /** @description Seconds from the compared period to the window, 23 to 25 hours from yesterday by local time; null: it is the period right before. */
+            shift: number | null;
         };
         /** @description A database statement, by what groups it. */
         Statement: {

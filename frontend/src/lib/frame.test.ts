@@ -1,6 +1,6 @@
 // Moving windows, and the precision that shows one.
 import { expect, test } from "vitest";
-import { reaching, referenceOf, shiftOf, stepped, widened } from "./frame";
+import { reaching, referenceOf, stepped, widened } from "./frame";
 import { ranges } from "./ranges";
 
 const ALL = ranges({ "1": 120, "60": 120, "3600": 120 });
@@ -22,5 +22,4 @@ test("a window has the chosen precision, or the next one with sufficient retenti
 test("the compared period is named", () => {
   expect(referenceOf("", 7200)).toBe("the 2 h before");
   expect(referenceOf("last-week", 7200)).toBe("last week");
-  expect([shiftOf("", 7200), shiftOf("yesterday", 7200)]).toEqual([7200, 86_400]);
 });

@@ -24,13 +24,6 @@ export function reaching(all: readonly Range[], wanted: number, since: number, n
   return able[0] ?? all.at(-1);
 }
 
-const DAY = 86_400;
-
-/** Seconds from the compared period to the window. */
-export function shiftOf(against: string, length: number): number {
-  return against === "yesterday" ? DAY : against === "last-week" ? 7 * DAY : length;
-}
-
 /** The compared period in words. */
 export function referenceOf(against: string, length: number): string {
   if (against === "yesterday") return "yesterday";

@@ -1,7 +1,7 @@
 // The compared line of a chart: the same series, yesterday or before the window.
 import type { Span } from "../api/types";
 import type { Line } from "../chart/lines";
-import { referenceOf, shiftOf } from "../lib/frame";
+import { referenceOf } from "../lib/frame";
 import { durationLabel } from "../lib/ranges";
 
 interface Chosen {
@@ -19,13 +19,13 @@ interface Reference {
 /** Only values of the same precision are compared; if these are not kept, the answer has a reason. */
 export function referenceLine(
   line: Line | undefined,
-  window: Pick<Span, "start" | "end">,
+  window: Pick<Span, "start" | "end" | "shift">,
   chosen: Chosen,
 ): Reference {
   if (!line || (chosen.since === null && chosen.against === "")) return { line: null, note: "" };
   const from = chosen.since ?? window.start;
   const to = chosen.until ?? window.end;
-  const shift = shiftOf(chosen.against, Math.ceil((to - from) / line.precision) * line.precision);
+  const shift = window.shift ?? Math.ceil((to - from) / line.precision) * line.precision;
   const name = referenceOf(chosen.against, to - from);
   const start = line.start + shift;
   const reaches = durationLabel(Math.max(1, line.values.length) * line.precision);

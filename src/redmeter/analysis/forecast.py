@@ -10,7 +10,7 @@ compared with. After the last sample, the same state forecasts the next ones.
     transform   counts become sqrt(x + 3/8), which makes their noise the same at any level
                 (Anscombe, "The transformation of Poisson, binomial and negative-binomial data",
                 1948); gauges are not transformed
-    season      the time of day for hours, the day of the week for days: see seasons.py
+    season      the local time of day for hours, the day of the week for days: see seasons.py
     methods     exponential smoothing of the level, slow and fast, without and with the season; a
                 damped trend (Gardner and McKenzie, "Forecasting trends in time series", 1985); the
                 last value; the value one cycle ago: see smoothing.py
@@ -45,6 +45,7 @@ from redmeter.analysis.smoothing import Smoothing
 from redmeter.analysis.ticks import Ticks
 from redmeter.keys import span
 from redmeter.results import Anomaly, Forecast, ForecastCheck, ForecastPoint, Series
+from redmeter.zones import UTC, Zone
 
 #: Minimum number of complete intervals with a value.
 MIN_INTERVALS: Final = 12
@@ -61,7 +62,11 @@ _VARIES: Final = 0.05
 
 
 def forecast(
-    series: Series[int] | Series[float | None], *, counts: bool, ahead: int | None = None
+    series: Series[int] | Series[float | None],
+    *,
+    counts: bool,
+    ahead: int | None = None,
+    zone: Zone = UTC,
 ) -> Forecast:
     """Return the expected range of each complete interval, and of the next ones.
 
@@ -70,12 +75,13 @@ def forecast(
         counts: whether the series is a counter.
         ahead: number of intervals, including the current one; limited to MOST_AHEAD. The default
             is a day of hours, two weeks of days, else 12.
+        zone: whose time of day makes the season.
 
     Returns:
         A forecast; without ranges and with a `reason` if there is too little data.
     """
     finished = series.values[:-1] if series.partial else series.values
-    season = Season(series.precision, factors=counts)
+    season = Season(series.precision, factors=counts, start=series.start, zone=zone)
     empty = Forecast(
         series.name,
         "counter" if counts else "gauge",
@@ -90,8 +96,6 @@ def forecast(
     scale = _Counts() if counts else _Measures(finished)
     state = Smoothing(
         season,
-        series.start,
-        series.precision,
         factors=counts,
         least=scale.least,
         widest=scale.widest,

@@ -10,12 +10,18 @@ were like its neighbors, until the same hour of another day is an outlier on the
 
 Intervals that do not divide the day, such as five hours, share the place of their first hour and
 learn from the places around it.
+
+The time of day is local: when the clocks change, the places move along. If they move by a part of a
+place, such as half an hour, an interval has a mix of two indexes. Days are those of UTC, whose day
+of the week no change affects.
 """
 
 import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
+
+from redmeter.zones import UTC, Zone
 
 DAY: Final = 86400
 HOUR: Final = 3600
@@ -42,10 +48,13 @@ class Season:
     Args:
         precision: width of an interval, seconds.
         factors: whether an index multiplies a level; otherwise it is added.
+        start: of the first interval, Unix seconds.
+        zone: whose time of day it is.
     """
 
-    def __init__(self, precision: int, *, factors: bool) -> None:
+    def __init__(self, precision: int, *, factors: bool, start: int = 0, zone: Zone = UTC) -> None:
         self._precision, self._factors = precision, factors
+        self._start, self._zone = start, zone if precision < DAY else UTC
         self._flat = 1.0 if factors else 0.0
         #: Number of places; 0 if the series has no cycle to learn.
         self.places = 0
@@ -67,19 +76,53 @@ class Season:
         #: Index of each place: its own, and smoothed over the neighboring places.
         self.alone, self.smooth = [self._flat] * self.places, [self._flat] * self.places
         self._learned = 0
+        #: For each interval: its place, the other one that it touches, and the share of that.
+        self._located: list[tuple[int, int, float]] = []
+        #: Results of before().
+        self._before: dict[int, tuple[int, float]] = {}
 
     @property
     def known(self) -> bool:
         """Whether a cycle has been seen."""
         return self._learned > 0
 
-    def place(self, start: int) -> int:
-        """Return the place in the cycle of an interval that starts at a Unix time."""
-        return start // self._place % self.places
+    def place(self, at: int) -> int:
+        """Return the place in the cycle of an interval, by its index."""
+        return self._locate(at)[0]
 
-    def learn(
-        self, values: Sequence[float | None], seen: Sequence[float | None], start: int
-    ) -> None:
+    def before(self, at: int) -> tuple[int, float]:
+        """Return the index of the interval at the same place, one distance earlier.
+
+        Returns:
+            The index, and by what part of an interval the same time is later: at most a half.
+        """
+        if at not in self._before:
+            start, back = self._start + at * self._precision, self.lag * self._precision
+            back = self._zone.back(start, back)
+            intervals = round(back / self._precision)
+            self._before[at] = at - intervals, intervals - back / self._precision
+        return self._before[at]
+
+    def effects(self, at: int) -> tuple[float, float]:
+        """Return the index of an interval: of its place alone, and smoothed."""
+        place, other, share = self._locate(at)
+        if not share:
+            return self.alone[place], self.smooth[place]
+        return (
+            self.alone[place] + share * (self.alone[other] - self.alone[place]),
+            self.smooth[place] + share * (self.smooth[other] - self.smooth[place]),
+        )
+
+    def _locate(self, at: int) -> tuple[int, int, float]:
+        while len(self._located) <= at:
+            start = self._start + len(self._located) * self._precision
+            moved = (self._zone.offset(start) - self._zone.offset(self._start)) / self._place
+            place, share = start // self._place + round(moved), moved - round(moved)
+            other = place + (1 if share > 0 else -1)
+            self._located.append((place % self.places, other % self.places, abs(share)))
+        return self._located[at]
+
+    def learn(self, values: Sequence[float | None], seen: Sequence[float | None]) -> None:
         """Learn from one more value; call this after each value.
 
         A value is compared with the mean of the cycle centered on it, so it is learned half a cycle
@@ -88,30 +131,28 @@ class Season:
         Args:
             values: all values so far, without outliers; the last one is new.
             seen: the same values with outliers.
-            start: of the first interval, Unix seconds.
         """
         cycle, count = self.cycle, len(values)
         if not cycle or count < cycle:
             return
         if count == cycle:
             for at in range(count):
-                self._add(values, seen, at, values, start)
+                self._add(values, seen, at, values)
             self._learned = count
         elif count - 1 - cycle // 2 >= cycle:
             at = count - 1 - cycle // 2
             # An even cycle has no middle: half of the interval at each end belongs to it.
-            self._add(values, seen, at, values[at - cycle // 2 : count], start)
+            self._add(values, seen, at, values[at - cycle // 2 : count])
 
-    def usual(self, at: int, value: float, start: int) -> float:
+    def usual(self, at: int, value: float) -> float:
         """Return the value of an interval, or its replacement if it was a single outlier.
 
         Args:
             at: index of the interval among the values given to `learn`.
             value: of the interval.
-            start: of the first interval, Unix seconds.
         """
         usual = self._replacements.get(at)
-        if usual is None or self._recurs(self.place(start + at * self._precision), value - usual):
+        if usual is None or self._recurs(self.place(at), value - usual):
             return value
         return usual
 
@@ -121,7 +162,6 @@ class Season:
         seen: Sequence[float | None],
         at: int,
         around: Sequence[float | None],
-        start: int,
     ) -> None:
         value, actual = values[at], seen[at]
         known = [each for each in around if each is not None]
@@ -137,7 +177,7 @@ class Season:
             self._replacements[at] = usual = replacement
         ratios = [each / mean if self._factors else each - mean for each in (value, usual)]
         effect = _Effect(ratios[0], ratios[1], actual - replacement)
-        place = self.place(start + at * self._precision)
+        place = self.place(at)
         self._effects[place] = effects = [*self._effects[place], effect][-_MEMORY:]
         self._seen[place] = len(effects)
         total = sum(

@@ -86,8 +86,6 @@ class Smoothing:
 
     Args:
         season: a new one, which this class teaches.
-        start: of the first interval, Unix seconds.
-        precision: width of an interval, seconds.
         factors: whether the season is multiplicative.
         least: minimum of a Horizon's standard deviation, absolute and relative.
         widest: maximum of a Horizon's adaptive factor.
@@ -97,16 +95,13 @@ class Smoothing:
     def __init__(
         self,
         season: Season,
-        start: int,
-        precision: int,
         *,
         factors: bool,
         least: tuple[float, float],
         widest: float,
         noise: Callable[[float], float],
     ) -> None:
-        self._season, self._start, self._precision = season, start, precision
-        self._factors, self._noise = factors, noise
+        self._season, self._factors, self._noise = season, factors, noise
         levels = [each for each in _LEVELS if season.places or each[0] == _NONE]
         self._kinds, self._shares = [k for k, _ in levels], [share for _, share in levels]
         self._state = _State([0.0] * len(levels))
@@ -174,7 +169,7 @@ class Smoothing:
             self._known, self._missing = self._known + 1, 0
         if self._season.places:
             before = self._season.known
-            self._season.learn(self._clean, self._values, self._start)
+            self._season.learn(self._clean, self._values)
             if self._season.known and not before:
                 for horizon in self._horizons.horizons:
                     horizon.reset_weights()
@@ -258,7 +253,7 @@ class Smoothing:
     def _forget(self, index: int, value: float, middle: float) -> None:
         """Hide a value of a burst from the season, unless the last cycle had one there, too."""
         most, error = self._horizons.horizons[0].most(middle), value - middle
-        recurs = error * self._forgotten.get(index - self._season.lag, -error) > 0
+        recurs = error * self._forgotten.get(self._season.before(index)[0], -error) > 0
         self._forgotten[index] = error
         if recurs:
             self._clean[index] = value
@@ -334,18 +329,25 @@ class Smoothing:
 
     def _seasonal_naive(self, at: int, last: float) -> float:
         """Return the value one cycle before an interval, without outliers; the last in a gap."""
-        lag = self._season.lag
-        at -= lag * -(-(at - len(self._values) + 1) // lag)
+        season, later = self._season, 0.0
+        while at >= len(self._values):
+            at, part = season.before(at)
+            later += part
         value = self._values[at] if at >= 0 else None
-        return last if value is None else self._season.usual(at, value, self._start)
+        if value is None:
+            return last
+        usual, other = season.usual(at, value), at + (1 if later > 0 else -1)
+        if not later or not 0 <= other < len(self._values):
+            return usual
+        value = self._values[other]
+        return usual if value is None else usual + abs(later) * (season.usual(other, value) - usual)
 
     def _seasons(self, at: int) -> Sequence[float]:
         season = self._season
         flat = 1.0 if self._factors else 0.0
         if not season.known:
             return flat, flat, flat
-        place = season.place(self._start + at * self._precision)
-        return flat, season.alone[place], season.smooth[place]
+        return flat, *season.effects(at)
 
 
 def _limited(error: float, most: float) -> float:

@@ -21,7 +21,17 @@ from redmeter.alerting.state import FIRED, MAX_VALUES
 from redmeter.alerting.status import RuleStatus, make_status
 from redmeter.alerting.store import AlertStore, Notice, Silence, Snapshot
 from redmeter.cli import output
-from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
+from redmeter.cli.app import (
+    NOT_FOUND,
+    AsJson,
+    Prefix,
+    Timezone,
+    Url,
+    command,
+    fail,
+    opened,
+    seconds,
+)
 from redmeter.cli.times import moment
 from redmeter.errors import InvalidSetting
 from redmeter.keys import check_times
@@ -81,6 +91,7 @@ def alerts(
     interval: Annotated[
         str, typer.Option("--interval", help="run: seconds between two evaluations.")
     ] = f"{INTERVAL:.0f}",
+    timezone: Timezone = None,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
@@ -103,7 +114,8 @@ def alerts(
         _test(_rules(file), target, json=json)
     else:
         rules = _rules(file) if action in (Action.replay, Action.run) else None
-        with opened(url, prefix, reading=action in (Action.list, Action.history)) as store:
+        reading = action in (Action.list, Action.history)
+        with opened(url, prefix, reading=reading, timezone=timezone) as store:
             match action:
                 case Action.list:
                     _list(AlertStore(store).snapshot(), json=json)

@@ -139,6 +139,15 @@ Prefix = Annotated[
         help='Prefix of every key; "" for the keys of redmeter.book.',
     ),
 ]
+Timezone = Annotated[
+    str | None,
+    typer.Option(
+        "--timezone",
+        envvar="REDMETER_TIMEZONE",
+        show_envvar=True,
+        help="Time zone of the time of day, such as Europe/Berlin. Default: UTC.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Precision = Annotated[
     str, typer.Option("--precision", "-p", help="Interval width: seconds, or 5s, 1min, 5h, 1d.")
@@ -197,6 +206,7 @@ def opened(
     reading: bool = False,
     partly: bool | None = None,
     create: bool = False,
+    timezone: str | None = None,
 ) -> Iterator[Store]:
     """Open the store that the options name, and close it.
 
@@ -206,10 +216,11 @@ def opened(
             has no such option.
         create: create the directory of an embedded server if the URL names a missing one: for
             commands that write.
+        timezone: the setting, for commands that compare hours or days.
     """
     if not create:
         _check_embedded(settings.resolve("url", url))
-    store = stores.open(url, prefix=prefix)
+    store = stores.open(url, prefix=prefix, timezone=timezone)
     if store is None:
         raise InvalidSetting("url", "redmeter is switched off (REDMETER_URL=off); give --url")
     try:

@@ -9,7 +9,17 @@ import typer
 from redmeter.analysis.explanation import ChangedGroup, Explanation, LogPattern
 from redmeter.analysis.sentences import change_text, value_text
 from redmeter.cli import output
-from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
+from redmeter.cli.app import (
+    NOT_FOUND,
+    AsJson,
+    Prefix,
+    Timezone,
+    Url,
+    command,
+    fail,
+    opened,
+    seconds,
+)
 from redmeter.cli.selectors import Labels, selector_of
 from redmeter.cli.suggestions import suggestion
 from redmeter.cli.times import Since, Until, moment
@@ -58,6 +68,7 @@ def explain(
             help="Explain the share of events with this label. Repeatable.",
         ),
     ] = None,
+    timezone: Timezone = None,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
@@ -70,7 +81,7 @@ def explain(
     """
     if last is not None and (since is not None or until is not None):
         raise InvalidSetting("--last", "is the whole window: leave out --since and --until")
-    with opened(url, prefix, reading=True) as store:
+    with opened(url, prefix, reading=True, timezone=timezone) as store:
         now = store.clock.wall()
         request = request_of(
             selector_of(store, name, label),

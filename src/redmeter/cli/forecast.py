@@ -14,6 +14,7 @@ from redmeter.cli.app import (
     AsJson,
     Precision,
     Prefix,
+    Timezone,
     Url,
     command,
     fail,
@@ -57,6 +58,7 @@ def forecast(
     by: By = None,
     aggregate: Aggregate = None,
     exact: Exact = False,
+    timezone: Timezone = None,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
@@ -72,10 +74,13 @@ def forecast(
     width = seconds(precision)
     check_ahead(ahead)
     check_aggregate(aggregate)
-    with opened(url, prefix, reading=True) as store:
+    with opened(url, prefix, reading=True, timezone=timezone) as store:
         selector = selector_of(store, name, label, by, exact=exact)
         _, groups = run(
-            store, lambda _: read_forecasts(store.keys, selector, width, ahead, aggregate)
+            store,
+            lambda _: read_forecasts(
+                store.keys, selector, width, ahead, aggregate, zone=store.zone
+            ),
         )
         forecasts = [replace(one, name=named(selector, key)) if by else one for key, one in groups]
         drawn = [one for one in forecasts if not one.reason]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from redmeter.cli import output
-from redmeter.cli.app import AsJson, Prefix, Url, command, opened, seconds
+from redmeter.cli.app import AsJson, Prefix, Timezone, Url, command, opened, seconds
 from redmeter.cli.failure import NOT_FOUND, STORE, USAGE, Failure, failure_of
 from redmeter.reading.verdict import question, read_verdict
 from redmeter.results import Frequency
@@ -53,6 +53,7 @@ def verdict(
             help="Interval width: seconds, or 1min, 1h. Default: 1min; 1h for another day.",
         ),
     ] = None,
+    timezone: Timezone = None,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
@@ -68,7 +69,7 @@ def verdict(
     with _own_codes():
         width = None if precision is None else seconds(precision)
         query = question(label, since, against, width)
-        with opened(url, prefix, reading=True) as store:
+        with opened(url, prefix, reading=True, timezone=timezone) as store:
             _, answer = read_verdict(store, query)
         if json:
             output.as_json(_plain(answer))

@@ -39,13 +39,15 @@ from redmeter.reading.workloads import read_statements, read_tasks
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
 from redmeter.types import Period, Selector, Top
+from redmeter.zones import Zone
 
 #: Maximum number of values of a label that are distinguished.
 MAX_VALUES = 50
 #: Default quantiles of a summary, and those of the page of one series.
 QUANTILES = (0.5, 0.95)
 DETAIL_QUANTILES = (0.5, 0.9, 0.95, 0.99)
-#: Seconds from the compared period to the window, by the value of `against`.
+#: Seconds from the compared period to the window, without changes of the clock, by the value of
+#: `against`.
 SHIFTS = {"previous": None, "yesterday": 86_400, "last-week": 604_800}
 
 Values = Mapping[str, Any]
@@ -234,13 +236,18 @@ def forecast(store: Store, values: Values) -> Found:
     """Answer /api/forecast."""
     name, precision = values["name"], values["precision"]
     (selector,) = _selectors({**values, "name": [name], "by": ()})
-    view, ((_, found),) = run(store, lambda _: read_forecasts(store.keys, selector, precision))
+    view, ((_, found),) = run(
+        store, lambda _: read_forecasts(store.keys, selector, precision, zone=store.zone)
+    )
     return Found(view.now, found, name=name)
 
 
 def _frame(store: Store, values: Values) -> Frame:
     """Return the window of a request and its compared period."""
     now, shift = store.clock.wall(), SHIFTS[values["against"]]
+    if shift is not None:
+        end = now if values["until"] is None else min(values["until"] - 1, now)
+        shift = store.zone.back(end, shift)
     return Frame(values["since"], values["until"], shift, now)
 
 
@@ -336,18 +343,18 @@ def detail(store: Store, values: Values) -> Found:
         summary=None
         if found.summary is None
         else serialize.of_summary(found.summary, DETAIL_QUANTILES, over_time=True),
-        forecast=_expected(curves[0]) if curves and found.kind != "histogram" else None,
+        forecast=_expected(curves[0], store.zone) if curves and found.kind != "histogram" else None,
         hours=hours[0] if hours else None,
     )
 
 
-def _expected(curve: curves.Curve) -> results.Forecast:
+def _expected(curve: curves.Curve, zone: Zone) -> results.Forecast:
     """Return the forecast of a curve of a counter or a gauge, which is read already."""
     values: Any = tuple(curve.values)
     series: Any = results.Series(
         curve.name, curve.precision, curve.start, values, partial=curve.partial
     )
-    return make_forecast(series, counts=curve.kind == "counter")
+    return make_forecast(series, counts=curve.kind == "counter", zone=zone)
 
 
 def health(store: Store, _: Values) -> Found:
@@ -412,7 +419,7 @@ def overview(
             histograms={str(p): samples for p, samples in view.histograms.items()},
         ),
         numbers=serialize.of_numbers(found.numbers),
-        expected=_expected(found.chart[0]) if counted else None,
+        expected=_expected(found.chart[0], store.zone) if counted else None,
         messages=convert(
             schemas.OverviewMessages,
             found.messages,

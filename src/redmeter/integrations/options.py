@@ -61,6 +61,10 @@ class Arguments(TypedDict, total=False):
     """The server that reads and the page use: `primary` or `replica`. A replica may be slightly
     behind; if none is healthy, the primary is read. `replica` needs `redis+sentinel://` or
     `redis+cluster://`. Default: `primary`."""
+    timezone: str | None
+    """The time zone whose clock habits follow, an IANA name such as Europe/Berlin: for the time of
+    day in forecasts and `expected` alerts, and for comparisons with yesterday or last week. Times
+    are shown in UTC regardless. Default: `UTC`."""
     include_paths: str | Sequence[str] | None
     """Patterns of the paths to record, `/shop/* /api/*`; `*` matches any characters, `?` any one.
     Empty: all paths. Default: empty."""

@@ -81,6 +81,8 @@ class Meter(MetricMethods, EventMethods, Queries):
         release: a version or commit, which mark() notes if it is called without a label.
         embedded_idle: how long the embedded server runs without clients, seconds.
         read_from: `primary`, or `replica` to read from a replica if one is healthy.
+        timezone: whose clock the habits in forecasts and comparisons with other days follow: an
+            IANA name such as Europe/Berlin. Default: UTC.
         clock: the source of time.
 
     Raises:
@@ -107,6 +109,7 @@ class Meter(MetricMethods, EventMethods, Queries):
         release: str | None = None,
         embedded_idle: float | None = None,
         read_from: str | None = None,
+        timezone: str | None = None,
         clock: Clock = SYSTEM,
     ) -> None:
         interval = settings.resolve("flush_interval", flush_interval)
@@ -127,6 +130,7 @@ class Meter(MetricMethods, EventMethods, Queries):
             "timeout": timeout,
             "embedded_idle": embedded_idle,
             "read_from": read_from,
+            "timezone": timezone,
             "clock": clock,
         }
         store = stores.open(url, client=client, announce=True, **options)

@@ -35,6 +35,7 @@ from redmeter.store.query import Query, together
 from redmeter.store.replies import Reply, mapped, pairs, raised, scored
 from redmeter.store.scans import escaped, scan_fields
 from redmeter.types import Period, Selector
+from redmeter.zones import UTC, Zone
 
 T = TypeVar("T")
 V = TypeVar("V", int, float | None)
@@ -266,6 +267,8 @@ def read_forecasts(
     precision: int,
     ahead: int | None = None,
     aggregate: str | None = None,
+    *,
+    zone: Zone = UTC,
 ) -> Query[list[tuple[GroupKey, Forecast]]]:
     """Read the forecast of each group of counters or, if there are none, of gauges.
 
@@ -274,6 +277,7 @@ def read_forecasts(
     Args:
         ahead: how many intervals; see analysis/forecast.py.
         aggregate: see read_gauge().
+        zone: see analysis/forecast.py.
 
     Returns:
         Forecasts without ranges and with a `reason` if too little is kept; those of counters with
@@ -303,9 +307,9 @@ def read_forecasts(
     period = Period(precision)
     counters = counted(view, counts, selector, period)
     if any(series for _, series in counters) or not settings:
-        return forecasts(selector, precision, counters, [], ahead)
+        return forecasts(selector, precision, counters, [], ahead, zone)
     gauges = measured(view, settings, live, selector, period, aggregate)
-    return forecasts(selector, precision, [], gauges, ahead)
+    return forecasts(selector, precision, [], gauges, ahead, zone)
 
 
 def read_total(keys: Keys, selector: Selector) -> Query[dict[GroupKey, int]]:
@@ -374,6 +378,7 @@ def forecasts(
     counters: Sequence[tuple[GroupKey, Series[int]]],
     gauges: Sequence[tuple[GroupKey, Series[float | None]]],
     ahead: int | None = None,
+    zone: Zone = UTC,
 ) -> list[tuple[GroupKey, Forecast]]:
     """Return the forecast of each group of counters, or of gauges if no counter has samples.
 
@@ -386,11 +391,15 @@ def forecasts(
     if groups > MAX_FORECASTS:
         raise LimitExceeded("forecasts", groups, MAX_FORECASTS, "filter by labels")
     if any(series for _, series in gauges) and not any(series for _, series in counters):
-        return [(key, forecast(series, counts=False, ahead=ahead)) for key, series in gauges]
+        return [
+            (key, forecast(series, counts=False, ahead=ahead, zone=zone)) for key, series in gauges
+        ]
     if not counters and not selector.by:
         empty = Series[int](name_of(selector), precision, 0, (), partial=False)
         counters = [((), empty)]
-    return [(key, forecast(series, counts=True, ahead=ahead)) for key, series in counters]
+    return [
+        (key, forecast(series, counts=True, ahead=ahead, zone=zone)) for key, series in counters
+    ]
 
 
 def check_ahead(ahead: int | None) -> None:

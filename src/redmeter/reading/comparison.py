@@ -18,6 +18,7 @@ from redmeter.analysis.noise import Windows
 from redmeter.errors import InvalidValue
 from redmeter.keys import Retention, slice_start, span
 from redmeter.types import Selector
+from redmeter.zones import UTC, Zone
 
 #: Length of the window if only its end is known, seconds.
 DEFAULT_LENGTH: Final = 900
@@ -27,7 +28,7 @@ FEWEST: Final = 5
 #: window has, if it has more. All kept intervals of counts are used: they are read as a whole.
 MAX_HISTORY: Final = 60
 
-#: Seconds by which a baseline is earlier.
+#: Seconds by which a baseline is earlier, without changes of the clock.
 SHIFTS: Final[Mapping[str, int]] = {"yesterday": 86_400, "week": 7 * 86_400}
 #: How a sentence names a baseline.
 _NAMES: Final = {"yesterday": "the same time yesterday", "week": "the same time last week"}
@@ -168,11 +169,14 @@ def length(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
-def compare(request: ExplainRequest, retention: Retention, now: float) -> Comparison:
+def compare(
+    request: ExplainRequest, retention: Retention, now: float, zone: Zone = UTC
+) -> Comparison:
     """Choose the precision and the intervals of a comparison.
 
     Args:
         retention: of the counters or of the histograms.
+        zone: whose time of day `yesterday` and `week` keep.
 
     Raises:
         UnknownPrecision: the precision of the request is not kept.
@@ -192,9 +196,9 @@ def compare(request: ExplainRequest, retention: Retention, now: float) -> Compar
         return Comparison(request, since, until, reason=_not_kept(since, retention, widest, now))
     finest = kept[0]
     fixed = request.since is not None or request.until is not None
-    window, baseline = windows[finest], _baseline(request, windows[finest])
+    window, baseline = windows[finest], _baseline(request, windows[finest], zone)
     for precision in kept:
-        earlier = _baseline(request, windows[precision])
+        earlier = _baseline(request, windows[precision], zone)
         if earlier is None or not _keeps(retention, precision, earlier, now):
             continue
         if fixed and not (_same(windows[precision], window) and _same(earlier, baseline)):
@@ -216,7 +220,7 @@ def compare(request: ExplainRequest, retention: Retention, now: float) -> Compar
         for p in retention
         if (rounded := _rounded(since, until, p, now))
         and _keeps(retention, p, rounded, now)
-        and (other := _baseline(request, rounded)) is not None
+        and (other := _baseline(request, rounded, zone)) is not None
         and _keeps(retention, p, other, now)
     )
     return Comparison(
@@ -246,8 +250,12 @@ def _rounded(since: float, until: float, precision: int, now: float) -> range:
     return range(slice_start(since, precision), end, precision)
 
 
-def _baseline(request: ExplainRequest, window: range) -> range | None:
-    """Return the intervals of a baseline; None if they are not on the edges of intervals."""
+def _baseline(request: ExplainRequest, window: range, zone: Zone) -> range | None:
+    """Return the intervals of a baseline; None if they are not on the edges of intervals.
+
+    Of another day, those of the same local time: fewer or more than the window has if the clocks
+    changed within one of both.
+    """
     step = window.step
     if request.baseline == "custom":
         end = -slice_start(-request.baseline_until, step)
@@ -257,7 +265,8 @@ def _baseline(request: ExplainRequest, window: range) -> range | None:
     shift = SHIFTS[request.baseline]
     if shift % step:
         return None
-    return range(window.start - shift, window.stop - shift, step)
+    starts = [each - zone.back(each, shift, step) for each in window]
+    return range(min(starts), max(starts) + step, step)
 
 
 def _is_fine(precision: int, length: float) -> bool:

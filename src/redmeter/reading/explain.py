@@ -42,6 +42,7 @@ from redmeter.reading.samples import number_of
 from redmeter.store import Store, indexes
 from redmeter.store.query import Query, Read, run, together
 from redmeter.store.replies import Reply
+from redmeter.zones import UTC, Zone
 
 #: Totals of a web application, and the metric whose label sets explain them.
 WEB: Final = {HITS: REQUESTS, HITS_FAILED: REQUESTS, HITS_SECONDS: SECONDS}
@@ -57,11 +58,13 @@ def read_explanation(store: Store, request: ExplainRequest) -> tuple[float, Expl
     Returns:
         The server's clock, Unix seconds, and the explanation.
     """
-    view, explanation = run(store, lambda kept: explain(store.keys, kept, request))
+    view, explanation = run(store, lambda kept: explain(store.keys, kept, request, store.zone))
     return view.now, explanation
 
 
-def explain(keys: Keys, kept: Kept, request: ExplainRequest) -> Query[Explanation]:
+def explain(
+    keys: Keys, kept: Kept, request: ExplainRequest, zone: Zone = UTC
+) -> Query[Explanation]:
     """Read what accounts for a rise or a fall.
 
     Raises:
@@ -82,7 +85,8 @@ def explain(keys: Keys, kept: Kept, request: ExplainRequest) -> Query[Explanatio
     if name != request.name and not (counted | observed) & {0}:
         name = request.name  # totals without label sets
     histogram = not counted and bool(observed)
-    comparison = compare(request, view.histograms if histogram else view.retention, view.now)
+    retention = view.histograms if histogram else view.retention
+    comparison = compare(request, retention, view.now, zone)
     if comparison.reason:
         return not_compared(comparison, name, histogram=histogram)
     same = None

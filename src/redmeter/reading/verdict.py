@@ -52,6 +52,7 @@ from redmeter.verdicts import (
     VerdictPatterns,
     VerdictRow,
 )
+from redmeter.zones import Zone
 
 #: Label sets of requests that one round trip reads, and round trips at most.
 PAGE, MAX_PAGES = 1_000, 10
@@ -121,12 +122,14 @@ def read_verdict(store: Store, asked: VerdictQuestion) -> tuple[float, Verdict]:
         UnknownPrecision: the store does not keep it.
         StoreError: the server is unreachable or refuses.
     """
-    view, (marks, windows, data) = run(store, lambda _: _read(store.keys, asked))
+    view, (marks, windows, data) = run(store, lambda _: _read(store.keys, asked, store.zone))
     patterns = logs.read_frequencies(store).frequencies
     return view.now, build(asked, view.now, marks, windows, data, patterns)
 
 
-def _read(keys: Keys, asked: VerdictQuestion) -> Query[tuple[list[Mark], VerdictPlan, VerdictData]]:
+def _read(
+    keys: Keys, asked: VerdictQuestion, zone: Zone
+) -> Query[tuple[list[Mark], VerdictPlan, VerdictData]]:
     width = asked.precision
     requests = LabelSets(keys, keys.known, width, REQUESTS)
     seconds = LabelSets(keys, keys.hists, width, SECONDS)
@@ -143,7 +146,8 @@ def _read(keys: Keys, asked: VerdictQuestion) -> Query[tuple[list[Mark], Verdict
     view, replies = yield reads
     marks = reading_marks.answered(raised(replies[0]))
     _, moment = find_mark(asked, marks, view.now)
-    windows = plan(moment, view.now, asked.against, width, view.retention, view.histograms)
+    kept = view.retention, view.histograms
+    windows = plan(moment, view.now, asked.against, width, *kept, zone)
     data = VerdictData()
     if not windows.compares:
         return marks, windows, data

@@ -2,8 +2,8 @@
 
 After the deploy come fixed looks, which begin after the interval that contains the mark; that
 interval is excluded. `previous` compares with the intervals right before it. `yesterday` and
-`last-week` compare with the same time of day then; how much two days differ is learned from the
-hours before the deploy, each compared with the same hour of the other day.
+`last-week` compare with the same local time of day then; how much two days differ is learned from
+the hours before the deploy, each compared with the same hour of the other day.
 
 A baseline that is not kept at this precision is reported, and no coarser one is used.
 """
@@ -22,9 +22,11 @@ from redmeter.names import HITS, HITS_FAILED, REQUESTS, SECONDS, is_failure, par
 from redmeter.reading.http import route_of
 from redmeter.reading.label_sets import base_of
 from redmeter.verdicts import LEVEL, LOOKS, NotKept, VerdictWindow
+from redmeter.zones import UTC, Zone
 
 DAY = 24 * HOUR
-#: What a deploy may be compared with -> how much earlier that is, seconds; 0: right before.
+#: What a deploy may be compared with -> how much earlier that is, in seconds without changes of the
+#: clock; 0: right before.
 AGAINST = {"previous": 0, "yesterday": DAY, "last-week": 7 * DAY}
 #: Pairs of intervals that are compared before a deploy.
 _PAIRS = 24
@@ -100,6 +102,7 @@ def plan(
     precision: int,
     retention: Retention,
     histograms: Retention,
+    zone: Zone = UTC,
 ) -> VerdictPlan:
     """Return the windows of a verdict.
 
@@ -108,6 +111,7 @@ def plan(
         against: a key of AGAINST.
         precision: interval width, seconds.
         retention, histograms: what the store keeps.
+        zone: whose time of day another day has.
 
     Raises:
         UnknownPrecision: counters are not kept at this precision.
@@ -122,8 +126,12 @@ def plan(
     if look is None:
         return VerdictPlan(precision, looks, None, later, paired=bool(earlier))
     after = VerdictWindow(first, first + look)
+
+    def other(start: int) -> int:
+        return start - zone.back(start, earlier, precision)
+
     if earlier:
-        longest = shortest = interval - MIN_PAIRS * precision - earlier
+        longest = shortest = other(interval - MIN_PAIRS * precision)
     else:
         length = max(_BASELINE, _INTERVALS * precision)
         longest = interval - length
@@ -141,9 +149,9 @@ def plan(
     else:
         oldest = max(oldest, oldest_times)
     if earlier:
-        before = VerdictWindow(after.since - earlier, after.until - earlier)
+        before = VerdictWindow(other(first), other(first) + look)
         starts = [interval - number * precision for number in range(1, _PAIRS + 1)]
-        pairs = tuple((one, one - earlier) for one in starts if one - earlier >= oldest)
+        pairs = tuple((one, other(one)) for one in starts if other(one) >= oldest)
     else:
         before, pairs = VerdictWindow(max(longest, oldest), interval), ()
     return VerdictPlan(

@@ -106,6 +106,9 @@ class Span:
     before: bool
     before_precision: int | None = None
     before_start: int | None = None
+    #: Seconds from the compared period to the window, 23 to 25 hours from yesterday by local time;
+    #: null: it is the period right before.
+    shift: int | None = None
 
 
 class Frame(NamedTuple):
@@ -137,6 +140,7 @@ def span_of(window: Window, observed: Window, now: float) -> Span:
         bool(window.earlier),
         window.earlier[0] if earlier else None,
         min(starts[0] for starts in earlier.values()) if earlier else None,
+        window.shift,
     )
 
 

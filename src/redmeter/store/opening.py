@@ -25,6 +25,7 @@ from redmeter.store.replies import Link
 from redmeter.store.sockets import Packer
 from redmeter.store.store import Store
 from redmeter.store.topology import as_told
+from redmeter.zones import Zone
 
 #: As many threads may use a store at once; by default redis-py refuses the hundred-and-first.
 MAX_CONNECTIONS = 10_000
@@ -42,14 +43,15 @@ def open(  # noqa: A001
     timeout: float | None = None,
     embedded_idle: float | None = None,
     read_from: str | None = None,
+    timezone: str | None = None,
     clock: Clock = SYSTEM,
     announce: bool = False,
 ) -> Store | None:
     """Prepare a store. Connects to nothing and starts nothing before its first use.
 
     Args:
-        url, prefix, retention, histogram_retention, timeout, embedded_idle, read_from: the
-            settings of the same name; None: from the environment, else the default.
+        url, prefix, retention, histogram_retention, timeout, embedded_idle, read_from, timezone:
+            the settings of the same name; None: from the environment, else the default.
         client: a redis-py client of the caller's, used instead of a URL and never closed.
         clock: where time comes from.
         announce: log an error if no program can serve the embedded server that would be used.
@@ -71,6 +73,7 @@ def open(  # noqa: A001
         ),
         "timeout": seconds,
         "clock": clock,
+        "zone": Zone(settings.resolve("timezone", timezone)),
     }
     replica = settings.resolve("read_from", read_from) == "replica"
     if client is not None:

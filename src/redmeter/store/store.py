@@ -27,6 +27,7 @@ from redmeter.store.retry import retry_read
 from redmeter.store.scripts import run_pipelined, run_steps
 from redmeter.store.shard import Shard
 from redmeter.store.topology import probe_commands, refuse_cluster_node
+from redmeter.zones import UTC, Zone
 
 T = TypeVar("T")
 
@@ -89,6 +90,7 @@ class Store:
             if the store has another one.
         timeout: seconds for which a synchronous write is tried.
         clock: the producer's time.
+        zone: the local time that its readers compare by.
         reader: makes the store for reads, on replicas; None: this store.
     """
 
@@ -102,6 +104,7 @@ class Store:
         configured: tuple[bool, bool] = (False, False),
         timeout: float,
         clock: Clock = SYSTEM,
+        zone: Zone = UTC,
         reader: "Callable[[], Store] | None" = None,
     ) -> None:
         fork_guard.load()
@@ -131,6 +134,8 @@ class Store:
             for keys in each
         )
         self.clock = clock
+        #: Whose time of day readers compare.
+        self.zone = zone
         #: Seconds for which a synchronous write is tried.
         self.timeout = timeout
         self._wanted = config

@@ -70,6 +70,7 @@ from redmeter.testing.readings import (
 from redmeter.testing.recorder import MemoryRecorder
 from redmeter.types import Period, Selector, Top
 from redmeter.verdicts import Verdict
+from redmeter.zones import Zone
 
 
 class MemoryBackend(Backend):
@@ -80,6 +81,7 @@ class MemoryBackend(Backend):
         clock: the current time.
         retention, histograms: precision, seconds -> samples: which precisions can be read, and how
             far back.
+        zone: whose time of day is compared.
     """
 
     def __init__(
@@ -88,9 +90,11 @@ class MemoryBackend(Backend):
         clock: ManualClock,
         retention: Retention,
         histograms: Retention,
+        zone: Zone,
     ) -> None:
         self._memory, self._clock = memory, clock
         self._retention, self._histograms = retention, histograms
+        self._zone = zone
 
     def series(self, selector: Selector, period: Period) -> Groups[Series[int]]:
         names = self._selected(selector, "counters", MAX_SERIES)
@@ -188,7 +192,7 @@ class MemoryBackend(Backend):
         now, marks = self._clock.wall(), self.marks(None, None)
         _, moment = find_mark(asked, marks, now)
         kept = self._retention, self._histograms
-        windows = plan(moment, now, asked.against, asked.precision, *kept)
+        windows = plan(moment, now, asked.against, asked.precision, *kept, self._zone)
         data = traffic(self._memory.events, asked.precision)
         patterns = frequencies(self._memory.messages, now, sliding=True)
         return build(asked, now, marks, windows, data, patterns)
@@ -280,7 +284,8 @@ class MemoryBackend(Backend):
         return replace(rank(groups, values, wanted), intervals=len(intervals))
 
     def explain(self, request: ExplainRequest) -> Explanation:
-        return explained(self._memory, request, self._retention, self._histograms, self._clock)
+        kept = self._retention, self._histograms
+        return explained(self._memory, request, *kept, self._clock, self._zone)
 
     def status(self) -> Status:
         return status_of(self._memory, self._retention, self._histograms, self._clock)

@@ -27,6 +27,7 @@ from redmeter.reading.status import MINUTE, Vitals, cause_request, judge, with_s
 from redmeter.results import Mark
 from redmeter.testing.readings import stored_group
 from redmeter.testing.recorder import MemoryRecorder
+from redmeter.zones import UTC, Zone
 
 #: Log patterns have no history in memory.
 _NO_PATTERNS = "a MemoryMeter does not compare log patterns"
@@ -38,6 +39,7 @@ def explained(
     retention: Retention,
     histograms: Retention,
     clock: ManualClock,
+    zone: Zone = UTC,
 ) -> Explanation:
     """Return what accounts for a rise or a fall of recorded events."""
     counters = {parse_name(e.series).base for e in memory.events if e.amount is not None}
@@ -46,7 +48,7 @@ def explained(
     if name not in counters | observed:
         name = request.name
     histogram = name in observed and name not in counters
-    comparison = compare(request, histograms if histogram else retention, clock.wall())
+    comparison = compare(request, histograms if histogram else retention, clock.wall(), zone)
     if comparison.reason:
         return not_compared(comparison, name, histogram=histogram)
     around = Circumstances(messages=PatternChanges(reason=_NO_PATTERNS))

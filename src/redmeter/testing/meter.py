@@ -14,6 +14,7 @@ from redmeter.reading.selection import selects
 from redmeter.recording.sync import SyncRecorder
 from redmeter.testing.backend import MemoryBackend
 from redmeter.testing.recorder import Event, Logged, MemoryRecorder
+from redmeter.zones import Zone
 
 
 class MemoryMeter(Meter):
@@ -26,6 +27,7 @@ class MemoryMeter(Meter):
         recent_messages: how many messages of each logger and severity recent() returns;
             `messages` and logged() return all.
         mask, release: see Meter.
+        timezone: see Meter; the environment is not asked.
         strict: raise InvalidName for label values that a Meter would cut or clean: values are
             unlimited data, so a Meter never raises for them.
     """
@@ -39,6 +41,7 @@ class MemoryMeter(Meter):
         recent_messages: int | None = None,
         mask: Callable[[str], str] | None = None,
         release: str | None = None,
+        timezone: str = "UTC",
         strict: bool = True,
     ) -> None:
         self.clock = ManualClock() if clock is None else clock
@@ -60,6 +63,7 @@ class MemoryMeter(Meter):
                 settings.resolve("histogram_retention", _plain(histogram_retention), environ={}),
                 of=HISTOGRAMS,
             ),
+            Zone(settings.resolve("timezone", timezone)),
         )
 
     def __repr__(self) -> str:
