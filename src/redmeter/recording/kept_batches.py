@@ -105,7 +105,7 @@ class KeptBatches:
                 break
         if len(self._steps) > STEPS:
             # Every second one of the older half: the newest are the likeliest to be needed.
-            self._steps[: STEPS // 2 : 2] = []
+            del self._steps[: STEPS // 2 : 2]
 
     def after(self, found: int) -> list[KeptBatch]:
         """Return the batches above a number, the lowest first."""

@@ -29,6 +29,8 @@ from redmeter.types import Gap, Operations, Outcome
 SILENCE = 3600.0
 #: An idle writer asks for a gap after so many seconds.
 ASK_SECONDS = 60.0
+#: Births of stores that are remembered.
+BIRTHS = 16
 #: Stands for the series of events that were lost together.
 ALL_SERIES = "(all series)"
 
@@ -45,7 +47,7 @@ class ShardSender:
     __slots__ = (
         "_again",
         "_answered",
-        "_born",
+        "_births",
         "_kept",
         "_lost",
         "_part",
@@ -69,8 +71,8 @@ class ShardSender:
         self._producer: Producer | None = None
         self._answered = 0.0
         self._kept = KeptBatches(shard.clock, keep)
-        #: The birth of the store at the last acknowledgement.
-        self._born = ""
+        #: The births of stores that have acknowledged batches of the producer, the newest last.
+        self._births: dict[str, None] = {}
         #: The batches to send again, the one that is being sent again, and the one that waits.
         self._queue: deque[KeptBatch] = deque()
         self._again: KeptBatch | None = None
@@ -192,13 +194,16 @@ class ShardSender:
             stats.stored -= part.events if again is not None else 0
             stats.record_error("uncertain", "the watermark of a batch in flight is gone")
             return None
-        if outcome.applied:
+        # The reply to one that was applied may have been lost before.
+        if outcome.applied or in_flight.sent:
             self._count_lost(stats)
             stats.repaired += part.events if again is not None else 0
         if again is None:
             stats.stored += part.events
             self._kept.add(in_flight.number, part)
-        self._born = self.shard.born
+        self._births[self.shard.born] = self._births.pop(self.shard.born, None)
+        if len(self._births) > BIRTHS:
+            del self._births[next(iter(self._births))]
         stats.last_flush = clock.wall()
         for series, lacking, events in part.lacking(self.shard.kept):
             stats.record_loss(RETENTION, series, lacking, events)
@@ -217,14 +222,18 @@ class ShardSender:
             refused: the batch that found the gap, unless that was sent again itself.
         """
         self._refused = refused or self._refused
-        emptied = gap.found is None and gap.born != self._born
+        # One that was known before is no new one, also if several take turns.
+        emptied = gap.found is None and gap.born not in self._births
         self._lost = self._kept.lost(gap, emptied=emptied)
         self._queue.clear()
         if gap.found is not None or emptied:
             self._queue.extend(self._kept.after(gap.found or 0))
+        else:
+            self._count_lost(stats)
+            self._births.clear()
         if self._refused is None:
-            self.producer.acknowledged = gap.found or 0
-        elif not self._refused[0].goes_on_after(gap, self._born):
+            self.producer.go_back(gap)
+        elif not self._refused[0].goes_on_after(gap, emptied=emptied):
             stats.uncertain += self._refused[1].events
             stats.record_error("uncertain", "the watermark of a batch in flight is gone")
             self._refused = None

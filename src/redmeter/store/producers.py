@@ -40,7 +40,7 @@ POLL, PATIENCE = 0.001, 0.05
 class Producer:
     """One source of numbered batches; use it from one thread at a time."""
 
-    __slots__ = ("_since", "acknowledged", "id", "lock", "number")
+    __slots__ = ("_since", "acknowledged", "born", "id", "lock", "number")
 
     def __init__(self) -> None:
         #: Held by the call that has borrowed it, which releases it after its batch, also where the
@@ -57,6 +57,8 @@ class Producer:
         #: Number of the last batch that the store has acknowledged; 0 if there is none. While a gap
         #: is repaired, the last one that it is known to have.
         self.acknowledged = 0
+        #: The birth of the store that it last heard of: batches are for that one.
+        self.born = ""
         self._since = (0.0, 0.0)
 
     def next(self) -> int:
@@ -64,9 +66,14 @@ class Producer:
         self.number += 1
         return self.number
 
-    def acknowledge(self, number: int, clock: Clock) -> None:
-        """Note that the store has a batch."""
-        self.acknowledged, self._since = number, (clock.monotonic(), clock.wall())
+    def acknowledge(self, number: int, born: str, clock: Clock) -> None:
+        """Note that a store has a batch."""
+        self.acknowledged, self.born = number, born
+        self._since = clock.monotonic(), clock.wall()
+
+    def go_back(self, gap: Gap) -> None:
+        """Go on from what the store has."""
+        self.acknowledged, self.born = gap.found or 0, gap.born
 
     def floor(self, clock: Clock) -> int:
         """Return the number that the store must know; 0 if its watermark may have expired."""
@@ -126,7 +133,7 @@ class InFlightBatch:
         monotonic, wall = self._since
         return max(clock.monotonic() - monotonic, clock.wall() - wall)
 
-    def goes_on_after(self, gap: Gap, born: str) -> bool:
+    def goes_on_after(self, gap: Gap, *, emptied: bool) -> bool:
         """Prepare to be sent again after a gap; return False if its outcome is unknown.
 
         The same events have the same number on every server, so batches that were lost are sent
@@ -134,14 +141,14 @@ class InFlightBatch:
         is gone, its batches may still be there: another producer goes on then.
 
         Args:
-            born: the birth of the store when it last acknowledged a batch.
+            emptied: whether the store was emptied, if the producer is unknown to it.
         """
-        if gap.found is None and gap.born == born:
+        if gap.found is None and not emptied:
             if self.sent:
                 return False
             self.renew()
         else:
-            self.producer.acknowledged = gap.found or 0
+            self.producer.go_back(gap)
         return True
 
     def renew(self) -> None:

@@ -158,7 +158,7 @@ class Shard:
                         return outcome
                     if self._lost is not None:
                         self._lost(producer.acknowledged - (outcome.gap.found or 0))
-                    if not in_flight.goes_on_after(outcome.gap, born):
+                    if not in_flight.goes_on_after(outcome.gap, emptied=outcome.gap.born != born):
                         return Outcome(applied=False, uncertain=True)
                 except StoreUnavailable as error:
                     # An attempt fails at once while the link is backing off from the server.
@@ -224,11 +224,12 @@ class Shard:
                     version,
                     must_exist=must_exist,
                     floor=producer.floor(self.clock),
+                    born=producer.born,
                     refuse=refuse,
                     trim=trim,
                 )
                 if outcome.gap is None and not outcome.uncertain:
-                    producer.acknowledge(in_flight.number, self.clock)
+                    producer.acknowledge(in_flight.number, self.born, self.clock)
                 return outcome
             except RetentionChanged:
                 try:
@@ -262,6 +263,7 @@ class Shard:
         *,
         must_exist: bool,
         floor: int = 0,
+        born: str = "",
         refuse: bool = True,
         trim: bool = True,
     ) -> Steps[Outcome]:
@@ -272,8 +274,8 @@ class Shard:
             version: of `meta:`; "" skips the check.
             must_exist: the batch was sent before, and its producer had been acknowledged before
                 that: without a watermark the outcome is unknown.
-            floor: the number that the producer last had acknowledged, or 0; with a lower watermark
-                there is a gap.
+            floor, born: the number that the producer last had acknowledged, or 0, and the birth of
+                that store; with a lower watermark, or another birth, there is a gap.
             refuse, trim: see write().
 
         Raises:
@@ -283,7 +285,7 @@ class Shard:
             StoreError: the server refused; nothing was written.
         """
         script, keys, args = self._request(
-            batch, version, must_exist=must_exist, floor=floor, refuse=refuse, trim=trim
+            batch, version, must_exist=must_exist, floor=floor, born=born, refuse=refuse, trim=trim
         )
         return outcome_of(batch, (yield script.command(keys, args)))
 
@@ -303,14 +305,22 @@ class Shard:
         try:
             batch = Batch(producer.id, producer.next(), operations)
             script, keys, args = self._request(
-                batch, "", must_exist=False, floor=0, refuse=True, trim=True
+                batch, "", must_exist=False, floor=0, born="", refuse=True, trim=True
             )
             return outcome_of(batch, call(script.command(keys, args, whole=True)))
         finally:
             producer.lock.release()
 
     def _request(
-        self, batch: Batch, version: str, *, must_exist: bool, floor: int, refuse: bool, trim: bool
+        self,
+        batch: Batch,
+        version: str,
+        *,
+        must_exist: bool,
+        floor: int,
+        born: str,
+        refuse: bool,
+        trim: bool,
     ) -> tuple[Script, list[str], list[str]]:
         """Return the script that applies a batch, its keys and its arguments."""
         keys = [self.keys.batch(batch.producer), self.keys.meta]
@@ -323,6 +333,7 @@ class Shard:
             "1" if refuse else "0",
             "1" if trim else "0",
             str(floor),
+            born,
         ]
         for operation in batch.operations:
             keys += operation.keys

@@ -14,12 +14,14 @@
 -- ARGV[6]  1: refuse intervals that are aged or far in the future
 -- ARGV[7]  1: trim samples outside the retention
 -- ARGV[8]  floor: the number that the producer last had acknowledged here; 0 if that is too long ago
--- ARGV[9…] operations: code, number of keys, number of arguments, the arguments. The operations are
+-- ARGV[9]  birth of the store that the producer last heard of; "" if of none
+-- ARGV[10…] operations: code, number of keys, number of arguments, the arguments. The operations are
 --   in operations/, and only those that a batch needs are in the script that applies it: see
 --   scripts.py.
 --
 -- Returns 1 applied · 0 applied before · {-6, watermark or -1, birth of the store}: a gap, not applied,
---   since the server has lost what it had acknowledged: the watermark is below the floor, or gone · -1 made for another meta: · -2 outcome unknown ·
+--   since the server has lost what it had acknowledged: the watermark is below the floor, or gone, or
+--   it is another store · -1 made for another meta: · -2 outcome unknown ·
 --   -3 frozen, -4 receiving, -5 moved: not applied, since the store is being moved or was moved ·
 --   or {1, i, text, i, text …}: applied, with a result for KEYS[i]: "is …", a requested answer; or
 --   the reason why a part was rejected: aged, future, store-full (a series that would be new, in a
@@ -58,7 +60,7 @@ if meta[2] then
   call('HDEL', KEYS[2], 'frozen')  -- else a clock that is set back would revive it
 end
 if ARGV[4] ~= '' and meta[1] ~= ARGV[4] then return -1 end
-if floor > (applied or 0) then
+if floor > (applied or 0) or ARGV[9] ~= '' and ARGV[9] ~= (meta[6] or '') then
   call('HDEL', KEYS[2], '')  -- changes nothing, and fails on a replica, which may only be late
   return {-6, applied or -1, meta[6] or ''}
 end
@@ -119,7 +121,7 @@ local function whole(n) return string.format('%.0f', n) end
 
 -- operations --
 
-local i, a, last = 3, 9, #ARGV
+local i, a, last = 3, 10, #ARGV
 while a <= last do
   local keys, args = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
   operations[ARGV[a]](i, keys, a + 3, args)
