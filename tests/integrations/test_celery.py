@@ -216,7 +216,7 @@ def begin(**_):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pool", ["prefork", "threads", "solo"])
+@pytest.mark.parametrize("pool", ["threads", "solo"])
 def test_a_worker_that_is_reloaded_stores_before(
     programs: Programs, server: Server, pool: str
 ) -> None:
