@@ -120,6 +120,8 @@ class Outcome(NamedTuple):
     answers: tuple[tuple[str, str], ...] = ()
     #: The batch was not applied because batches before it are missing.
     gap: Gap | None = None
+    #: Earlier synchronous writes that the server had acknowledged and has lost.
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)

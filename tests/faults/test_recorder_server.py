@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from redmeter import Meter
+from redmeter.clock import ManualClock
 from support.proxy import Proxy
 from support.recorders import (
     OpenBuffered,
@@ -18,6 +20,7 @@ from support.recorders import (
     stored_by_itself,
 )
 from support.servers import Server
+from support.stores import server_time
 from support.waiting import eventually
 
 pytestmark = pytest.mark.servers
@@ -337,3 +340,58 @@ def test_a_flush_within_a_flush_is_not_waited_for(
     eventually(lambda: meter.health().stored == 1, 10.0)
     recorder._hooks._before_flush = ()
     assert meter.flush(10.0)
+
+
+# --- It forgets ----------------------------------------------------------------------------
+
+
+def test_what_is_too_old_to_be_sent_again_is_counted(
+    server: Server, conn: Any, open_buffered: OpenBuffered, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By how many events, and when they were acknowledged."""
+    clock = ManualClock(server_time(conn))
+    meter = open_buffered(server.url, clock=clock, flush_interval=3600)
+    for amount in (1, 10):
+        meter.count("x", amount)
+        assert meter.flush(5.0)
+    clock.advance(100.0)
+    meter.count("x", 100)
+    assert meter.flush(5.0)
+    conn.flushall()
+    meter.count("x", 1000)
+    assert meter.flush(5.0)
+    health = meter.health()
+    assert stored(conn)[0] == 1100
+    assert (health.recorded, health.stored, health.repaired) == (1111, 1100, 100)
+    assert health.dropped == 11
+    assert health.lost()["emptied"][0] == 11
+    assert "the store was emptied: of the events acknowledged from" in health.last_trouble
+    check_sums(health)
+    assert "the store was emptied" in caplog.text
+
+
+def test_an_idle_process_asks_for_what_is_missing(
+    server: Server, conn: Any, open_buffered: OpenBuffered
+) -> None:
+    """Once a minute, though it has nothing to store."""
+    clock = ManualClock(server_time(conn))
+    meter = open_buffered(server.url, clock=clock, flush_interval=3600)
+    meter.count("x", 5)
+    assert meter.flush(5.0)
+    conn.flushall()
+    clock.advance(61.0)
+    eventually(lambda: meter._recorder._flusher.flush_until(0.0, last=False) and stored(conn))  # type: ignore[union-attr]
+    assert stored(conn)[0] == 5
+    assert meter.health().repaired == 5
+
+
+def test_a_synchronous_writer_counts_what_the_server_has_lost(server: Server, conn: Any) -> None:
+    """Its calls have returned: nothing can be sent again."""
+    with Meter(server.url, sync=True) as meter:
+        for _ in range(3):
+            meter.count("x")
+        conn.flushall()
+        meter.count("x")
+        assert stored(conn)[0] == 1
+        assert meter.health().troubles == {"rolled-back": 1}
+        assert "3 earlier writes" in meter.health().last_trouble

@@ -47,7 +47,10 @@ def _content(client: Any, kind: str, key: bytes) -> list[str]:
             text = _text(client.get(key))
             return [_WATERMARK.sub("<number>", text) if b"batch:" in key else text]
         case "hash":
-            return sorted(f"{_text(f)} = {_text(v)}" for f, v in client.hgetall(key).items())
+            fields = client.hgetall(key)
+            if key.endswith(b"meta:"):
+                fields[b"born"] = b"<random>"
+            return sorted(f"{_text(f)} = {_text(v)}" for f, v in fields.items())
         case "zset":
             found = client.zrange(key, 0, -1, withscores=True)
             return sorted(f"{_text(member)} = {score!r}" for member, score in found)

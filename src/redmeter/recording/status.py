@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from redmeter.errors import StoreError
+from redmeter.losses import EMPTIED, ROLLED_BACK
 from redmeter.recording.delivery import Delivery, kind_of
 from redmeter.recording.instance import RENEW_SECONDS
 from redmeter.recording.stats import RecorderStats
@@ -54,6 +55,7 @@ class StatusReporter:
         self.registered = False
         #: Whether something waits for the next report that may not wait until it is due.
         self.must_report = False
+        self._lost = 0
 
     def report(self, *, last: bool) -> None:
         """Publish the status if a report is due: also if nothing changed, to show that it lives.
@@ -61,6 +63,7 @@ class StatusReporter:
         Args:
             last: whether this is the last report.
         """
+        self._log_lost()
         state = self._stats.recorded + sum(self._stats.troubles.values())
         changed = state != self._report_of
         passed = time.monotonic() - self._reported
@@ -78,6 +81,13 @@ class StatusReporter:
                 self.registered = not last
         except StoreError as error:
             self.record_error(error)
+
+    def _log_lost(self) -> None:
+        lost = sum(self._stats.troubles[reason] for reason in (ROLLED_BACK, EMPTIED))
+        if lost != self._lost:
+            self._lost = lost
+            with contextlib.suppress(Exception):  # raised by an application's filter or handler
+                logger.warning("redmeter: %s", self._stats.last_trouble)
 
     def log_unstored(self) -> None:
         """Log how many events could not be stored and are lost if the process ends now.

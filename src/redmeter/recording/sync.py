@@ -25,7 +25,7 @@ from redmeter.format.exception import FINEST, SHARE_BYTES
 from redmeter.format.message import name_of
 from redmeter.format.numbers import to_float
 from redmeter.keys import MAX_TIME, Kept, Keys, check_time
-from redmeter.losses import AGED, FUTURE, NOT_FINITE
+from redmeter.losses import AGED, FUTURE, NOT_FINITE, ROLLED_BACK
 from redmeter.names import cleaned, parse_name, recorded_name
 from redmeter.recording.exceptions import (
     Found,
@@ -390,6 +390,9 @@ class SyncRecorder:
                 stats.stored += events
                 stats.last_flush = self._now()
             stats.reject(part.keys, outcome.rejections)
+            if outcome.lost:
+                text = f"the server has lost {outcome.lost:,} earlier writes of this process"
+                stats.record_error(ROLLED_BACK, text)
         check_written(outcome, part.link.location)
 
     def _following(self, write: Callable[[Store], T]) -> T:

@@ -46,7 +46,6 @@ class Shard:
         timeout: seconds for which a synchronous write is tried.
         clock: the producer's time.
         sync_config: loads the configuration of all shards that are reachable.
-        lost: called with the number of synchronous writes that the server has lost.
     """
 
     def __init__(
@@ -59,7 +58,6 @@ class Shard:
         timeout: float,
         clock: Clock,
         sync_config: Callable[[], None] | None = None,
-        lost: Callable[[int], None] | None = None,
     ) -> None:
         self.link = link
         self.keys = keys
@@ -68,7 +66,6 @@ class Shard:
         self._wanted = wanted
         self._shards = shards
         self._sync_config = sync_config
-        self._lost = lost
         self._producers = Producers()
         #: Its configuration, once loaded.
         self.config: StoreConfig | None = None
@@ -150,15 +147,17 @@ class Shard:
             # A shard that lost its configuration must get that of the others, not this process's.
             if self.config is None and kept is None and self._sync_config is not None:
                 self._sync_config()
-            born = self.born
+            born, lost = self.born, 0
             while True:
                 try:
                     outcome = self.attempt(in_flight, kept=kept, refuse=refuse, trim=trim)
-                    if outcome.gap is None:
-                        return outcome
-                    if self._lost is not None:
-                        self._lost(producer.acknowledged - (outcome.gap.found or 0))
-                    if not in_flight.goes_on_after(outcome.gap, emptied=outcome.gap.born != born):
+                    gap = outcome.gap
+                    if gap is None:
+                        return outcome._replace(lost=lost) if lost else outcome
+                    emptied = gap.found is None and gap.born != born
+                    if gap.found is not None or emptied:
+                        lost += producer.acknowledged - (gap.found or 0)
+                    if not in_flight.goes_on_after(gap, emptied=emptied):
                         return Outcome(applied=False, uncertain=True)
                 except StoreUnavailable as error:
                     # An attempt fails at once while the link is backing off from the server.

@@ -10,8 +10,7 @@ if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('HSET', KEYS[1], 'format', ARGV[1], 'partitions', ARGV[2],
     'retention', ARGV[3], 'histograms', ARGV[4], 'version', ARGV[5])
 end
-if redis.call('HGET', KEYS[1], 'format') == ARGV[1] then
-  redis.call('HSETNX', KEYS[1], 'born', ARGV[6])
-end
+local known = redis.call('HMGET', KEYS[1], 'format', 'born')
+if known[1] == ARGV[1] and not known[2] then redis.call('HSET', KEYS[1], 'born', ARGV[6]) end
 return redis.call('HMGET', KEYS[1], 'format', 'partitions', 'retention', 'histograms', 'version',
   'born')
