@@ -15,6 +15,8 @@ SILENCE = 3600.0
 #: Seconds after which the first batch of a producer is not applied without a watermark: half of the
 #: time for which one is kept.
 IN_DOUBT = 43200.0
+#: Seconds of silence after which a producer asks whether its watermark is there.
+ASK = 60.0
 
 Retention = dict[int, int]
 #: Family, precision, series.
@@ -164,7 +166,10 @@ class Life:
         self.buffer: list[Event] = []
         self.doubt: Doubt | None = None
         self.acknowledged = self.marked = False
-        self.answered = 0.0
+        #: When a batch was last acknowledged, by both clocks.
+        self.answered = (0.0, 0.0)
+        #: Events that the store has acknowledged to the present producer.
+        self.of_producer = 0
         self.recorded = self.sent = self.uncertain = self.dropped = 0
         #: Of counters alone: recorded, and by precision what the store has, and what may be there
         #: or not.
@@ -247,29 +252,44 @@ class Life:
             if not self.version:
                 self._learn()
                 batch.version = self.version
-            while (answer := self._serve(batch, server)) == "other retention":
-                self._learn()
-                batch.version = self.version
+            while (answer := self._serve(batch, server)) in ("other retention", "gap"):
+                if answer == "gap":
+                    self._begin_anew()
+                    if batch.since:  # nobody can know
+                        break
+                else:
+                    self._learn()
+                    batch.version = self.version
             self.doubt = None
-            self.acknowledged, self.answered = True, self.clocks()[1]
             events = sum(event.events for event in batch.events)
-            if answer == "unknown":
+            if answer in ("unknown", "gap"):
                 self.uncertain += events
             else:
                 self.sent += events
+                self.of_producer += events
+            if answer != "gap":
+                self.acknowledged, self.answered = True, self.clocks()
         self.anchor = self.clocks()
+
+    def _begin_anew(self) -> None:
+        """Become another producer: what the store had acknowledged to this one may be gone."""
+        self.sent -= self.of_producer
+        self.uncertain += self.of_producer
+        self.of_producer, self.acknowledged = 0, False
 
     def _learn(self) -> None:
         self.known, self.version = self.stored.retention, self.stored.version
 
     def _take(self) -> None:
         self.buffered_by = self.known
-        if self.acknowledged and self.clocks()[1] - self.answered > SILENCE:
+        if self.acknowledged and self.clocks()[1] - self.answered[1] > SILENCE:
             self.acknowledged = self.marked = False
+            self.of_producer = 0
 
     def _next(self) -> Doubt | None:
         self._take()
-        if not self.buffer:
+        idle = self.clocks()[1] - self.answered[1]
+        if not self.buffer and not (self.acknowledged and ASK < idle < SILENCE):
             return None
         batch, self.buffer = Doubt(self.buffer, version=self.version), []
         self.doubt = batch
@@ -284,12 +304,16 @@ class Life:
         wall, monotonic = self.clocks()
         if self.marked and batch.applied:
             return "applied before"
-        if batch.since and not self.marked:
+        trusted = max(wall - self.answered[0], monotonic - self.answered[1]) < IN_DOUBT
+        floor = self.acknowledged and trusted
+        if batch.since and not self.marked and not floor:
             age = max(wall - batch.since[0], monotonic - batch.since[1])
             if self.acknowledged or age > IN_DOUBT:
                 return "unknown"
         if batch.version != self.stored.version:
             return "other retention"
+        if floor and not self.marked:
+            return "gap"
         batch.applied = self.marked = True
         for event in batch.events:
             took = self.stored.apply(event, wall, server)
