@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 from redmeter.analysis.forecast import forecast
 from redmeter.results import Series
 from redmeter.zones import UTC, Zone
+from table import sized
 
 HOUR, DAY = 3600, 86400
 #: Both hemispheres. The clocks of Lord Howe change by half an hour.
@@ -40,7 +41,7 @@ SHAPES: dict[str, Callable[[float], float]] = {
     "opening hours": lambda hour: 2.0 if 8 <= hour < 18 else 0.28,
     "evening": lambda hour: 0.3 + 4 * math.exp(-(((hour - 20) / 2.5) ** 2)),
 }
-CASES = tuple(product(SHAPES, (100, 1_000, 10_000), range(3)))
+CASES = tuple(product(SHAPES, (100, 1_000, 10_000), range(3)))[: sized(100, 1)]
 #: Interval width -> how many are kept, and seconds before and after a change.
 PERIODS = {HOUR: (240, DAY), 5 * HOUR: (120, 5 * DAY)}
 HEADINGS = ("day before", "day after", "in UTC", "5 h: before", "after", "in UTC")
@@ -87,7 +88,7 @@ def main() -> None:
 
     print("| ".join([f"{'zone':36}", *(f"{heading:>11} " for heading in HEADINGS)]))
     rows = []
-    for name in ZONES:
+    for name in ZONES[: sized(len(ZONES), 1)]:
         rows.append(row(Zone(name)))
         show(name, rows[-1])
     show("all", [mean(column) for column in zip(*rows, strict=True)])

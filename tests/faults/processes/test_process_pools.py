@@ -110,7 +110,10 @@ if __name__ == "__main__":
 def test_a_pool_in_a_with_statement_stores_what_it_counted(
     programs: Programs, total: Total, remedy: str, method: str
 ) -> None:
-    """The end of the block sends SIGTERM to its workers; docs/faults.md has both remedies."""
+    """The end of the block sends SIGTERM to its workers; docs/faults.md has both remedies.
+
+    By then they wait for the next task: a signal that comes right before that is seen after it.
+    """
     done = programs.run(
         WORK
         + f"""
@@ -125,6 +128,8 @@ def main():
         if {remedy == "close and join"}:
             pool.close()
             pool.join()
+        else:
+            time.sleep(0.5)
 
 if __name__ == "__main__":
     main()
