@@ -7,7 +7,7 @@ import pytest
 
 from redmeter import AccessDenied
 from redmeter.keys import DEFAULT_RETENTION, slice_start
-from redmeter.store.shard import WATERMARK_SECONDS
+from redmeter.store.producers import WATERMARK_SECONDS
 from redmeter.types import Outcome
 from support.proxy import Proxy
 from support.servers import Server

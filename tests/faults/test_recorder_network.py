@@ -13,7 +13,7 @@ from redis.exceptions import InvalidResponse
 from redmeter import Meter
 from redmeter.clock import ManualClock
 from redmeter.store import retry
-from redmeter.store.shard import WATERMARK_SECONDS
+from redmeter.store.producers import WATERMARK_SECONDS
 from support.proxy import Proxy
 from support.recorders import (
     INTERVAL,

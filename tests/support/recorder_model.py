@@ -195,6 +195,11 @@ class Life:
         in_doubt = self.doubt.events if self.doubt else []
         return sum(event.events for event in (*self.fresh, *self.buffer, *in_doubt))
 
+    @property
+    def asks(self) -> bool:
+        """Whether it asks for its watermark if it has nothing to send."""
+        return self.acknowledged and ASK < self.clocks()[1] - self.answered[1] < SILENCE
+
     # What a flush does
 
     def collect(self) -> None:
@@ -288,8 +293,7 @@ class Life:
 
     def _next(self) -> Doubt | None:
         self._take()
-        idle = self.clocks()[1] - self.answered[1]
-        if not self.buffer and not (self.acknowledged and ASK < idle < SILENCE):
+        if not self.buffer and not self.asks:
             return None
         batch, self.buffer = Doubt(self.buffer, version=self.version), []
         self.doubt = batch

@@ -14,8 +14,8 @@ still be there: nothing is sent again, and another producer goes on. That the st
 seen by its birth, see store/config.py.
 
 Bounds: the batches of the last KEPT_SECONDS before the newest one are kept, and as many as `limit`
-bytes hold. Of older ones,
-STEPS moments are remembered, with the events until then, to tell how many are lost.
+bytes hold. STEPS moments before
+that are remembered, with the events until then: how many are lost.
 """
 
 from collections import deque
@@ -121,15 +121,15 @@ class KeptBatches:
         begin = self._steps[0][1] if self._steps else first.time if first else 0.0
         if gap.found is None and not emptied:  # only the watermark is gone
             return LostEvents("uncertain", 0, self._events, begin, self._clock.wall())
-        found = gap.found or 0
-        if first is not None and found >= first.number - 1:
+        last = gap.found or 0
+        if first is not None and last >= first.number - 1:
             return None
         before = self._events if first is None else first.events - first.contents.events
         until = self._steps[-1][1] if self._steps else begin
         # A step that is not the number itself: the events since then may be there or not.
-        _, since, low = max((s for s in self._steps if s[0] <= found), default=(0, begin, 0))
-        known = not found or any(number == found for number, _, _ in self._steps)
-        above = [events for number, _, events in self._steps if number > found]
+        _, since, low = max((s for s in self._steps if s[0] <= last), default=(0, begin, 0))
+        known = not last or any(number == last for number, _, _ in self._steps)
+        above = [events for number, _, events in self._steps if number > last]
         high = low if known else min(above, default=before)
         if before <= low:
             return None

@@ -20,8 +20,8 @@
 --   scripts.py.
 --
 -- Returns 1 applied · 0 applied before · {-6, watermark or -1, birth of the store}: a gap, not applied,
---   since the server has lost what it had acknowledged: the watermark is below the floor, or gone, or
---   it is another store · -1 made for another meta: · -2 outcome unknown ·
+--   since acknowledged batches are missing: the watermark is below the floor, or gone, or it is
+--   another store · -1 made for another meta: · -2 outcome unknown ·
 --   -3 frozen, -4 receiving, -5 moved: not applied, since the store is being moved or was moved ·
 --   or {1, i, text, i, text …}: applied, with a result for KEYS[i]: "is …", a requested answer; or
 --   the reason why a part was rejected: aged, future, store-full (a series that would be new, in a

@@ -2,7 +2,7 @@
 --
 -- KEYS[1] meta:   KEYS[2] known:, so that a cluster refuses it if the two are in different slots
 -- ARGV[1] format   ARGV[2] shards   ARGV[3] retention   ARGV[4] of histograms
--- ARGV[5] version of these   ARGV[6] a random text, which tells this store from one that comes after it
+-- ARGV[5] version of these   ARGV[6] a random text, the birth of a new store
 -- Returns {format, shards, retention, of histograms, version, birth} of the store.
 -- Retry: safe, the first one decides. Cost: constant. Cluster: one slot.
 
