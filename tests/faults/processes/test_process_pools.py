@@ -106,7 +106,9 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("remedy", ["close and join", "initializer"])
+@pytest.mark.parametrize(
+    "remedy", ["close and join", pytest.param("initializer", marks=pytest.mark.nightly)]
+)
 def test_a_pool_in_a_with_statement_stores_what_it_counted(
     programs: Programs, total: Total, remedy: str, method: str
 ) -> None:
