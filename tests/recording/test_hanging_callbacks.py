@@ -90,18 +90,3 @@ def test_a_flush_that_waits_notices(meter: Meter, hook: Hook) -> None:
     meter.count("events")
     assert meter.flush(5)
     assert meter.total("events") == 2
-
-
-def test_a_close_stores_and_ends(meter: Meter, hook: Hook) -> None:
-    """The thread that is held up ends when the callback returns, and does nothing any more."""
-    meter.gauge("pool", callback=hook)
-    meter.count("events")
-    eventually(lambda: hook.calls)
-    meter.count("events")
-    meter.close()
-    eventually(lambda: meter.total("events") == 2)  # close() waits for a while only
-    hook.may_return.set()
-    eventually(lambda: not meter.health().buffered)
-    meter.count("events")
-    meter.close()
-    eventually(lambda: meter.total("events") == 3)
