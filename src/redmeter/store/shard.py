@@ -69,7 +69,7 @@ class Shard:
         self._producers = Producers()
         #: Its configuration, once loaded.
         self.config: StoreConfig | None = None
-        #: Its birth, once loaded: see config.bind().
+        #: The birth of its store, see config.bind(); "" until it is loaded.
         self.born = ""
 
     # Configuration

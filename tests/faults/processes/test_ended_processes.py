@@ -42,7 +42,7 @@ def problems(server: Server, later: float = 0.0) -> list[str]:
 def test_a_process_that_has_reported(
     programs: Programs, server: Server, total: Total, end: str
 ) -> None:
-    """If its last events are missing, doctor says so once it has been silent for long enough."""
+    """If its last events are missing, doctor reports it after three minutes of silence."""
     last, stored = ENDS[end]
     programs.run(f"meter = Meter(URL)\nmeter.count('x')\nmeter.flush()\nmeter.count('x')\n{last}")
     assert total() == 1 + stored
