@@ -264,6 +264,15 @@ SETTINGS: tuple[Setting, ...] = (
         "messages and old samples of fine precisions are dropped and counted.",
     ),
     Setting(
+        "repair_bytes",
+        8 * 2**20,
+        _whole("repair_bytes", 0, 2**40, "bytes"),
+        "bytes",
+        "Approximate limit of the memory for events of the last minute that the server has "
+        "acknowledged: a process sends them again if the server loses them. The default holds "
+        "30 seconds of 1,000 counters. 0: none; losses are reported all the same.",
+    ),
+    Setting(
         "store_bytes",
         512 * 2**20,
         _whole("store_bytes", 0, 2**50, "bytes"),

@@ -6,6 +6,7 @@ import. The other results are in redmeter.results. Imports nothing of ours.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -108,6 +109,34 @@ class Gap(NamedTuple):
     born: str
 
 
+class LostEvents(NamedTuple):
+    """Events that a server has acknowledged and lost, and that are not sent again."""
+
+    #: "rolled-back", "emptied" or "uncertain".
+    reason: str
+    events: int
+    #: Those of which it is unknown whether they are lost.
+    uncertain: int
+    #: When they were acknowledged, Unix seconds.
+    since: float
+    until: float
+
+    def text(self) -> str:
+        """Return what happened, for people."""
+        begin, end = (
+            datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+            for at in (self.since, self.until)
+        )
+        cause = {
+            "rolled-back": "the server went back to an older state",
+            "emptied": "the store was emptied",
+        }.get(self.reason, "the watermark of this process is gone")
+        return (
+            f"{cause}: of the events acknowledged from {begin} to {end} UTC, {self.events:,} are "
+            f"lost and {self.uncertain:,} may be"
+        )
+
+
 class Outcome(NamedTuple):
     """The result of writing a batch."""
 
@@ -121,7 +150,7 @@ class Outcome(NamedTuple):
     #: The batch was not applied because batches before it are missing.
     gap: Gap | None = None
     #: Earlier synchronous writes that the server had acknowledged and has lost.
-    lost: int = 0
+    lost: tuple[LostEvents, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from redmeter.clock import ManualClock
 from redmeter.health.doctor import examine
 from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.store.shard import RetentionChanged
-from redmeter.types import Outcome
 from support.stores import (
     OpenMeter,
     OpenStore,
@@ -168,7 +167,8 @@ def test_after_flushall_the_next_writer_restores_what_the_store_kept(
     open_store().change_retention([(60, 7)])
     count(store, "x", now)
     client.flushall()
-    assert count(store, "x", now, 4) == Outcome(lost=2)
+    (lost,) = count(store, "x", now, 4).lost
+    assert (lost.reason, lost.events, lost.uncertain) == ("emptied", 2, 0)
     assert client.hget("redmeter:meta:", "retention") == str(store.config().retention).encode()
     assert store.config().retention[60] == 7
     assert samples(client, key(1)) == {now: 4}

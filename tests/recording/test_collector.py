@@ -17,7 +17,7 @@ def recorder() -> Recorder:
     """One without a thread, and with a store that nobody asks."""
     store = stores.open("redis://127.0.0.1:1", clock=ManualClock(NOW))
     assert store is not None
-    limits: dict[str, Any] = {"limit": 2**20, "max_series": 10, "max_label_sets": 10}
+    limits: dict[str, Any] = {"limit": 2**20, "keep": 0, "max_series": 10, "max_label_sets": 10}
     return Recorder(store, interval=3600.0, **limits)
 
 

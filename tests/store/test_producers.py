@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import redmeter
+from redmeter.clock import SYSTEM as CLOCK
 from redmeter.store import producers
 from redmeter.store.producers import POOL, Producer, Producers
 
@@ -22,7 +23,7 @@ def test_a_producer_is_128_random_bits() -> None:
     ids = []
     for _ in range(400):
         random.seed(1)
-        ids.append(Producer().id)
+        ids.append(Producer(CLOCK).id)
     assert all(re.fullmatch("[0-9a-f]{32}", each) for each in ids)
     assert len(set(ids)) == len(ids)
     numbers = [int(each, 16) for each in ids]
@@ -37,7 +38,7 @@ def test_a_producer_is_128_random_bits() -> None:
 
 def test_batches_are_numbered_from_one() -> None:
     """Upwards, by one; another producer starts anew and has been told nothing yet."""
-    producer = Producer()
+    producer = Producer(CLOCK)
     assert not producer.acknowledged
     assert [producer.next() for _ in range(3)] == [1, 2, 3]
     before, producer.acknowledged = producer.id, True
@@ -50,7 +51,7 @@ def test_batches_are_numbered_from_one() -> None:
 @given(st.lists(st.booleans(), max_size=60), st.randoms(use_true_random=False))
 def test_no_producer_is_lent_twice_at_once(steps: list[bool], order: random.Random) -> None:
     """Whatever the order of borrowing and giving back; there are as many as were out at once."""
-    pool = Producers()
+    pool = Producers(CLOCK)
     out: list[Producer] = []
     seen: set[str] = set()
     most = 0
@@ -68,7 +69,7 @@ def test_no_producer_is_lent_twice_at_once(steps: list[bool], order: random.Rand
 
 def test_a_producer_keeps_its_number_and_what_it_was_told() -> None:
     """A batch whose call was broken off is followed by one of a higher number."""
-    pool = Producers()
+    pool = Producers(CLOCK)
     producer = pool.borrow()
     producer.next()
     producer.acknowledged = True
@@ -87,7 +88,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("patient")
 def test_one_call_too_many_waits_for_a_producer() -> None:
     """It gets the one that is given back, not a new one."""
-    pool = Producers()
+    pool = Producers(CLOCK)
     lent = [pool.borrow() for _ in range(POOL)]
     got: list[Producer] = []
     asked, done = threading.Event(), threading.Event()
@@ -117,7 +118,7 @@ def test_where_none_comes_back_a_call_gets_another_producer_within_moments(
         nonlocal now, waits
         now, waits = now + 20 * seconds, waits + 1
 
-    pool = Producers()
+    pool = Producers(CLOCK)
     lost = {pool.borrow() for _ in range(POOL)}
     monkeypatch.setattr(producers, "time", SimpleNamespace(monotonic=lambda: now, sleep=sleep))
     producer = pool.borrow()
@@ -132,7 +133,7 @@ def test_where_none_comes_back_a_call_gets_another_producer_within_moments(
 @pytest.mark.usefixtures("patient")
 def test_many_threads_share_few_producers() -> None:
     """Each number of each producer is used once, however many threads there are."""
-    pool = Producers()
+    pool = Producers(CLOCK)
     used: list[tuple[str, int]] = []
 
     def write() -> None:
@@ -152,8 +153,9 @@ def test_many_threads_share_few_producers() -> None:
 
 FORK = """
 import os
+from redmeter.clock import SYSTEM
 from redmeter.store.producers import POOL, Producers
-pool = Producers()
+pool = Producers(SYSTEM)
 pool.borrow().lock.release()
 lent = [pool.borrow() for _ in range(POOL)]   # none is left: a copy of the pool would block
 lent.pop().lock.release()                     # and one lies idle

@@ -272,7 +272,6 @@ class Life:
             else:
                 self.sent += events
                 self.of_producer += events
-            if answer != "gap":
                 self.acknowledged, self.answered = True, self.clocks()
         self.anchor = self.clocks()
 

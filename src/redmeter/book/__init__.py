@@ -102,6 +102,7 @@ def update_counter(
         kept=_chosen(PRECISION),
         refuse=False,  # no time is refused: the book's own example is of 2012
         trim=not now and SAMPLE_COUNT <= MAX_SAMPLES,  # larger hashes are the cleaner's
+        events=abs(count),
     )
     check_written(outcome, store.location)
 

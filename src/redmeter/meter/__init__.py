@@ -70,6 +70,8 @@ class Meter(MetricMethods, EventMethods, Queries):
             immediately.
         flush_interval: how often events are stored, seconds.
         buffer_bytes: most memory for events that are not stored yet, approximately.
+        repair_bytes: most memory for stored events of the last minute, approximately, which are
+            sent again if the server loses them.
         max_series: most series in memory; events of further ones go to the series `(other)`.
         max_label_sets: most label sets of one name; events of further ones go to one that is
             labeled `overflow="true"`.
@@ -102,6 +104,7 @@ class Meter(MetricMethods, EventMethods, Queries):
         sync: bool = False,
         flush_interval: float | None = None,
         buffer_bytes: int | None = None,
+        repair_bytes: int | None = None,
         max_series: int | None = None,
         max_label_sets: int | None = None,
         recent_messages: int | None = None,
@@ -115,6 +118,7 @@ class Meter(MetricMethods, EventMethods, Queries):
         interval = settings.resolve("flush_interval", flush_interval)
         limits: dict[str, Any] = {
             "limit": settings.resolve("buffer_bytes", buffer_bytes),
+            "keep": settings.resolve("repair_bytes", repair_bytes),
             "max_series": settings.resolve("max_series", max_series),
             "max_label_sets": settings.resolve("max_label_sets", max_label_sets),
         }

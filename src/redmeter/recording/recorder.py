@@ -64,6 +64,7 @@ class Recorder:
         store: the store to write to.
         interval: seconds from one flush to the next.
         limit: approximate bytes above which the buffer rolls up fine intervals.
+        keep: most bytes of acknowledged batches: see store/kept_batches.py.
         max_series: limit of series.
         max_label_sets: limit of label sets per name.
         rules: how messages are redacted.
@@ -77,6 +78,7 @@ class Recorder:
         *,
         interval: float,
         limit: int,
+        keep: int,
         max_series: int,
         max_label_sets: int,
         rules: MessageRules = MessageRules(),  # noqa: B008 - it does not change
@@ -88,6 +90,7 @@ class Recorder:
         self._clock: Clock = store.clock
         self._interval = interval
         self._limit = limit
+        self._keep = keep
         self._registry = Registry(
             self,
             store.clock.wall,
@@ -122,7 +125,7 @@ class Recorder:
             self._lock,
             interval=self._interval,
             around=self._at_work,
-            keep=self._limit // 2,
+            keep=self._keep,
         )
         self._delivery.lease.needed = self._registry.per_process
         #: Threads that flush or are about to. A signal handler or destructor in one of them must

@@ -11,28 +11,17 @@ Used by one thread at a time: the one that runs the task of its shard, or holds 
 from collections import deque
 from functools import partial
 
-from redmeter.clock import Clock
 from redmeter.errors import AccessDenied, StoreError, StoreMoving
 from redmeter.keys import Kept
 from redmeter.losses import RETENTION
 from redmeter.recording.buffer import NO_RETENTION, BatchContents, Buffer
-from redmeter.recording.kept_batches import KeptBatch, KeptBatches, LostEvents
 from redmeter.recording.stats import RecorderStats
-from redmeter.store.producers import InFlightBatch, Producer
+from redmeter.store.kept_batches import KeptBatch
+from redmeter.store.producers import SILENCE, InFlightBatch, Producer
 from redmeter.store.retry import Backoff
 from redmeter.store.scripts import Steps
 from redmeter.store.shard import Shard
 from redmeter.types import Gap, Operations, Outcome
-
-#: A producer that was idle for longer is renewed, seconds: its watermark may be gone when a lost
-#: reply makes a retry necessary, and then the outcome would be unknown.
-SILENCE = 3600.0
-#: An idle writer asks for a gap after so many seconds.
-ASK_SECONDS = 60.0
-#: Births of stores that are remembered.
-BIRTHS = 16
-#: Stands for the series of events that were lost together.
-ALL_SERIES = "(all series)"
 
 
 class ShardSender:
@@ -46,10 +35,7 @@ class ShardSender:
 
     __slots__ = (
         "_again",
-        "_answered",
-        "_births",
-        "_kept",
-        "_lost",
+        "_keep",
         "_part",
         "_producer",
         "_queue",
@@ -69,22 +55,17 @@ class ShardSender:
         self.in_flight: InFlightBatch | None = None
         self._part = BatchContents(NO_RETENTION)
         self._producer: Producer | None = None
-        self._answered = 0.0
-        self._kept = KeptBatches(shard.clock, keep)
-        #: The births of stores that have acknowledged batches of the producer, the newest last.
-        self._births: dict[str, None] = {}
+        self._keep = keep
         #: The batches to send again, the one that is being sent again, and the one that waits.
         self._queue: deque[KeptBatch] = deque()
         self._again: KeptBatch | None = None
         self._refused: tuple[InFlightBatch, BatchContents] | None = None
-        #: Counted once a batch after it is applied: a demoted primary finds gaps, too.
-        self._lost: LostEvents | None = None
 
     @property
     def producer(self) -> Producer:
         """The producer; created on first use."""
         if self._producer is None:
-            self._producer = Producer()
+            self._producer = Producer(self.shard.clock, self._keep)
         return self._producer
 
     @property
@@ -106,13 +87,12 @@ class ShardSender:
     @property
     def kept_bytes(self) -> int:
         """Estimated memory of the batches that are kept."""
-        return self._kept.bytes
+        return self.producer.kept.bytes
 
     @property
     def must_ask(self) -> bool:
         """Whether it has been idle for so long that it asks the server for a gap."""
-        idle = self.shard.clock.monotonic() - self._answered
-        return self.producer.acknowledged > 0 and ASK_SECONDS < idle < SILENCE
+        return self.producer.must_ask
 
     def is_due(self, *, asked: bool) -> bool:
         """Return whether it is time to send; if a flush was requested, it nearly always is."""
@@ -131,11 +111,12 @@ class ShardSender:
             (self.in_flight, self._part), self._refused = self._refused, None
         elif self.in_flight is None:
             part = buffer.take(self.number, instance=instance)
-            if part is None and self.must_ask:
+            if part is None and self.producer.must_ask:
                 part = BatchContents(self.shard.kept)  # empty: only to compare numbers
             if part is None:
                 return 0
-            self._renew_where_silent(self.shard.clock)
+            if self.producer.acknowledged and self.producer.idle > SILENCE:
+                self.producer.renew()
             self._begin(part)
         return max(1, self._part.fields)
 
@@ -143,12 +124,6 @@ class ShardSender:
         self._part = part
         build = partial(self._operations, part)
         self.in_flight = InFlightBatch(self.producer, build, number)
-
-    def _renew_where_silent(self, clock: Clock) -> None:
-        producer = self.producer
-        if producer.acknowledged and clock.monotonic() - self._answered > SILENCE:
-            producer.renew()
-            self._kept.clear()
 
     def _operations(self, part: BatchContents, kept: Kept) -> Operations:
         return part.operations(self.shard.keys, kept)
@@ -180,11 +155,10 @@ class ShardSender:
 
     def settle(self, outcome: Outcome, stats: RecorderStats) -> AccessDenied | None:
         """Record the outcome of the batch; return the error if an ACL denied a part of it."""
-        part, clock, denied = self._part, self.shard.clock, ""
+        part, denied = self._part, ""
         in_flight, self.in_flight = self.in_flight, None
         again, self._again = self._again, None
         assert in_flight is not None, "it was sent"
-        self._answered = clock.monotonic()
         if outcome.gap is not None:
             self._go_back(outcome.gap, (in_flight, part) if again is None else None, stats)
             return None
@@ -198,13 +172,12 @@ class ShardSender:
         if outcome.applied or in_flight.sent:
             self._count_lost(stats)
             stats.repaired += part.events if again is not None else 0
+        elif again is not None:
+            self.producer.take_lost(false=True)
         if again is None:
             stats.stored += part.events
-            self._kept.add(in_flight.number, part)
-        self._births[self.shard.born] = self._births.pop(self.shard.born, None)
-        if len(self._births) > BIRTHS:
-            del self._births[next(iter(self._births))]
-        stats.last_flush = clock.wall()
+            self.producer.kept.add(in_flight.number, part.events, part)
+        stats.last_flush = self.shard.clock.wall()
         for series, lacking, events in part.lacking(self.shard.kept):
             stats.record_loss(RETENTION, series, lacking, events)
         for rejection in outcome.rejections:
@@ -222,30 +195,23 @@ class ShardSender:
             refused: the batch that found the gap, unless that was sent again itself.
         """
         self._refused = refused or self._refused
-        # One that was known before is no new one, also if several take turns.
-        emptied = gap.found is None and gap.born not in self._births
-        self._lost = self._kept.lost(gap, emptied=emptied)
+        producer = self.producer
         self._queue.clear()
-        if gap.found is not None or emptied:
-            self._queue.extend(self._kept.after(gap.found or 0))
-        else:
-            self._count_lost(stats)
-            self._births.clear()
-        if self._refused is None:
-            self.producer.go_back(gap)
-        elif not self._refused[0].goes_on_after(gap, emptied=emptied):
+        if producer.go_back(gap):
+            self._queue.extend(producer.kept.after(gap.found or 0))
+            return
+        self._count_lost(stats)
+        if self._refused is not None and not self._refused[0].sent:
+            self._refused[0].renew()
+            return
+        if self._refused is not None:
             stats.uncertain += self._refused[1].events
             stats.record_error("uncertain", "the watermark of a batch in flight is gone")
             self._refused = None
-            self.producer.renew()
+        producer.renew()
 
     def _count_lost(self, stats: RecorderStats) -> None:
         """Count what the server has lost, now that it has applied a batch after that."""
-        lost, self._lost = self._lost, None
-        if lost is None:
-            return
-        self._kept.forget(lost)
-        stats.stored -= lost.events + lost.uncertain
-        stats.uncertain += lost.uncertain
-        stats.drop(lost.reason, ALL_SERIES, tuple(self.shard.kept.series), lost.events)
-        stats.record_error(lost.reason, lost.text())
+        lost = self.producer.take_lost()
+        if lost is not None:
+            stats.take_back(lost, self.shard.kept)

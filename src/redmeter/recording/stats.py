@@ -8,9 +8,12 @@ not by the second. The reasons are listed in losses.py.
 from collections import Counter
 from collections.abc import Iterable
 
-from redmeter.keys import Keys
+from redmeter.keys import Kept, Keys
 from redmeter.losses import TOTAL
-from redmeter.types import Loss, RecorderHealth, Rejection
+from redmeter.types import Loss, LostEvents, RecorderHealth, Rejection
+
+#: Stands for the series of events that were lost together.
+ALL_SERIES = "(all series)"
 
 
 class RecorderStats:
@@ -44,6 +47,13 @@ class RecorderStats:
         """Record that events were dropped: no precision and no total has them."""
         self.dropped += events
         self.record_loss(reason, series, (*precisions, TOTAL), events)
+
+    def take_back(self, lost: LostEvents, kept: Kept) -> None:
+        """Record that the server has lost events that were stored."""
+        self.stored -= lost.events + lost.uncertain
+        self.uncertain += lost.uncertain
+        self.drop(lost.reason, ALL_SERIES, tuple(kept.series), lost.events)
+        self.record_error(lost.reason, lost.text())
 
     def reject(self, keys: Keys, rejections: Iterable[Rejection]) -> None:
         """Record which parts of a batch the store rejected.

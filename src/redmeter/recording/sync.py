@@ -3,6 +3,7 @@
 For scripts that need the reply at once (`Meter(sync=True)`), for `redmeter.book`, and for `off`.
 """
 
+import logging
 import math
 import os
 import threading
@@ -25,7 +26,7 @@ from redmeter.format.exception import FINEST, SHARE_BYTES
 from redmeter.format.message import name_of
 from redmeter.format.numbers import to_float
 from redmeter.keys import MAX_TIME, Kept, Keys, check_time
-from redmeter.losses import AGED, FUTURE, NOT_FINITE, ROLLED_BACK
+from redmeter.losses import AGED, FUTURE, NOT_FINITE
 from redmeter.names import cleaned, parse_name, recorded_name
 from redmeter.recording.exceptions import (
     Found,
@@ -52,8 +53,11 @@ from redmeter.recording.resolution import Resolution
 from redmeter.recording.scopes import Timer
 from redmeter.recording.stats import RecorderStats
 from redmeter.store import Store
+from redmeter.store.producers import ASK_SECONDS
 from redmeter.store.shard import Shard
-from redmeter.types import Operations, Outcome, RecorderHealth
+from redmeter.types import LostEvents, Operations, Outcome, RecorderHealth
+
+logger = logging.getLogger("redmeter")
 
 T = TypeVar("T")
 
@@ -64,10 +68,13 @@ _BY_TIME = (AGED, FUTURE)
 def check_written(outcome: Outcome, location: str) -> None:
     """Raise the error in the outcome of one event; a late or early event is no error.
 
+    Earlier events that the server has lost are logged.
+
     Raises:
         StoreRefused: the server rejected a part of it; the rest was applied, so `sent` is true.
         StoreUnavailable: the outcome is unknown.
     """
+    log_lost(outcome.lost, location)
     if outcome.uncertain:
         reason = "the event was sent, and its watermark is gone: it may be stored or not"
         raise StoreUnavailable(location, reason, sent=True)
@@ -76,6 +83,12 @@ def check_written(outcome: Outcome, location: str) -> None:
             error = StoreRefused(rejection.reason, f"{rejection.key}: {rejection.detail}")
             error.sent = True
             raise error
+
+
+def log_lost(lost: Iterable[LostEvents], location: str) -> None:
+    """Log events that a server has lost."""
+    for each in lost:
+        logger.warning("redmeter: %s: %s", location, each.text())
 
 
 class SyncCounter(Counter):
@@ -218,6 +231,7 @@ class SyncRecorder:
         #: Series of a part of this process -> its value.
         self._levels: dict[str, float] = {}
         self._numbered = 0.0
+        self._compared = self.monotonic()
 
     def series_name(self, name: str, labels: Labels, *, reserve: int = 0) -> str:
         """Return the stored spelling of a name, and count label values that were changed."""
@@ -368,7 +382,7 @@ class SyncRecorder:
 
         def write(store: Store) -> tuple[Shard, Outcome]:
             part = store.shard(name)
-            return part, part.write(lambda kept: build(part.keys, kept))
+            return part, part.write(lambda kept: build(part.keys, kept), events=events)
 
         try:
             part, outcome = self._following(write)
@@ -390,10 +404,25 @@ class SyncRecorder:
                 stats.stored += events
                 stats.last_flush = self._now()
             stats.reject(part.keys, outcome.rejections)
-            if outcome.lost:
-                text = f"the server has lost {outcome.lost:,} earlier writes of this process"
-                stats.record_error(ROLLED_BACK, text)
+        self._take_back(outcome.lost, part)
+        self._compare_others(part, everyone=bool(outcome.lost))
         check_written(outcome, part.link.location)
+
+    def _take_back(self, lost: Iterable[LostEvents], part: Shard) -> None:
+        for each in lost:
+            with self._lock:
+                self._stats.take_back(each, part.kept)
+
+    def _compare_others(self, part: Shard, *, everyone: bool) -> None:
+        """Once a minute, and after a gap, ask the other shards too: see Shard.compare()."""
+        now, store = self.monotonic(), self._store
+        if store is not None and (everyone or now - self._compared > ASK_SECONDS):
+            self._compared = now
+            for other in store.shards:
+                if other is not part:
+                    lost = other.compare(everyone=everyone)
+                    self._take_back(lost, other)
+                    log_lost(lost, other.link.location)
 
     def _following(self, write: Callable[[Store], T]) -> T:
         """Write to the store; if it was moved, to the next one, from now on."""

@@ -18,18 +18,26 @@ call PATIENCE, and another producer takes its place.
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from redmeter.clock import Clock
 from redmeter.keys import Kept, Keys
+from redmeter.store.kept_batches import KeptBatches
 from redmeter.store.replies import Link, raised
 from redmeter.store.scripts import PUBLISH
-from redmeter.types import Batch, Gap, Operations
+from redmeter.types import Batch, Gap, LostEvents, Operations
 
 #: Seconds for which a watermark outlives its producer's last batch: longer than fine samples, so a
 #: server that evicts the keys that expire next evicts those first. A batch that was first sent half
 #: as long ago is applied only if its watermark exists.
 WATERMARK_SECONDS = 86400
+#: A buffered writer that was idle for longer is renewed, seconds: its watermark may be gone when a
+#: lost reply makes a retry necessary, and then the outcome would be unknown.
+SILENCE = 3600.0
+#: An idle producer asks for a gap after so many seconds.
+ASK_SECONDS = 60.0
+#: Births of stores that are remembered.
+BIRTHS = 16
 #: Producers of one store in one process, as long as no call waits longer than PATIENCE for one.
 POOL = 8
 #: Seconds between two tries while all are borrowed, and after which another one is created: this
@@ -38,15 +46,34 @@ POLL, PATIENCE = 0.001, 0.05
 
 
 class Producer:
-    """One source of numbered batches; use it from one thread at a time."""
+    """One source of numbered batches; use it from one thread at a time.
 
-    __slots__ = ("_since", "acknowledged", "born", "id", "lock", "number")
+    Args:
+        keep: most bytes of acknowledged batches, which are sent again if the server loses them.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = (
+        "_births",
+        "_clock",
+        "_lost",
+        "_since",
+        "acknowledged",
+        "born",
+        "id",
+        "kept",
+        "lock",
+        "number",
+    )
+
+    def __init__(self, clock: Clock, keep: int = 0) -> None:
         #: Held by the call that has borrowed it, which releases it after its batch, also where the
         #: call was broken off: its next number is higher, and its batch, should it arrive after
         #: that, is refused as old. In a `finally`, as its first step: nothing can come between.
         self.lock = threading.Lock()
+        self._clock = clock
+        self.kept = KeptBatches(clock, keep)
+        #: Counted once a batch after it is applied: a demoted primary finds gaps, too.
+        self._lost: LostEvents | None = None
         self.renew()
 
     def renew(self) -> None:
@@ -60,26 +87,69 @@ class Producer:
         #: The birth of the store that it last heard of: batches are for that one.
         self.born = ""
         self._since = (0.0, 0.0)
+        #: The births of stores that have acknowledged its batches, the newest last.
+        self._births: dict[str, None] = {}
+        self.kept.clear()
 
     def next(self) -> int:
         """Return the next batch's number."""
         self.number += 1
         return self.number
 
-    def acknowledge(self, number: int, born: str, clock: Clock) -> None:
+    def acknowledge(self, number: int, born: str) -> None:
         """Note that a store has a batch."""
         self.acknowledged, self.born = number, born
-        self._since = clock.monotonic(), clock.wall()
+        self._since = self._clock.monotonic(), self._clock.wall()
+        self._births[born] = self._births.pop(born, None)
+        if len(self._births) > BIRTHS:
+            del self._births[next(iter(self._births))]
 
-    def go_back(self, gap: Gap) -> None:
-        """Go on from what the store has."""
-        self.acknowledged, self.born = gap.found or 0, gap.born
+    @property
+    def idle(self) -> float:
+        """Seconds since the last acknowledgement."""
+        return self._clock.monotonic() - self._since[0]
 
-    def floor(self, clock: Clock) -> int:
-        """Return the number that the store must know; 0 if its watermark may have expired."""
-        monotonic, wall = self._since
-        age = max(clock.monotonic() - monotonic, clock.wall() - wall)
+    @property
+    def must_ask(self) -> bool:
+        """Whether it has been idle for so long that it asks the server for a gap."""
+        return self.acknowledged > 0 and ASK_SECONDS < self.idle < SILENCE
+
+    @property
+    def floor(self) -> int:
+        """The number that the store must know; 0 if its watermark may have expired."""
+        age = max(self.idle, self._clock.wall() - self._since[1])
         return self.acknowledged if age < WATERMARK_SECONDS / 2 else 0
+
+    def go_back(self, gap: Gap) -> bool:
+        """Go on from what the store has; return whether its batches are known to be gone.
+
+        They are not where the watermark alone is gone, evicted or deleted: then another producer
+        has to go on.
+        """
+        # A birth that was known before is no new one, also if several stores take turns.
+        emptied = self.born != "" and gap.born not in self._births
+        gone = gap.found is not None or emptied
+        self._lost = self.kept.lost(gap, gone=gone)
+        if gone:
+            self.acknowledged, self.born = gap.found or 0, gap.born
+        return gone
+
+    @property
+    def counts_lost(self) -> bool:
+        """Whether batches count as lost once the next one is applied."""
+        return self._lost is not None
+
+    def take_lost(self, *, false: bool = False) -> LostEvents | None:
+        """Return what the server has lost, once.
+
+        Args:
+            false: a server that has more than was found answered: it is not lost.
+        """
+        lost, self._lost = self._lost, None
+        if lost is None or false:
+            return None
+        self.kept.forget(lost)
+        return lost
 
 
 class InFlightBatch:
@@ -133,22 +203,17 @@ class InFlightBatch:
         monotonic, wall = self._since
         return max(clock.monotonic() - monotonic, clock.wall() - wall)
 
-    def goes_on_after(self, gap: Gap, *, emptied: bool) -> bool:
+    def goes_on_after(self, gap: Gap) -> bool:
         """Prepare to be sent again after a gap; return False if its outcome is unknown.
 
         The same events have the same number on every server, so batches that were lost are sent
         again under their numbers, wherever an old primary returns. Only where the watermark alone
         is gone, its batches may still be there: another producer goes on then.
-
-        Args:
-            emptied: whether the store was emptied, if the producer is unknown to it.
         """
-        if gap.found is None and not emptied:
+        if not self.producer.go_back(gap):
             if self.sent:
                 return False
             self.renew()
-        else:
-            self.producer.go_back(gap)
         return True
 
     def renew(self) -> None:
@@ -161,11 +226,12 @@ class InFlightBatch:
 class Producers:
     """The pool that synchronous callers borrow from."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._start()
 
     def _start(self) -> None:
-        self._all = [Producer() for _ in range(POOL)]
+        self._all: list[Producer] = []
         # Last: a thread that sees it must not find the parent's producers any more.
         self._pid = os.getpid()
 
@@ -182,10 +248,26 @@ class Producers:
             now = time.monotonic()
             if waiting_since is None:
                 waiting_since = now
-            if now - waiting_since >= PATIENCE:
-                self._all.append(Producer())
-            else:
-                time.sleep(POLL)
+            if len(self._all) < POOL or now - waiting_since >= PATIENCE:
+                producer = Producer(self._clock)
+                producer.lock.acquire()
+                self._all.append(producer)
+                return producer
+            time.sleep(POLL)
+
+    def borrow_idle(self, *, everyone: bool) -> Iterator[Producer]:
+        """Yield the producers that ask the server for a gap now.
+
+        Args:
+            everyone: also those that were not idle for long.
+        """
+        for producer in list(self._all) if self._pid == os.getpid() else ():
+            asks = producer.acknowledged > 0 if everyone else producer.must_ask
+            if asks and producer.lock.acquire(blocking=False):
+                try:
+                    yield producer
+                finally:
+                    producer.lock.release()
 
 
 # --- Reports -------------------------------------------------------------------------------------

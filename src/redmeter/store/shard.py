@@ -9,6 +9,7 @@ producers, sequence numbers and configuration.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from redmeter.clock import Clock
@@ -21,7 +22,7 @@ from redmeter.store.producers import WATERMARK_SECONDS, InFlightBatch, Producers
 from redmeter.store.replies import SCRIPT, Command, Link, Reply, error_code, raised
 from redmeter.store.retry import WriteRetry, is_transient
 from redmeter.store.scripts import Script, Steps, apply_script, run_steps
-from redmeter.types import Batch, Gap, Operations, Outcome, Rejection
+from redmeter.types import Batch, Gap, LostEvents, Operations, Outcome, Rejection
 
 _WATERMARK = str(WATERMARK_SECONDS)
 _APPLIED = Outcome()
@@ -66,7 +67,7 @@ class Shard:
         self._wanted = wanted
         self._shards = shards
         self._sync_config = sync_config
-        self._producers = Producers()
+        self._producers = Producers(clock)
         #: Its configuration, once loaded.
         self.config: StoreConfig | None = None
         #: The birth of its store, see config.bind(); "" until it is loaded.
@@ -108,11 +109,13 @@ class Shard:
         refuse: bool = True,
         trim: bool = True,
         within: float | None = None,
+        events: int = 1,
     ) -> Outcome:
         """Write one batch synchronously.
 
         Args:
             build: makes the operations for a retention; called again if the retention changed.
+            events: how many it has.
             kept: the caller's own retention; then `meta:` is neither read nor created.
             refuse: skip intervals that are aged or far in the future.
             trim: remove samples outside the retention.
@@ -129,8 +132,8 @@ class Shard:
                 "a caller's client, which is one of one server"
             )
             with self.link.within(within):
-                return self._write(build, kept, refuse, trim, within)
-        return self._write(build, kept, refuse, trim, None)
+                return self._write(build, kept, refuse, trim, within, events)
+        return self._write(build, kept, refuse, trim, None, events)
 
     def _write(
         self,
@@ -139,6 +142,7 @@ class Shard:
         refuse: bool,
         trim: bool,
         within: float | None,
+        events: int,
     ) -> Outcome:
         producer = self._producers.borrow()
         try:
@@ -147,18 +151,14 @@ class Shard:
             # A shard that lost its configuration must get that of the others, not this process's.
             if self.config is None and kept is None and self._sync_config is not None:
                 self._sync_config()
-            born, lost = self.born, 0
             while True:
                 try:
                     outcome = self.attempt(in_flight, kept=kept, refuse=refuse, trim=trim)
-                    gap = outcome.gap
-                    if gap is None:
-                        return outcome._replace(lost=lost) if lost else outcome
-                    emptied = gap.found is None and gap.born != born
-                    if gap.found is not None or emptied:
-                        lost += producer.acknowledged - (gap.found or 0)
-                    if not in_flight.goes_on_after(gap, emptied=emptied):
-                        return Outcome(applied=False, uncertain=True)
+                    if outcome.gap is None:
+                        break
+                    if not in_flight.goes_on_after(outcome.gap):
+                        outcome = Outcome(applied=False, uncertain=True)
+                        break
                 except StoreUnavailable as error:
                     # An attempt fails at once while the link is backing off from the server.
                     pause = self.link.retry_after(self.keys.meta) if in_flight.sent else 0.0
@@ -167,8 +167,34 @@ class Shard:
                     if not is_transient(error):
                         raise
                     retry.wait(error)
+            lost = producer.take_lost()
+            if not outcome.uncertain:
+                producer.kept.add(in_flight.number, events)
         finally:
             producer.lock.release()
+        others = self.compare(kept, everyone=lost is not None)
+        return outcome._replace(lost=(lost, *others) if lost else others)
+
+    def compare(self, kept: Kept | None = None, *, everyone: bool) -> tuple[LostEvents, ...]:
+        """Let idle producers of synchronous calls ask the server whether it has lost their batches.
+
+        Args:
+            kept: see write().
+            everyone: also those that were not idle for long.
+
+        Returns:
+            The lost events. A shard that fails is asked again after a minute.
+        """
+        losses: list[LostEvents] = []
+        with suppress(StoreError):
+            for producer in self._producers.borrow_idle(everyone=everyone):
+                empty = InFlightBatch(producer, lambda _: ())
+                gap = self.attempt(empty, kept=kept).gap
+                if gap is not None and empty.goes_on_after(gap):
+                    gap = self.attempt(empty, kept=kept).gap
+                lost = producer.take_lost() if gap is None else None
+                losses += [lost] if lost else []
+        return tuple(losses)
 
     def attempt(
         self,
@@ -222,13 +248,14 @@ class Shard:
                     batch,
                     version,
                     must_exist=must_exist,
-                    floor=producer.floor(self.clock),
+                    exact=producer.counts_lost,
+                    floor=producer.floor,
                     born=producer.born,
                     refuse=refuse,
                     trim=trim,
                 )
                 if outcome.gap is None and not outcome.uncertain:
-                    producer.acknowledge(in_flight.number, self.born, self.clock)
+                    producer.acknowledge(in_flight.number, self.born)
                 return outcome
             except RetentionChanged:
                 try:
@@ -261,6 +288,7 @@ class Shard:
         version: str,
         *,
         must_exist: bool,
+        exact: bool = False,
         floor: int = 0,
         born: str = "",
         refuse: bool = True,
@@ -273,6 +301,7 @@ class Shard:
             version: of `meta:`; "" skips the check.
             must_exist: the batch was sent before, and its producer had been acknowledged before
                 that: without a watermark the outcome is unknown.
+            exact: a watermark above the floor is a gap, too.
             floor, born: the number that the producer last had acknowledged, or 0, and the birth of
                 that store; with a lower watermark, or another birth, there is a gap.
             refuse, trim: see write().
@@ -284,7 +313,14 @@ class Shard:
             StoreError: the server refused; nothing was written.
         """
         script, keys, args = self._request(
-            batch, version, must_exist=must_exist, floor=floor, born=born, refuse=refuse, trim=trim
+            batch,
+            version,
+            must_exist=must_exist,
+            exact=exact,
+            floor=floor,
+            born=born,
+            refuse=refuse,
+            trim=trim,
         )
         return outcome_of(batch, (yield script.command(keys, args)))
 
@@ -304,7 +340,7 @@ class Shard:
         try:
             batch = Batch(producer.id, producer.next(), operations)
             script, keys, args = self._request(
-                batch, "", must_exist=False, floor=0, born="", refuse=True, trim=True
+                batch, "", must_exist=False, exact=False, floor=0, born="", refuse=True, trim=True
             )
             return outcome_of(batch, call(script.command(keys, args, whole=True)))
         finally:
@@ -316,6 +352,7 @@ class Shard:
         version: str,
         *,
         must_exist: bool,
+        exact: bool,
         floor: int,
         born: str,
         refuse: bool,
@@ -328,7 +365,7 @@ class Shard:
             _WATERMARK,
             f"{self.clock.wall():.6f}",
             version,
-            "1" if must_exist else "0",
+            "1" if must_exist else "2" if exact else "0",
             "1" if refuse else "0",
             "1" if trim else "0",
             str(floor),

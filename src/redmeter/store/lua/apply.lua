@@ -11,6 +11,7 @@
 -- ARGV[3]  the producer's clock, Unix seconds
 -- ARGV[4]  version of meta: that the batch was made for; "" skips the check
 -- ARGV[5]  1: a watermark must exist (a retry by a producer that was acknowledged before)
+--          2: it must be the floor (losses are counted after this batch)
 -- ARGV[6]  1: refuse intervals that are aged or far in the future
 -- ARGV[7]  1: trim samples outside the retention
 -- ARGV[8]  floor: the number that the producer last had acknowledged here; 0 if that is too long ago
@@ -60,7 +61,8 @@ if meta[2] then
   call('HDEL', KEYS[2], 'frozen')  -- else a clock that is set back would revive it
 end
 if ARGV[4] ~= '' and meta[1] ~= ARGV[4] then return -1 end
-if floor > (applied or 0) or ARGV[9] ~= '' and ARGV[9] ~= (meta[6] or '') then
+local known = applied or 0
+if floor > known or ARGV[5] == '2' and floor ~= known or ARGV[9] ~= '' and ARGV[9] ~= (meta[6] or '') then
   call('HDEL', KEYS[2], '')  -- changes nothing, and fails on a replica, which may only be late
   return {-6, applied or -1, meta[6] or ''}
 end

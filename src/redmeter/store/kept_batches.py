@@ -14,22 +14,32 @@ still be there: nothing is sent again, and another producer goes on. That the st
 seen by its birth, see store/config.py.
 
 Bounds: the batches of the last KEPT_SECONDS before the newest one are kept, and as many as `limit`
-bytes hold. STEPS moments before
-that are remembered, with the events until then: how many are lost.
+bytes hold; of synchronous calls, none. STEPS moments before that are remembered, with the events
+until then: how many are lost.
 """
 
 from collections import deque
-from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from redmeter.clock import Clock
-from redmeter.recording.buffer import BatchContents
-from redmeter.types import Gap
+from redmeter.types import Gap, LostEvents
 
 #: How long batches are kept, seconds: longer than a failover takes.
 KEPT_SECONDS = 60.0
 #: Moments that are remembered.
 STEPS = 64
+
+
+class Contents(Protocol):
+    """What a batch has."""
+
+    @property
+    def events(self) -> int:
+        """How many events."""
+
+    @property
+    def bytes(self) -> int:
+        """Their memory, approximately."""
 
 
 class KeptBatch(NamedTuple):
@@ -40,35 +50,7 @@ class KeptBatch(NamedTuple):
     time: float
     #: Events of the producer until then, its own included.
     events: int
-    contents: BatchContents
-
-
-class LostEvents(NamedTuple):
-    """Events that a server has acknowledged and lost, and that are not sent again."""
-
-    #: "rolled-back", "emptied" or "uncertain".
-    reason: str
-    events: int
-    #: Those of which it is unknown whether they are lost.
-    uncertain: int
-    #: When they were acknowledged, Unix seconds.
-    since: float
-    until: float
-
-    def text(self) -> str:
-        """Return what happened, for people."""
-        begin, end = (
-            datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
-            for at in (self.since, self.until)
-        )
-        cause = {
-            "rolled-back": "the server went back to an older state",
-            "emptied": "the store was emptied",
-        }.get(self.reason, "the watermark of this process is gone")
-        return (
-            f"{cause}: of the events acknowledged from {begin} to {end} UTC, {self.events:,} are "
-            f"lost and {self.uncertain:,} may be"
-        )
+    contents: Any
 
 
 class KeptBatches:
@@ -91,18 +73,21 @@ class KeptBatches:
         self._events = 0
         self.bytes = 0
 
-    def add(self, number: int, contents: BatchContents) -> None:
-        """Keep a batch that was acknowledged for the first time."""
+    def add(self, number: int, events: int, contents: Contents | None = None) -> None:
+        """Keep a batch that was acknowledged for the first time; without contents, its number."""
         now = self._clock.wall()
-        self._events += contents.events
-        self._batches.append(KeptBatch(number, now, self._events, contents))
-        self.bytes += contents.bytes
-        while self.bytes > self._limit or self._batches[0].time < now - KEPT_SECONDS:
+        self._events += events
+        if contents is None:
+            self._steps.append((number, now, self._events))
+        else:
+            self._batches.append(KeptBatch(number, now, self._events, contents))
+            self.bytes += contents.bytes
+        while self._batches and (
+            self.bytes > self._limit or self._batches[0].time < now - KEPT_SECONDS
+        ):
             gone = self._batches.popleft()
             self.bytes -= gone.contents.bytes
             self._steps.append((gone.number, gone.time, gone.events))
-            if not self._batches:
-                break
         if len(self._steps) > STEPS:
             # Every second one of the older half: the newest are the likeliest to be needed.
             del self._steps[: STEPS // 2 : 2]
@@ -111,20 +96,26 @@ class KeptBatches:
         """Return the batches above a number, the lowest first."""
         return [batch for batch in self._batches if batch.number > found]
 
-    def lost(self, gap: Gap, *, emptied: bool) -> LostEvents | None:
+    @property
+    def _events_before(self) -> int:
+        """Events before the oldest batch that is kept."""
+        first = self._batches[0] if self._batches else None
+        return self._events if first is None else first.events - first.contents.events
+
+    def lost(self, gap: Gap, *, gone: bool) -> LostEvents | None:
         """Return what the server has lost and is not sent again; None if nothing is.
 
         Args:
-            emptied: whether the store was emptied, if the producer is unknown to it.
+            gone: whether its batches are known to be gone; else the watermark alone may be.
         """
         first = self._batches[0] if self._batches else None
         begin = self._steps[0][1] if self._steps else first.time if first else 0.0
-        if gap.found is None and not emptied:  # only the watermark is gone
+        if not gone:
             return LostEvents("uncertain", 0, self._events, begin, self._clock.wall())
         last = gap.found or 0
         if first is not None and last >= first.number - 1:
             return None
-        before = self._events if first is None else first.events - first.contents.events
+        before = self._events_before
         until = self._steps[-1][1] if self._steps else begin
         # A step that is not the number itself: the events since then may be there or not.
         _, since, low = max((s for s in self._steps if s[0] <= last), default=(0, begin, 0))
@@ -138,15 +129,11 @@ class KeptBatches:
 
     def forget(self, lost: LostEvents) -> None:
         """Forget events that were counted as lost: another gap must not count them again."""
-        if lost.reason == "uncertain":
+        if lost.reason == "uncertain" or not self._events:  # or another producer has begun
             self.clear()
             return
         gone = lost.events + lost.uncertain
-        before = (
-            (self._batches[0].events - self._batches[0].contents.events)
-            if (self._batches)
-            else self._events
-        )
+        before = self._events_before
         self._steps = [step for step in self._steps if step[2] <= before - gone]
         self._events -= gone
         self._batches = deque(b._replace(events=b.events - gone) for b in self._batches)
