@@ -197,6 +197,9 @@ class RecorderHealth:
     past: Mapping[int, int] = field(default_factory=dict)
     #: Events of acknowledged batches that a server had lost, and that were sent again.
     repaired: int = 0
+    #: Events of acknowledged batches that were in the store when it was emptied: those that were
+    #: sent again, and those that are lost.
+    emptied: int = 0
 
     def lost(self) -> dict[str, dict[int, int]]:
         """Return the losses summed over all series: reason -> {precision: events}."""
@@ -226,6 +229,7 @@ class RecorderHealth:
             "batches": self.batches,
             "retried": self.retried,
             "repaired": self.repaired,
+            "emptied": self.emptied,
             "last_flush": self.last_flush,
             "troubles": dict(self.troubles),
             "last_trouble": self.last_trouble,

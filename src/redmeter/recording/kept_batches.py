@@ -57,6 +57,8 @@ class LostEvents(NamedTuple):
 
     def text(self) -> str:
         """Return what happened, for people."""
+        if not self.events and not self.uncertain:
+            return "the store was emptied: all events acknowledged to this process are sent again"
         begin, end = (
             datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
             for at in (self.since, self.until)
@@ -114,6 +116,8 @@ class KeptBatches:
     def lost(self, gap: Gap, *, emptied: bool) -> LostEvents | None:
         """Return what the server has lost and is not sent again; None if nothing is.
 
+        That the store was emptied is returned also if all events are sent again.
+
         Args:
             emptied: whether the store was emptied, if the producer is unknown to it.
         """
@@ -122,7 +126,7 @@ class KeptBatches:
         if gap.found is None and not emptied:  # only the watermark is gone
             return LostEvents("uncertain", 0, self._events, begin, self._clock.wall())
         last = gap.found or 0
-        if first is not None and last >= first.number - 1:
+        if not emptied and first is not None and last >= first.number - 1:
             return None
         before = self._events if first is None else first.events - first.contents.events
         until = self._steps[-1][1] if self._steps else begin
@@ -131,7 +135,7 @@ class KeptBatches:
         known = not last or any(number == last for number, _, _ in self._steps)
         above = [events for number, _, events in self._steps if number > last]
         high = low if known else min(above, default=before)
-        if before <= low:
+        if before <= low and not emptied:
             return None
         reason = "emptied" if gap.found is None else "rolled-back"
         return LostEvents(reason, before - high, high - low, since, until)

@@ -14,7 +14,7 @@ from functools import partial
 from redmeter.clock import Clock
 from redmeter.errors import AccessDenied, StoreError, StoreMoving
 from redmeter.keys import Kept
-from redmeter.losses import RETENTION
+from redmeter.losses import EMPTIED, RETENTION
 from redmeter.recording.buffer import NO_RETENTION, BatchContents, Buffer
 from redmeter.recording.kept_batches import KeptBatch, KeptBatches, LostEvents
 from redmeter.recording.stats import RecorderStats
@@ -48,6 +48,7 @@ class ShardSender:
         "_again",
         "_answered",
         "_births",
+        "_emptied",
         "_kept",
         "_lost",
         "_part",
@@ -79,6 +80,8 @@ class ShardSender:
         self._refused: tuple[InFlightBatch, BatchContents] | None = None
         #: Counted once a batch after it is applied: a demoted primary finds gaps, too.
         self._lost: LostEvents | None = None
+        #: Whether the batches to send again were in a store that was emptied.
+        self._emptied = False
 
     @property
     def producer(self) -> Producer:
@@ -198,6 +201,7 @@ class ShardSender:
         if outcome.applied or in_flight.sent:
             self._count_lost(stats)
             stats.repaired += part.events if again is not None else 0
+            stats.emptied += part.events if again is not None and self._emptied else 0
         if again is None:
             stats.stored += part.events
             self._kept.add(in_flight.number, part)
@@ -225,6 +229,7 @@ class ShardSender:
         # One that was known before is no new one, also if several take turns.
         emptied = gap.found is None and gap.born not in self._births
         self._lost = self._kept.lost(gap, emptied=emptied)
+        self._emptied = emptied
         self._queue.clear()
         if gap.found is not None or emptied:
             self._queue.extend(self._kept.after(gap.found or 0))
@@ -246,6 +251,7 @@ class ShardSender:
             return
         self._kept.forget(lost)
         stats.stored -= lost.events + lost.uncertain
+        stats.emptied += lost.events if lost.reason == EMPTIED else 0
         stats.uncertain += lost.uncertain
         stats.drop(lost.reason, ALL_SERIES, tuple(self.shard.kept.series), lost.events)
         stats.record_error(lost.reason, lost.text())

@@ -19,7 +19,8 @@ class RecorderStats:
     def __init__(self, started: float) -> None:
         self.started = started
         self.recorded = self.stored = self.uncertain = self.dropped = 0
-        self.overflowed = self.batches = self.retried = self.repaired = 0
+        self.overflowed = self.batches = self.retried = 0
+        self.repaired = self.emptied = 0
         self.last_flush: float | None = None
         self.troubles: Counter[str] = Counter()
         self.last_trouble = ""
@@ -105,6 +106,7 @@ class RecorderStats:
             batches=self.batches,
             retried=self.retried,
             repaired=self.repaired,
+            emptied=self.emptied,
             last_flush=self.last_flush,
             troubles=dict(self.troubles),
             last_trouble=self.last_trouble,
