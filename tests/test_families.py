@@ -61,6 +61,34 @@ def test_a_stored_key_of_each_family_is_pinned(family: Family) -> None:
     assert {bool(rest) for rest, _, _ in pinned} == {bool(family.rest)}
 
 
+def test_a_store_owns_each_key_that_it_stores() -> None:
+    """All of the golden files, and no other program's or other store's."""
+    texts = "\n".join(file.read_text("utf-8") for file in STORED.iterdir())
+    pinned = re.findall(r"^(redmeter:\S+)  \w+, (?:stays|[\d.]+ s)$", texts, re.MULTILINE)
+    assert len(pinned) > len(FAMILIES)
+    keys, bare = Keys(), Keys("")
+    for key in pinned:
+        if key.startswith(BARE_OWN):
+            assert (bare.owns(key), keys.owns(key)) == (True, False)
+            continue
+        assert keys.owns(key)
+        assert not any(other.owns(key) for other in (bare, SPREAD, Keys("redmeter:x:")))
+        assert not keys.owns(key.replace("redmeter:", "redmeter:staging:"))
+    assert not any(map(keys.owns, ("redmeter:", "redmeter:known", "redmeter:known:x", ":1:views")))
+    assert not any(map(keys.owns, ("redmeter:count:", "count:60:hits", "known:", "celery")))
+
+
+@families
+@given(name=names)
+def test_a_store_owns_its_keys_whatever_their_names(family: Family, name: str) -> None:
+    """With a prefix, without one, and in each shard of a cluster."""
+    rest = name if family.rest else ""
+    for keys in (Keys("app:"), Keys(""), SPREAD):
+        stored = [one for key in keys.keys_of(family, rest) for one in keys.in_each(key)]
+        assert stored
+        assert all(map(keys.owns, stored))
+
+
 def test_an_index_lists_hashes_and_comes_before_them() -> None:
     """The cleaner walks the two hashes of an entry at most; families of an index share its kind."""
     order = list(FAMILIES)

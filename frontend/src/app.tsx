@@ -71,7 +71,7 @@ function useStore(needed: boolean): void {
       };
       health.value = {
         level,
-        findings: findings.filter((each) => each.level !== "ok"),
+        findings: findings.filter(({ level }) => level === "warn" || level === "fail"),
         writers: writers.filter((each) => each.alive).length,
       };
     });

@@ -372,6 +372,16 @@ class Keys:
                 return FAMILIES[name]
         return None
 
+    def owns(self, key: str) -> bool:
+        """Return whether a key is one of this store, by its name alone."""
+        for start in {self.head, self.head or BARE_OWN}:
+            name, colon, rest = key[len(start) :].partition(":")
+            family = FAMILIES.get(name) if key.startswith(start) and colon else None
+            if family is not None and bool(rest) == bool(family.rest):
+                # Without a prefix, the dates of shared keys start with BARE_OWN: hourly_parts().
+                return start == BARE_OWN or f"{start}{name}:" == self._heads[name]
+        return False
+
     def in_each(self, key: str) -> list[str]:
         """Return a key that every shard has, as it is in each of them."""
         return [key]

@@ -90,6 +90,11 @@ class ShardedKeys(Keys):
         text = key.decode(errors="replace") if isinstance(key, bytes) else key
         return _NUMBERS.get(text[len(self.prefix) + 1 :].partition("}")[0])
 
+    def owns(self, key: str) -> bool:
+        """Return whether a key is one of this store, by its name alone."""
+        shard = self.shard_of_key(key)
+        return shard is not None and self.shards[shard].owns(key)
+
     def key(self, family: str, rest: str = "") -> str:
         """Return a key of a family, with the tag of its shard; see Keys.key()."""
         if not rest or FAMILIES[family].shard == "first":

@@ -123,6 +123,8 @@ class LostEvents(NamedTuple):
 
     def text(self) -> str:
         """Return what happened, for people."""
+        if not self.events and not self.uncertain:
+            return "the store was emptied: all events acknowledged to this process are sent again"
         begin, end = (
             datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
             for at in (self.since, self.until)
@@ -226,6 +228,9 @@ class RecorderHealth:
     past: Mapping[int, int] = field(default_factory=dict)
     #: Events of acknowledged batches that a server had lost, and that were sent again.
     repaired: int = 0
+    #: Events of acknowledged batches that were in the store when it was emptied: those that were
+    #: sent again, and those that are lost.
+    emptied: int = 0
 
     def lost(self) -> dict[str, dict[int, int]]:
         """Return the losses summed over all series: reason -> {precision: events}."""
@@ -255,6 +260,7 @@ class RecorderHealth:
             "batches": self.batches,
             "retried": self.retried,
             "repaired": self.repaired,
+            "emptied": self.emptied,
             "last_flush": self.last_flush,
             "troubles": dict(self.troubles),
             "last_trouble": self.last_trouble,

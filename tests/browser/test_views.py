@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from browser.conftest import Homes, Open, Site, ready, serve
 from support.commands import Home
 from support.sentinels import Watched
+from support.stores import opened_store
 
 #: Each view with its word in the address.
 VIEWS = {
@@ -132,6 +133,21 @@ def test_health_says_what_to_do(open_page: Open, site: Site) -> None:
     for heading in ("Findings", "Store", "Writers", "Memory", "Retention"):
         expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
     expect(page.locator("main")).to_contain_text("Valkey")
+
+
+def test_a_note_is_listed_and_colours_nothing(open_page: Open, homes: Homes) -> None:
+    """Keys of others in the database: the store is healthy, and so is its dot in the bar."""
+    site = serve(homes("note"))
+    with site.meter() as meter, opened_store(f"embedded://{site.home.data}") as store:
+        meter.count("signups")
+        store.link.exchange([("SET", ":1:views.1", "x")])
+    page = ready(open_page("?view=health", of=site))
+    note = page.get_by_role("listitem").filter(has_text="1 key of other programs or stores")
+    expect(note).to_contain_text("give Redmeter or the cache a database of its own")
+    expect(note.locator(".dot.note")).to_have_text("note")
+    expect(page.get_by_text("Store healthy")).to_be_visible()
+    expect(page.locator(".bar .dot.ok")).to_have_count(1)
+    expect(page.locator(".bar .dot")).to_have_count(1)
 
 
 def test_who_reads_from_a_replica_is_told_that_it_may_be_behind(

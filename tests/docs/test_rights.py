@@ -44,7 +44,7 @@ USES: dict[str, tuple[Use, ...]] = {
 LOOKING = ("reader", "page", "doctor")
 #: What is asked though it may be denied, since something is told without: the client's name for
 #: itself, settings of the server, and whether there is a store with another prefix.
-ASKED_ANYWAY = {"client", "client|setinfo", "config", "config|get", "scan"}
+ASKED_ANYWAY = {"client", "client|setinfo", "config", "config|get", "scan", "randomkey"}
 ASKED_ANYWAY |= {"known:", "redmeter:bare:cleaned:"}
 
 

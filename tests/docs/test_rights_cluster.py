@@ -27,7 +27,12 @@ pytestmark = pytest.mark.slow
 
 #: What each needs beside its line, and who needs something of his own.
 MORE = ("+cluster|slots", "+asking")
-OF_ROLE = {"reader": ("+evalsha",), "page": ("+evalsha", "+zscore"), "up": ("+zscore",)}
+OF_ROLE = {
+    "reader": ("+evalsha",),
+    "page": ("+evalsha", "+zscore"),
+    "up": ("+zscore",),
+    "doctor": ("+randomkey",),
+}
 FOR_REPLICAS = ("+readonly", "+role", "+cluster|nodes")
 
 
@@ -163,7 +168,7 @@ def test_the_page_tells_what_is_needed_besides() -> None:
     """In these words."""
     text = " ".join(rights.DOC.read_text(encoding="utf-8").split())
     assert "write `~redmeter:{*}` in place of `~redmeter:`" in text
-    for right in (*MORE, *FOR_REPLICAS, *OF_ROLE["page"]):
+    for right in (*MORE, *FOR_REPLICAS, *OF_ROLE["page"], *OF_ROLE["doctor"]):
         assert f"`{right}`" in text
     assert set(USES) == set(USERS)
 

@@ -232,7 +232,8 @@ def test_a_store_that_was_wiped_is_made_anew(
         assert kept(conn) == [(60, 5), (3600, 7)]
     check_sums(meter.health())
     assert (meter.health().stored, meter.health().repaired) == (111, 1 + 11)
-    assert (meter.health().losses, meter.health().troubles) == ((), {})
+    assert (meter.health().losses, meter.health().troubles) == ((), {"emptied": 2})
+    assert meter.health().emptied == 1 + 11
 
 
 def test_a_restart_without_persistence_begins_anew(
@@ -251,6 +252,7 @@ def test_a_restart_without_persistence_begins_anew(
         assert set(stored(server.client()).values()) == {7}
         check_sums(meter.health())
         assert (meter.health().stored, meter.health().repaired) == (7, 5)
+        assert meter.health().emptied == 5
         meter.close()
 
 
@@ -297,7 +299,7 @@ def test_what_the_file_lost_is_sent_again(
         assert set(stored(client).values()) == {257}
         check_sums(meter.health())
         assert meter.health().stored == meter.health().recorded == 257
-        assert meter.health().repaired == 100
+        assert (meter.health().repaired, meter.health().emptied) == (100, 0)
         meter.close()
 
 
@@ -363,7 +365,7 @@ def test_what_is_too_old_to_be_sent_again_is_counted(
     health = meter.health()
     assert stored(conn)[0] == 1100
     assert (health.recorded, health.stored, health.repaired) == (1111, 1100, 100)
-    assert health.dropped == 11
+    assert (health.dropped, health.emptied) == (11, 111)
     assert health.lost()["emptied"][0] == 11
     assert "the store was emptied: of the events acknowledged from" in health.last_trouble
     check_sums(health)

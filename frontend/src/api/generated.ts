@@ -507,7 +507,7 @@ export interface components {
         /** @description The result of one check. */
         Finding: {
             /** @enum {string} */
-            level: "ok" | "warn" | "fail";
+            level: "ok" | "note" | "warn" | "fail";
             topic: string;
             text: string;
             /** @description What to do about it; "" if nothing. */

@@ -22,6 +22,8 @@ export type FrequencyRow = Schemas["FrequencyRow"];
 export type GroupedSeries = Schemas["GroupedSeries"];
 export type GroupedSummary = Schemas["GroupedSummary"];
 export type HealthAnswer = Schemas["HealthAnswer"];
+/** The level of a store, which notes do not change. */
+export type Level = HealthAnswer["level"];
 export type Mark = Schemas["Mark"];
 export type Message = Schemas["Message"];
 export type MessagesAnswer = Schemas["MessagesAnswer"];

@@ -1,5 +1,5 @@
 // Findings of the health check, and their fixes.
-import type { Finding } from "../api/types";
+import type { Finding, Level } from "../api/types";
 import { spaced } from "../lib/units";
 import { T } from "../parts/text";
 import { Code } from "../parts/empty";
@@ -15,7 +15,7 @@ export function Findings({
   findings,
   all = false,
 }: {
-  level: Finding["level"];
+  level: Level;
   findings: readonly Finding[];
   all?: boolean;
 }) {

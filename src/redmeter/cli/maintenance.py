@@ -209,13 +209,18 @@ def _rows(kept: Retention, of: str) -> list[tuple[str, int, int, str, str]]:
     ]
 
 
-_MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("FAIL", "bold red")}
+_MARKS = {
+    "ok": ("ok  ", "green"),
+    "note": ("note", "cyan"),
+    "warn": ("warn", "yellow"),
+    "fail": ("FAIL", "bold red"),
+}
 
 
 @command(
     name="doctor",
-    epilog="Exit code: 0 healthy or warnings only, 1 a check fails, 3 the store cannot be used. "
-    "Examples: redmeter doctor · redmeter doctor --json | jq .level",
+    epilog="Exit code: 0 healthy, or notes and warnings only, 1 a check fails, 3 the store cannot "
+    "be used. Examples: redmeter doctor · redmeter doctor --json | jq .level",
 )
 def doctor(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None:
     """Check the store, and suggest fixes for problems.

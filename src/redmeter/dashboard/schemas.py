@@ -27,7 +27,7 @@ from redmeter.dashboard.rows import (
     Summary,
     Writer,
 )
-from redmeter.health.findings import Finding
+from redmeter.health.findings import Finding, Level
 from redmeter.reading.error_groups import ErrorGroup, ErrorGroups
 from redmeter.reading.http import Route
 from redmeter.reading.views import Views
@@ -242,7 +242,7 @@ class AlertsAnswer(AlertsStatus, Answer):
 class HealthAnswer(Answer):
     """/api/health."""
 
-    level: Literal["ok", "warn", "fail"]
+    level: Level
     location: str
     #: The server that is read; a replica may lag.
     read_from: Literal["primary", "replica"]
@@ -295,7 +295,7 @@ class OverviewCounters:
 class OverviewHealth:
     """Health of the store."""
 
-    level: Literal["ok", "warn", "fail"]
+    level: Level
     findings: list[Finding]
     #: Number of writing processes.
     writers: int

@@ -66,9 +66,8 @@ class Health:
 
     @property
     def level(self) -> Level:
-        """The worst of the findings."""
-        levels = {finding.level for finding in self.findings}
-        return "fail" if "fail" in levels else "warn" if "warn" in levels else "ok"
+        """The worst of the findings, apart from notes."""
+        return findings.worst(self.findings)
 
 
 def examine(store: Store) -> Health:
@@ -170,7 +169,9 @@ def examine(store: Store) -> Health:
     except StoreError as error:  # another program's key, or an ACL that forbids the read
         results += unreadable_reports(keys.writers, error)
     else:
-        results += writer_findings(view.now, health.writers, unreadable)
+        results += writer_findings(view.now, health.writers, unreadable, servers.other_keys)
+    if not writing.emptied_events(health.writers):
+        results += findings.shared_database(servers.other_keys)
     results += findings.other_stores(keys.prefix, _number(bare), _number(prefixed))
     health.missing = store.skipped()  # the second round trip may have skipped more
     return health

@@ -4,7 +4,7 @@ Pure functions from the server's replies to findings. The replies are read by do
 other programs' keys are shown as ASCII.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -25,18 +25,33 @@ _TYPES = {"zset": "sorted set", "hash": "hash"}
 #: A line of INFO about one replica.
 _REPLICA = late(r"slave\d+")
 
+#: The state of a store, as findings make it.
 Level = Literal["ok", "warn", "fail"]
+#: The level of a finding. A note is a risk to know about: nothing is wrong, and the level of the
+#: store is the same as without it.
+FindingLevel = Literal["ok", "note", "warn", "fail"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """The result of one check."""
 
-    level: Level
+    level: FindingLevel
     topic: str
     text: str
     #: What to do about it; "" if nothing.
     fix: str = ""
+
+    @property
+    def is_problem(self) -> bool:
+        """Whether something is wrong: it is a warning or a failure."""
+        return self.level in ("warn", "fail")
+
+
+def worst(findings: Iterable[Finding]) -> Level:
+    """Return the level of a store with some findings, which notes do not change."""
+    levels = {finding.level for finding in findings}
+    return "fail" if "fail" in levels else "warn" if "warn" in levels else "ok"
 
 
 @dataclass(slots=True)
@@ -370,6 +385,43 @@ def other_stores(prefix: str, bare: int, prefixed: int) -> Iterator[Finding]:
         )
     if prefix != DEFAULT_PREFIX and prefixed:
         yield Finding("ok", "other store", f"{prefixed:,} index entries under {DEFAULT_PREFIX}")
+
+
+@dataclass(frozen=True, slots=True)
+class OtherKeys:
+    """Keys in the database of a store that are not its own.
+
+    They may belong to a cache, to any other program, or to another store of Redmeter.
+    """
+
+    count: int
+    #: Whether the number was estimated from a sample.
+    estimated: bool = False
+    #: The primaries of a cluster that have them; empty on one server.
+    primaries: tuple[str, ...] = ()
+
+    @property
+    def fix(self) -> str:
+        """How to separate them from the store."""
+        if self.primaries:
+            return "give Redmeter or the cache a server of its own: a cluster has only database 0"
+        return "give Redmeter or the cache a database of its own, e.g. a URL that ends in /1"
+
+    def text(self) -> str:
+        """Return how many there are and where, e.g. "about 1,200 keys … share this database"."""
+        about = "about " if self.estimated else ""
+        keys, share = ("key", "shares") if self.count == 1 else ("keys", "share")
+        shown = ", ".join(self.primaries[:3])
+        more = f" … ({len(self.primaries) - 3} more)" if len(self.primaries) > 3 else ""
+        place = f"this cluster, on {shown}{more}" if self.primaries else "this database"
+        return f"{about}{self.count:,} {keys} of other programs or stores {share} {place}"
+
+
+def shared_database(others: OtherKeys) -> Iterator[Finding]:
+    """Note that another program may empty the database."""
+    if others.count:
+        text = f"{others.text()}; FLUSHDB, as Django's cache.clear() does, would empty the metrics"
+        yield Finding("note", "database", text, others.fix)
 
 
 def store_size(used: int, limit: int) -> Iterator[Finding]:

@@ -2,6 +2,13 @@
 
 There is one server, or the primaries of a cluster. A check that passes on all primaries is reported
 once; a problem is reported with the name of its primary.
+
+How many keys of others are in a store's database is estimated from a sample of its keys, and the
+number of keys that INFO has. One server: the first keys of a SCAN, which come in the order of a
+hash; the number is exact if these are all. A cluster: keys drawn by RANDOMKEY, as a SCAN goes from
+slot to slot, and the shards are in few slots. The store's own keys cannot be counted otherwise: an
+index lists series whose keys may have expired, and another store's keys are not its own.
+Not done: less than about one key in a thousand may go unnoticed.
 """
 
 from collections import Counter
@@ -10,21 +17,28 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
+from redmeter.expressions import late
 from redmeter.health import findings
-from redmeter.health.findings import Finding
+from redmeter.health.findings import Finding, OtherKeys
 from redmeter.keys import Keys
 from redmeter.store import Store
 from redmeter.store.cluster import ClusterLink
-from redmeter.store.replies import Reply, pairs, raised
+from redmeter.store.replies import Command, Reply, pairs, raised
 from redmeter.store.retry import is_unanswered, unready_reason
 from redmeter.store.topology import SlotRange, name_of, slot_of
 
-#: The commands for each server.
-COMMANDS = ("TIME",), ("INFO",), ("CONFIG", "GET", "*")
+_STATE = ("TIME",), ("INFO",), ("CONFIG", "GET", "*")
+#: The commands for one server: its state, and a sample of its keys.
+COMMANDS: Sequence[Command] = (*_STATE, ("SCAN", "0", "COUNT", "1000"))
+#: The commands for each primary of a cluster.
+CLUSTER_COMMANDS: Sequence[Command] = (*_STATE, *[("RANDOMKEY",)] * 500)
 #: Slots of a cluster.
 SLOTS = 16384
 #: A primary may have this many times its fair share of the shards, plus one.
 UNEVEN = 1.5
+
+#: A line of INFO about a database.
+_KEYS = late(r"keys=(\d+)")
 
 
 @dataclass(slots=True)
@@ -38,6 +52,24 @@ class Server:
     info: dict[str, str]
     #: Its settings; empty if it does not report them.
     config: dict[str, str] = field(default_factory=dict)
+    #: The replies to SCAN or RANDOMKEY.
+    drawn: Sequence[Reply] = ()
+
+    def other_keys(self, keys: Keys, database: int) -> OtherKeys:
+        """Return how many keys are not those of a store; none if the server may not be asked."""
+        if any(isinstance(reply, StoreError) for reply in self.drawn):
+            return OtherKeys(0)
+        whole, drawn = False, list(self.drawn)
+        if drawn and isinstance(drawn[0], list):  # of SCAN
+            cursor, drawn = drawn[0]
+            whole = int(cursor) == 0
+        names = [name.decode(errors="replace") for name in drawn if name is not None]
+        others = sum(not keys.owns(name) for name in names)
+        if whole or not others:
+            return OtherKeys(others)
+        count = _KEYS.match(self.info.get(f"db{database}", ""))
+        number = int(count[1]) * others / len(names) if count else others
+        return OtherKeys(max(1, round(float(f"{number:.2g}"))), estimated=True)
 
     @property
     def product(self) -> str:
@@ -63,20 +95,20 @@ class Server:
 
 
 def ask_primaries(store: Store) -> Mapping[str, Sequence[Reply]]:
-    """Send COMMANDS to the primaries of a cluster, in one round trip.
+    """Send CLUSTER_COMMANDS to the primaries of a cluster, in one round trip.
 
     Raises:
         StoreError: none is reachable.
     """
     store.link.recover()  # slots may have moved since
-    return store.link.ask_servers(COMMANDS)
+    return store.link.ask_servers(CLUSTER_COMMANDS)
 
 
 class Servers:
     """All servers of a store.
 
     Args:
-        replies: the replies of each server to COMMANDS, by name.
+        replies: the replies of each server to COMMANDS or CLUSTER_COMMANDS, by name.
         since: when they were sent, by this machine's clock.
 
     Raises:
@@ -88,7 +120,7 @@ class Servers:
         self._servers: list[Server] = []
         #: The errors of unreachable servers.
         self._unreachable: dict[str, StoreUnavailable | StoreRefused] = {}
-        for name, (time, info, config) in replies.items():
+        for name, (time, info, config, *drawn) in replies.items():
             if is_unanswered(info) or unready_reason(info):
                 self._unreachable[name] = info
                 continue
@@ -96,12 +128,19 @@ class Servers:
             time_there = int(seconds) + int(microseconds) / 1e6
             # It replied at some time in between: the request may have waited for another server.
             difference = time_there - min(max(time_there, since), until)
-            self._servers.append(Server(name, difference, _info(raised(info)), _map(config)))
+            self._servers.append(Server(name, difference, _info(raised(info)), _map(config), drawn))
         if not self._servers:
             raise next(iter(self._unreachable.values()))
         link = store.shards[0].link
         self._ranges = link.ranges() if isinstance(link, ClusterLink) else None
         self._keys = [shard.keys for shard in store.shards]
+        others = {each.name: each.other_keys(store.keys, link.database) for each in self._servers}
+        #: The keys in their databases that are not the store's.
+        self.other_keys = OtherKeys(
+            sum(each.count for each in others.values()),
+            any(each.estimated for each in others.values()),
+            tuple(name for name, each in others.items() if name and each.count),
+        )
 
     @property
     def first(self) -> Server:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from redmeter.expressions import late
-from redmeter.health.findings import Finding
+from redmeter.health.findings import Finding, Level, OtherKeys, worst
 from redmeter.keys import MAX_TIME, Keys, span
-from redmeter.losses import AGED, LOSS_REASONS, TOTAL, LossReason
+from redmeter.losses import AGED, EMPTIED, LOSS_REASONS, TOTAL, LossReason
 from redmeter.reading.foreign_keys import there
 from redmeter.store.producers import INSTANCE_SECONDS, WRITER_SECONDS
 from redmeter.store.query import Query
@@ -206,12 +206,18 @@ _TROUBLES = (
 _OTHER_REASON = LossReason("events", "", "the warnings in the writers' own logs have the details")
 
 
-def writer_findings(now: float, writers: Sequence[Writer], unreadable: int) -> Iterator[Finding]:
+def writer_findings(
+    now: float,
+    writers: Sequence[Writer],
+    unreadable: int,
+    others: OtherKeys | None = None,
+) -> Iterator[Finding]:
     """Judge the writers of the last day.
 
     Args:
         now: the server's clock, Unix seconds.
         unreadable: the number of reports that cannot be parsed.
+        others: keys of other programs next to those of the store, if known.
     """
     size = len(writers) + unreadable
     alive = sum(writer.alive(now) for writer in writers)
@@ -223,6 +229,7 @@ def writer_findings(now: float, writers: Sequence[Writer], unreadable: int) -> I
     else:
         text = "none within a day (only buffered writers publish a report)"
     yield Finding("ok", "writers", text)
+    yield from _emptied_store(writers, others)
     yield from _lost_events(writers)
     yield from _totals(writers)
     yield from _stuck_writers(now, writers)
@@ -242,8 +249,8 @@ def writer_findings(now: float, writers: Sequence[Writer], unreadable: int) -> I
 class HealthPanel:
     """The state of the writers, as the overview shows it."""
 
-    level: str
-    #: The first findings of a level other than "ok".
+    level: Level
+    #: The first warnings.
     findings: list[Finding]
     #: Active writers.
     writers: int
@@ -253,10 +260,9 @@ def health_panel(keys: Keys) -> Query[HealthPanel]:
     """Read the reports of the writers; one round trip."""
     view, replies = yield writer_commands(keys)
     writers, unreadable = parse_writers(view.now, replies, needed=False)
-    bad = [f for f in writer_findings(view.now, writers, unreadable) if f.level != "ok"]
-    levels = {finding.level for finding in bad}
-    level = "fail" if "fail" in levels else "warn" if levels else "ok"
-    return HealthPanel(level, bad[:PANEL], sum(writer.alive(view.now) for writer in writers))
+    findings = writer_findings(view.now, writers, unreadable)
+    bad = [finding for finding in findings if finding.is_problem]
+    return HealthPanel(worst(bad), bad[:PANEL], sum(writer.alive(view.now) for writer in writers))
 
 
 def unreadable_reports(key: str, error: Exception) -> Iterator[Finding]:
@@ -264,6 +270,28 @@ def unreadable_reports(key: str, error: Exception) -> Iterator[Finding]:
     text = f"{key} and the keys of the reports cannot be read: {_plain(str(error), 300)}"
     fix = "if another program uses these keys, choose another prefix"
     yield Finding("warn", "writers", text, fix)
+
+
+def emptied_events(writers: Sequence[Writer]) -> int:
+    """Return the acknowledged events that were in the store when it was emptied."""
+    return sum(writer.number("emptied") for writer in writers)
+
+
+def _emptied_store(writers: Sequence[Writer], others: OtherKeys | None) -> Iterator[Finding]:
+    """Report that the store was emptied, and how many acknowledged events its writers had in it."""
+    if not (gone := emptied_events(writers)):
+        return
+    lost = sum(writer.lost().get(EMPTIED, {}).get(TOTAL, 0) for writer in writers)
+    by = _by(writers, lambda writer: writer.number("emptied"))
+    text = (
+        f"the store was emptied: of {gone:,} acknowledged events, {max(0, gone - lost):,} were "
+        f"sent again and {lost:,} are lost; by {by}"
+    )
+    if others is None or not others.count:
+        yield Finding("warn", "writers", text, LOSS_REASONS[EMPTIED].fix)
+        return
+    text += f"; the likely cause: {others.text()}, and FLUSHDB, as by cache.clear(), empties it"
+    yield Finding("warn", "writers", text, others.fix)
 
 
 def _lost_events(writers: Sequence[Writer]) -> Iterator[Finding]:

@@ -35,6 +35,7 @@ class ShardSender:
 
     __slots__ = (
         "_again",
+        "_emptied",
         "_keep",
         "_part",
         "_producer",
@@ -60,6 +61,8 @@ class ShardSender:
         self._queue: deque[KeptBatch] = deque()
         self._again: KeptBatch | None = None
         self._refused: tuple[InFlightBatch, BatchContents] | None = None
+        #: Whether the batches to send again were in a store that was emptied.
+        self._emptied = False
 
     @property
     def producer(self) -> Producer:
@@ -172,6 +175,7 @@ class ShardSender:
         if outcome.applied or in_flight.sent:
             self._count_lost(stats)
             stats.repaired += part.events if again is not None else 0
+            stats.emptied += part.events if again is not None and self._emptied else 0
         elif again is not None:
             self.producer.take_lost(false=True)
         if again is None:
@@ -198,6 +202,7 @@ class ShardSender:
         producer = self.producer
         self._queue.clear()
         if producer.go_back(gap):
+            self._emptied = gap.found is None
             self._queue.extend(producer.kept.after(gap.found or 0))
             return
         self._count_lost(stats)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from redmeter.keys import Kept, Keys
-from redmeter.losses import TOTAL
+from redmeter.losses import EMPTIED, TOTAL
 from redmeter.types import Loss, LostEvents, RecorderHealth, Rejection
 
 #: Stands for the series of events that were lost together.
@@ -22,7 +22,8 @@ class RecorderStats:
     def __init__(self, started: float) -> None:
         self.started = started
         self.recorded = self.stored = self.uncertain = self.dropped = 0
-        self.overflowed = self.batches = self.retried = self.repaired = 0
+        self.overflowed = self.batches = self.retried = 0
+        self.repaired = self.emptied = 0
         self.last_flush: float | None = None
         self.troubles: Counter[str] = Counter()
         self.last_trouble = ""
@@ -51,6 +52,7 @@ class RecorderStats:
     def take_back(self, lost: LostEvents, kept: Kept) -> None:
         """Record that the server has lost events that were stored."""
         self.stored -= lost.events + lost.uncertain
+        self.emptied += lost.events if lost.reason == EMPTIED else 0
         self.uncertain += lost.uncertain
         self.drop(lost.reason, ALL_SERIES, tuple(kept.series), lost.events)
         self.record_error(lost.reason, lost.text())
@@ -115,6 +117,7 @@ class RecorderStats:
             batches=self.batches,
             retried=self.retried,
             repaired=self.repaired,
+            emptied=self.emptied,
             last_flush=self.last_flush,
             troubles=dict(self.troubles),
             last_trouble=self.last_trouble,

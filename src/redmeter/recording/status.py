@@ -86,6 +86,8 @@ class StatusReporter:
         lost = sum(self._stats.troubles[reason] for reason in (ROLLED_BACK, EMPTIED))
         if lost != self._lost:
             self._lost = lost
+            # At once: an emptied store has lost the last report, too.
+            self.must_report = True
             with contextlib.suppress(Exception):  # raised by an application's filter or handler
                 logger.warning("redmeter: %s", self._stats.last_trouble)
 

@@ -113,6 +113,12 @@ class ServerLink(Link):
         self._longest: float | None = None
         self._busy_wait = BusyWait()
 
+    @property
+    def database(self) -> int:
+        """The number of the database; 0 before the first exchange."""
+        options = self._client.connection_pool.connection_kwargs if self._client else {}
+        return int(options.get("db") or 0)
+
     def exchange(
         self,
         commands: Sequence[Command],

@@ -105,6 +105,8 @@ class KeptBatches:
     def lost(self, gap: Gap, *, gone: bool) -> LostEvents | None:
         """Return what the server has lost and is not sent again; None if nothing is.
 
+        That the store was emptied is returned also if all events are sent again.
+
         Args:
             gone: whether its batches are known to be gone; else the watermark alone may be.
         """
@@ -113,7 +115,7 @@ class KeptBatches:
         if not gone:
             return LostEvents("uncertain", 0, self._events, begin, self._clock.wall())
         last = gap.found or 0
-        if first is not None and last >= first.number - 1:
+        if gap.found is not None and first is not None and last >= first.number - 1:
             return None
         before = self._events_before
         until = self._steps[-1][1] if self._steps else begin
@@ -122,7 +124,7 @@ class KeptBatches:
         known = not last or any(number == last for number, _, _ in self._steps)
         above = [events for number, _, events in self._steps if number > last]
         high = low if known else min(above, default=before)
-        if before <= low:
+        if before <= low and gap.found is not None:
             return None
         reason = "emptied" if gap.found is None else "rolled-back"
         return LostEvents(reason, before - high, high - low, since, until)

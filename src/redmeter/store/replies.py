@@ -156,6 +156,11 @@ class Link(Protocol):
     #: The address, without credentials.
     location: str
 
+    @property
+    def database(self) -> int:
+        """The number of the database; 0 on a cluster."""
+        return 0
+
     def exchange(
         self, commands: Sequence[Command], take: Callable[[Reply], Any] | None = None
     ) -> list[Reply]:
