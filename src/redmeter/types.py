@@ -122,6 +122,8 @@ class Outcome(NamedTuple):
     gap: Gap | None = None
     #: Earlier synchronous writes that the server had acknowledged and has lost.
     lost: int = 0
+    #: Why a synchronous write is not confirmed to be durable: an Unconfirmed; None otherwise.
+    unconfirmed: Exception | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ POLL, PATIENCE = 0.001, 0.05
 class Producer:
     """One source of numbered batches; use it from one thread at a time."""
 
-    __slots__ = ("_since", "acknowledged", "born", "id", "lock", "number")
+    __slots__ = ("_since", "acknowledged", "born", "confirmed", "id", "lock", "number", "tried")
 
     def __init__(self) -> None:
         #: Held by the call that has borrowed it, which releases it after its batch, also where the
@@ -59,6 +59,9 @@ class Producer:
         self.acknowledged = 0
         #: The birth of the store that it last heard of: batches are for that one.
         self.born = ""
+        #: "replica" or "disk", and the number of the last batch that it has confirmed; and the same
+        #: of the last batch for which that was tried. See durability.py.
+        self.confirmed = self.tried = ("", 0)
         self._since = (0.0, 0.0)
 
     def next(self) -> int:
@@ -74,6 +77,8 @@ class Producer:
     def go_back(self, gap: Gap) -> None:
         """Go on from what the store has."""
         self.acknowledged, self.born = gap.found or 0, gap.born
+        tried, number = self.tried
+        self.confirmed, self.tried = ("", 0), (tried, min(number, self.acknowledged))
 
     def floor(self, clock: Clock) -> int:
         """Return the number that the store must know; 0 if its watermark may have expired."""
@@ -168,6 +173,10 @@ class Producers:
         self._all = [Producer() for _ in range(POOL)]
         # Last: a thread that sees it must not find the parent's producers any more.
         self._pid = os.getpid()
+
+    def all(self) -> list[Producer]:
+        """Return the producers of this process."""
+        return [] if self._pid != os.getpid() else list(self._all)
 
     def borrow(self) -> Producer:
         """Return a producer for one batch; the caller releases its lock."""

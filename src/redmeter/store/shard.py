@@ -12,12 +12,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from redmeter.clock import Clock
-from redmeter.errors import StoreError, StoreMoving, StoreRefused, StoreUnavailable
+from redmeter.errors import (
+    StoreError,
+    StoreMoving,
+    StoreRefused,
+    StoreUnavailable,
+    Unconfirmed,
+)
 from redmeter.keys import Kept, Keys
 from redmeter.store import config as configs
 from redmeter.store.config import StoreConfig, WantedConfig
 from redmeter.store.connection import ServerLink
-from redmeter.store.producers import WATERMARK_SECONDS, InFlightBatch, Producers
+from redmeter.store.durability import NONE, confirm
+from redmeter.store.producers import WATERMARK_SECONDS, InFlightBatch, Producer, Producers
 from redmeter.store.replies import SCRIPT, Command, Link, Reply, error_code, raised
 from redmeter.store.retry import WriteRetry, is_transient
 from redmeter.store.scripts import Script, Steps, apply_script, run_steps
@@ -108,6 +115,7 @@ class Shard:
         refuse: bool = True,
         trim: bool = True,
         within: float | None = None,
+        durability: str = NONE,
     ) -> Outcome:
         """Write one batch synchronously.
 
@@ -118,6 +126,7 @@ class Shard:
             trim: remove samples outside the retention.
             within: total seconds, whatever timeout a caller's client has; None: each attempt waits
                 for its reply, and a batch that was sent is attempted at least twice.
+            durability: ask for a confirmation by this once it is applied: see Outcome.unconfirmed.
 
         Raises:
             StoreUnavailable: no reply until the timeout. If `sent`, the batch may have been
@@ -129,8 +138,8 @@ class Shard:
                 "a caller's client, which is one of one server"
             )
             with self.link.within(within):
-                return self._write(build, kept, refuse, trim, within)
-        return self._write(build, kept, refuse, trim, None)
+                return self._write(build, kept, refuse, trim, within, durability)
+        return self._write(build, kept, refuse, trim, None, durability)
 
     def _write(
         self,
@@ -139,6 +148,7 @@ class Shard:
         refuse: bool,
         trim: bool,
         within: float | None,
+        durability: str,
     ) -> Outcome:
         producer = self._producers.borrow()
         try:
@@ -153,6 +163,9 @@ class Shard:
                     outcome = self.attempt(in_flight, kept=kept, refuse=refuse, trim=trim)
                     gap = outcome.gap
                     if gap is None:
+                        if durability != NONE and not outcome.uncertain:
+                            unconfirmed = self.confirm([producer], durability, self.timeout)
+                            outcome = outcome._replace(unconfirmed=unconfirmed)
                         return outcome._replace(lost=lost) if lost else outcome
                     emptied = gap.found is None and gap.born != born
                     if gap.found is not None or emptied:
@@ -169,6 +182,19 @@ class Shard:
                     retry.wait(error)
         finally:
             producer.lock.release()
+
+    def confirm(
+        self, producers: Sequence[Producer], durability: str, timeout: float
+    ) -> Unconfirmed | None:
+        """Ask whether batches are durable; return the error if they are not. See durability.py."""
+        parts = [(self.keys, producer) for producer in producers]
+        problems = confirm(self.link, parts, durability, timeout=timeout, clock=self.clock)
+        return problems[0] if problems else None
+
+    @property
+    def producers(self) -> list[Producer]:
+        """The producers of synchronous writes."""
+        return self._producers.all()
 
     def attempt(
         self,
