@@ -12,13 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from redmeter.clock import Clock
-from redmeter.errors import (
-    StoreError,
-    StoreMoving,
-    StoreRefused,
-    StoreUnavailable,
-    Unconfirmed,
-)
+from redmeter.errors import StoreError, StoreMoving, StoreRefused, StoreUnavailable
 from redmeter.keys import Kept, Keys
 from redmeter.store import config as configs
 from redmeter.store.config import StoreConfig, WantedConfig
@@ -164,8 +158,11 @@ class Shard:
                     gap = outcome.gap
                     if gap is None:
                         if durability != NONE and not outcome.uncertain:
-                            unconfirmed = self.confirm([producer], durability, self.timeout)
-                            outcome = outcome._replace(unconfirmed=unconfirmed)
+                            parts, seconds = [(self.keys, producer)], self.timeout
+                            errors = confirm(
+                                self.link, parts, durability, timeout=seconds, clock=self.clock
+                            )
+                            outcome = outcome._replace(unconfirmed=next(iter(errors), None))
                         return outcome._replace(lost=lost) if lost else outcome
                     emptied = gap.found is None and gap.born != born
                     if gap.found is not None or emptied:
@@ -182,14 +179,6 @@ class Shard:
                     retry.wait(error)
         finally:
             producer.lock.release()
-
-    def confirm(
-        self, producers: Sequence[Producer], durability: str, timeout: float
-    ) -> Unconfirmed | None:
-        """Ask whether batches are durable; return the error if they are not. See durability.py."""
-        parts = [(self.keys, producer) for producer in producers]
-        problems = confirm(self.link, parts, durability, timeout=timeout, clock=self.clock)
-        return problems[0] if problems else None
 
     @property
     def producers(self) -> list[Producer]:
