@@ -34,6 +34,7 @@ from redmeter.errors import (
     StoreMoving,
     StoreRefused,
     StoreUnavailable,
+    Unconfirmed,
     UnknownPrecision,
     shown,
 )
@@ -56,6 +57,7 @@ SAMPLES: list[tuple[RedmeterError, dict[str, object]]] = [
     (StoreUnavailable("unix:///s", "refused", sent=True), {"location": "unix:///s", "sent": True}),
     (StoreRefused("OOM", "no memory"), {"code": "OOM", "detail": "no memory"}),
     (StoreMoving("frozen"), {"state": "frozen", "code": "frozen"}),
+    (Unconfirmed("h:1", "disk", "slow", 2), {"durability": "disk", "batches": 2, "sent": True}),
     (AccessDenied("NOPERM", "no"), {"code": "NOPERM", "detail": "no"}),
     (IncompatibleStore("format version", "2", "1"), {"found": "2", "supported": "1"}),
     (EmbeddedServerError(Path("/data"), "why"), {"path": "/data", "reason": "why"}),

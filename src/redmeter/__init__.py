@@ -25,6 +25,7 @@ from redmeter.errors import (
     StoreMoving,
     StoreRefused,
     StoreUnavailable,
+    Unconfirmed,
     UnknownPrecision,
 )
 from redmeter.meter import Meter
@@ -157,6 +158,7 @@ __all__ = [
     "SummaryGroup",
     "Timer",
     "TotalGroup",
+    "Unconfirmed",
     "UnknownPrecision",
     "Verdict",
     "VerdictMetric",

@@ -13,6 +13,7 @@
         ├── StoreUnavailable               no answer: refused, reset, timed out
         ├── StoreRefused                   an error reply: out of memory, read-only, …
         │   └── StoreMoving                the store is being moved to another server, or was moved
+        ├── Unconfirmed                    stored, but not confirmed by a replica or the disk
         ├── AccessDenied                   wrong password, or an ACL that forbids it
         ├── IncompatibleStore              another format version or number of shards
         └── EmbeddedServerError            the embedded server cannot be started or joined
@@ -277,6 +278,31 @@ _STATES = {
         "set REDMETER_URL to that one; nothing was written",
     ),
 }
+
+
+class Unconfirmed(StoreError):
+    """Events are stored, but no replica, or not the disk, has confirmed them in time.
+
+    They are counted as stored, and most likely durable a moment later. Do not record them again:
+    they would count twice.
+
+    Attributes:
+        location: the address of the server, without credentials.
+        durability: "replica" or "disk", as in the setting.
+        reason: why they are not confirmed, and the fix.
+        batches: how many batches are not, without those that an earlier error has counted.
+        sent: always true.
+    """
+
+    sent = True
+
+    def __init__(self, location: str, durability: str, reason: str, batches: int = 1) -> None:
+        self.location = location
+        self.durability = durability
+        self.reason = reason
+        self.batches = batches
+        by = "a replica" if durability == "replica" else "the disk"
+        super().__init__(f"stored by {location}, but not confirmed by {by}: {reason}")
 
 
 class AccessDenied(StoreError):

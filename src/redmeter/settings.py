@@ -249,6 +249,17 @@ SETTINGS: tuple[Setting, ...] = (
         "`redis+sentinel://` or `redis+cluster://`.",
     ),
     Setting(
+        "durability",
+        "none",
+        _choice("durability", ("none", "replica", "disk")),
+        "",
+        "What must confirm that events are durable after each flush: `replica`, that one replica "
+        "has them; `disk`, that they are in the server's append-only file on its disk, which needs "
+        "`appendonly yes` on Redis 7.2 or newer, or Valkey. Events without a confirmation are "
+        "stored anyway, and counted as `unconfirmed`. The server waits three quarters of `timeout` "
+        "at most. `none`: no confirmation.",
+    ),
+    Setting(
         "flush_interval",
         1.0,
         _seconds("flush_interval", 0.01, 3600.0),

@@ -153,6 +153,8 @@ class Outcome(NamedTuple):
     gap: Gap | None = None
     #: Earlier synchronous writes that the server had acknowledged and has lost.
     lost: tuple[LostEvents, ...] = ()
+    #: Why a synchronous write is not confirmed to be durable: an Unconfirmed; None otherwise.
+    unconfirmed: Exception | None = None
 
 
 @dataclass(frozen=True, slots=True)

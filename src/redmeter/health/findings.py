@@ -15,6 +15,11 @@ from redmeter.store.config import ShardState
 
 #: Oldest supported servers: (major, minor).
 MIN_REDIS, MIN_VALKEY = (6, 2), (7, 2)
+#: The oldest Redis that can confirm that data is on its disk.
+WITH_WAITAOF = (7, 2)
+#: A Redis whose WAITAOF replies before the fsync of `appendfsync everysec`; so does Valkey's, as
+#: measured up to 9.1. Source: https://github.com/redis/redis/pull/13793.
+TOO_EARLY = (7, 4)
 #: A cleaner makes a pass a minute; seconds without one that deserve a warning.
 CLEANER_LATE = 600.0
 #: Clock difference that deserves a warning, and one that makes intervals wrong, seconds.
@@ -88,10 +93,7 @@ def server(
         clustered: whether the store is on a cluster.
     """
     name = f"{product} {version}"
-    try:
-        numbers = tuple(int(part) for part in version.split(".")[:2])
-    except ValueError:
-        numbers = (0,)
+    numbers = version_of(version)
     oldest = MIN_VALKEY if product == "Valkey" else MIN_REDIS
     if numbers < oldest:
         supported = ".".join(map(str, oldest))
@@ -105,6 +107,14 @@ def server(
             yield Finding("warn", "server", f"{name} is a node of a cluster", fix)
         else:
             yield Finding("ok", "server", f"{name}, {mode}")
+
+
+def version_of(text: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version; (0,) if it is unknown."""
+    try:
+        return tuple(int(part) for part in text.split(".")[:2])
+    except ValueError:
+        return (0,)
 
 
 def migration(states: Sequence[ShardState], now: float) -> Iterator[Finding]:
@@ -151,6 +161,37 @@ def replicas(info: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding(
             "warn", "replicas", text, "start a replica, or set REDMETER_READ_FROM to primary"
         )
+
+
+def durability(
+    wanted: str, name: str, info: Mapping[str, str], config: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Check whether the server can confirm writes as the setting `durability` asks.
+
+    Args:
+        wanted: the setting.
+        name: of the server, such as Redis 7.0.4.
+    """
+    product, _, version = name.partition(" ")
+    by = {"replica": "a replica", "disk": "the disk"}.get(wanted)
+    problem = fix = ""
+    if wanted == "replica" and not followers(info):
+        problem, fix = "none is online", "start a replica"
+    elif wanted == "disk" and product == "Redis" and version_of(version) < WITH_WAITAOF:
+        problem, fix = f"{name} has no WAITAOF", "use Redis 7.2 or newer, or Valkey"
+    elif wanted == "disk" and info.get("aof_enabled") == "0":
+        problem, fix = "there is no append-only file", "set appendonly yes"
+    elif wanted == "disk" and config.get("appendfsync") == "no":
+        problem, fix = "appendfsync is no", "set appendfsync everysec or always"
+    early = product == "Valkey" or version_of(version) == TOO_EARLY
+    if wanted == "disk" and early and config.get("appendfsync") == "everysec" and not problem:
+        text = f"with appendfsync everysec, {name} confirms up to a second before the disk has it"
+        yield Finding("warn", "durability", text, "set appendfsync always")
+    elif problem:
+        text = f"writes should be confirmed by {by}, but {problem}: each flush waits in vain"
+        yield Finding("warn", "durability", text, f"{fix}, or set REDMETER_DURABILITY to none")
+    elif by:
+        yield Finding("ok", "durability", f"writes are confirmed by {by}")
 
 
 def listeners(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[Finding]:

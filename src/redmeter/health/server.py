@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from redmeter import settings
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.expressions import late
 from redmeter.health import findings
@@ -88,6 +89,8 @@ class Server:
         yield from findings.memory(self.info, self.config)
         yield from findings.persistence(self.info, self.config)
         yield from findings.listeners(self.info, self.config)
+        setting, name = settings.resolve("durability"), f"{self.product} {self.version}"
+        yield from findings.durability(setting, name, self.info, self.config)
         if clustered and self.config.get("cluster-require-full-coverage") == "yes":
             text = "the cluster stops if one primary without a replica is unreachable"
             fix = "set cluster-require-full-coverage no: then the others keep serving"

@@ -197,6 +197,11 @@ _TROUBLES = (
         _END_NORMALLY,
     ),
     (
+        "unconfirmed",
+        "batches are stored, but were not confirmed in time by a replica or the disk",
+        "the warnings in the writers' own logs have the reason; see the finding about durability",
+    ),
+    (
         "callback-hangs",
         "calls of gauges' callbacks did not return within a second",
         "a callback must not wait for anything: have it return what another thread has measured",

@@ -34,6 +34,12 @@ class Arguments(TypedDict, total=False):
     --histograms` changes it). Default: `5=24 60=120 3600=240`."""
     timeout: float | None
     """The timeout of connecting, and of each reply. Default, in seconds: `2`."""
+    durability: str | None
+    """What must confirm that events are durable after each flush: `replica`, that one replica has
+    them; `disk`, that they are in the server's append-only file on its disk, which needs
+    `appendonly yes` on Redis 7.2 or newer, or Valkey. Events without a confirmation are stored
+    anyway, and counted as `unconfirmed`. The server waits three quarters of `timeout` at most.
+    `none`: no confirmation. Default: `none`."""
     flush_interval: float | None
     """How long recorded events wait in memory before they are sent. Default, in seconds: `1`."""
     buffer_bytes: int | None

@@ -68,6 +68,10 @@ class Meter(MetricMethods, EventMethods, Queries):
         timeout: longest time to wait for Redis, seconds.
         sync: store each event at once, and raise if that fails; for scripts that need the result
             immediately.
+        durability: what must confirm that stored events are durable: `none`, `replica` (one replica
+            has them) or `disk` (they are in the server's append-only file on its disk). Events
+            without a confirmation in time are stored anyway; health().troubles counts their batches
+            as `unconfirmed`. With `sync`, the call raises Unconfirmed.
         flush_interval: how often events are stored, seconds.
         buffer_bytes: most memory for events that are not stored yet, approximately.
         repair_bytes: most memory for stored events of the last minute, approximately, which are
@@ -102,6 +106,7 @@ class Meter(MetricMethods, EventMethods, Queries):
         histogram_retention: Mapping[int, int] | str | None = None,
         timeout: float | None = None,
         sync: bool = False,
+        durability: str | None = None,
         flush_interval: float | None = None,
         buffer_bytes: int | None = None,
         repair_bytes: int | None = None,
@@ -141,8 +146,11 @@ class Meter(MetricMethods, EventMethods, Queries):
         next_store = self._next_store(settings.resolve("next_url", next_url), options)
         super().__init__(store)
         self._release = settings.resolve("release", release)
+        self._durability: str = settings.resolve("durability", durability)
         if sync or self._store is None:
-            self._recorder = SyncRecorder(self._store, clock, rules, self._release, next_store)
+            self._recorder = SyncRecorder(
+                self._store, clock, rules, self._release, next_store, self._durability
+            )
         else:
             self._recorder = Recorder(
                 self._store,
@@ -150,6 +158,7 @@ class Meter(MetricMethods, EventMethods, Queries):
                 rules=rules,
                 release=self._release,
                 next_store=next_store,
+                durability=self._durability,
                 **limits,
             )
             # A meter that is garbage-collected stores its pending events.
@@ -216,17 +225,26 @@ class Meter(MetricMethods, EventMethods, Queries):
         if self._store is not None:
             self._store.close()
 
-    def flush(self, timeout: float = CLOSE_SECONDS) -> bool:
+    def flush(self, timeout: float = CLOSE_SECONDS, *, durability: str | None = None) -> bool:
         """Store all events that were recorded before this call.
 
         Args:
             timeout: how long to try, seconds.
+            durability: what must confirm that they are durable, also those that were stored before:
+                `replica`, `disk` or `none`. Default: that of the Meter. The server waits three
+                quarters of the time that is left, or of the setting `timeout` if that is shorter.
 
         Returns:
-            Whether everything is stored: nothing is waiting, and nothing was rejected. health() has
-            the details.
+            Whether everything is stored: nothing is waiting, and nothing was rejected; and, with
+            `durability`, whether that was confirmed in time. Events without a confirmation stay
+            stored and are not sent again, so you can ask again. health() has the details.
+
+        Raises:
+            InvalidSetting: there is no such durability.
         """
-        return self._recorder.flush(timeout)
+        if durability is not None:
+            durability = settings.resolve("durability", durability)
+        return self._recorder.flush(timeout, durability or self._durability)
 
     def flush_on_sigterm(self) -> None:
         """Flush when SIGTERM arrives, then do what the previous handler does.

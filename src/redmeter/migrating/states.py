@@ -16,6 +16,7 @@ from redmeter.keys import FORMAT
 from redmeter.migrating.report import Interrupted, MigrationError
 from redmeter.store import Store
 from redmeter.store.config import ShardState, StoreConfig, move_of, new_version, read_states
+from redmeter.store.durability import wait_command
 from redmeter.store.replies import Reply, raised
 from redmeter.store.scripts import FREEZE, RECEIVE, collect_scripts
 
@@ -159,8 +160,8 @@ def confirm(source: Store, move: str, waiting: Waiting) -> dict[str, str]:
         seal = "no replica" if b"connected_slaves:0" in raised(info).split() else "unconfirmed"
         while seal == "unconfirmed":
             left = max(0.1, until - source.clock.monotonic())
-            milliseconds = max(1, int(1000 * min(WAIT, left, source.timeout / 2)))
-            *_, replicas = server.exchange([*commits, ("WAIT", "1", str(milliseconds))])
+            seconds = min(WAIT, left, source.timeout / 2)
+            *_, replicas = server.exchange([*commits, wait_command("replica", seconds)])
             left = until - source.clock.monotonic()
             if isinstance(replicas, int) and replicas:
                 seal = "replicated"

@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from redmeter.analysis import patterns
-from redmeter.errors import AccessDenied, StoreError, StoreMoving, StoreRefused
+from redmeter.errors import AccessDenied, StoreError, StoreMoving, StoreRefused, Unconfirmed
 from redmeter.keys import Kept
 from redmeter.losses import STORE_FULL
 from redmeter.recording.buffer import FIELDS_PER_BATCH, Buffer
@@ -30,6 +30,7 @@ from redmeter.recording.node_workers import PATIENCE, NodeTask, NodeWorkers
 from redmeter.recording.shard_sender import ShardSender
 from redmeter.recording.stats import RecorderStats
 from redmeter.store import Store
+from redmeter.store.durability import confirm
 from redmeter.store.retry import is_brief, is_recoverable, is_server_wide
 from redmeter.store.scripts import run_pipelined
 from redmeter.types import Outcome
@@ -168,6 +169,18 @@ class Delivery:
         left = self._left() if self._spread else set[int]()
         if left or self._failed - before:
             raise self._incomplete(left)
+
+    def confirm(self, durability: str, timeout: float, *, again: bool) -> list[Unconfirmed]:
+        """Ask whether acknowledged batches are durable: see store/durability.py.
+
+        Can be called by any thread.
+
+        Args:
+            again: also for batches for which this was tried before.
+        """
+        store, parts = self._store, [(each.shard.keys, each.producer) for each in self._channels]
+        timeout = min(timeout, store.timeout)
+        return confirm(store.link, parts, durability, timeout=timeout, again=again)
 
     def _left(self) -> set[int]:
         """Return the shards with events left."""

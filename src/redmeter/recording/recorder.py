@@ -44,11 +44,14 @@ from redmeter.recording.registry import Labels, Registry
 from redmeter.recording.stats import RecorderStats
 from redmeter.recording.status import StatusReporter
 from redmeter.store import Store
+from redmeter.store.durability import NONE
 from redmeter.store.retry import is_recoverable
 from redmeter.types import RecorderHealth
 
 #: Minimum time to wait for a reply when the process ends, seconds.
 SHORTEST = 0.1
+#: The timeout of the last confirmation, seconds: a report comes after it, and little time is left.
+SHORT_CONFIRMATION = 1.0
 #: How many flushes are tried at least when the process ends, if events keep arriving.
 PASSES = 3
 
@@ -70,6 +73,7 @@ class Recorder:
         rules: how messages are redacted.
         release: of the application, for exceptions; "" if unknown.
         next_store: the store to use after this one was moved; None if there is none.
+        durability: what must confirm batches: "none", "replica" or "disk".
     """
 
     def __init__(
@@ -84,7 +88,9 @@ class Recorder:
         rules: MessageRules = MessageRules(),  # noqa: B008 - it does not change
         release: str = "",
         next_store: NextStore | None = None,
+        durability: str = NONE,
     ) -> None:
+        self._durability = durability
         self._store = store
         self._next = next_store
         self._clock: Clock = store.clock
@@ -303,9 +309,21 @@ class Recorder:
 
     # Flushing
 
-    def flush(self, timeout: float) -> bool:
+    def flush(self, timeout: float, durability: str = NONE) -> bool:
         """Store everything recorded before this call. See Meter.flush()."""
-        return self._ask(timeout, last=False)
+        until = time.monotonic() + timeout
+        if not self._ask(timeout, last=False):
+            return False
+        return self._confirmed(durability, until - time.monotonic(), again=True)
+
+    def _confirmed(self, durability: str, timeout: float, *, again: bool = False) -> bool:
+        """Return whether all stored batches are durable, and report those that are not."""
+        if durability == NONE:
+            return True
+        problems = self._delivery.confirm(durability, timeout, again=again)
+        for problem in problems:
+            self._reporter.record_unconfirmed(problem)
+        return not problems
 
     def close(self, timeout: float) -> bool:
         """Flush, and end the thread once all is stored. Later events start it again."""
@@ -385,6 +403,7 @@ class Recorder:
             self._collector.collect()
             self._take_ended_children()
             left = self._send(asked=asked)
+            self._confirmed(self._durability, SHORT_CONFIRMATION if last else math.inf)
             if left is None or left.partly:
                 last = last and left is None
                 self._reporter.report(last=last)

@@ -8,12 +8,16 @@ not by the second. The reasons are listed in losses.py.
 from collections import Counter
 from collections.abc import Iterable
 
+from redmeter.errors import Unconfirmed
 from redmeter.keys import Kept, Keys
 from redmeter.losses import EMPTIED, TOTAL
 from redmeter.types import Loss, LostEvents, RecorderHealth, Rejection
 
 #: Stands for the series of events that were lost together.
 ALL_SERIES = "(all series)"
+
+#: The kind of trouble under which batches are counted that are stored, but not confirmed durable.
+UNCONFIRMED = "unconfirmed"
 
 
 class RecorderStats:
@@ -81,10 +85,14 @@ class RecorderStats:
         for (reason, series, precision), events in histograms.items():
             self.record_loss(reason, series, (precision,), events)
 
-    def record_error(self, kind: str, text: str) -> None:
+    def record_error(self, kind: str, text: str, times: int = 1) -> None:
         """Record an error in the background."""
-        self.troubles[kind] += 1
+        self.troubles[kind] += times
         self.last_trouble = text
+
+    def record_unconfirmed(self, error: Unconfirmed) -> None:
+        """Record that batches are not confirmed to be durable; each batch counts once."""
+        self.record_error(UNCONFIRMED, str(error), error.batches)
 
     def health(
         self,

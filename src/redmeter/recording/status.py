@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
-from redmeter.errors import StoreError
+from redmeter.errors import StoreError, Unconfirmed
 from redmeter.losses import EMPTIED, ROLLED_BACK
 from redmeter.recording.delivery import Delivery, kind_of
 from redmeter.recording.instance import RENEW_SECONDS
@@ -135,6 +135,14 @@ class StatusReporter:
         if self._may_log():
             with contextlib.suppress(Exception):  # raised by an application's filter or handler
                 logger.warning("redmeter cannot store metrics: %s (%s)", error, kept)
+
+    def record_unconfirmed(self, error: Unconfirmed) -> None:
+        """Count batches that are not confirmed to be durable, and log that, as record_error()."""
+        with self._lock:
+            self._stats.record_unconfirmed(error)
+        if error.batches and self._may_log():
+            with contextlib.suppress(Exception):  # raised by an application's filter or handler
+                logger.warning("redmeter: %s", error)
 
     def _may_log(self) -> bool:
         may = time.monotonic() - self._said >= LOG_SECONDS

@@ -11,7 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from redmeter.clock import Clock
-from redmeter.errors import StoreError, StoreMoving, StoreRefused, StoreUnavailable
+from redmeter.errors import (
+    StoreError,
+    StoreMoving,
+    StoreRefused,
+    StoreUnavailable,
+    Unconfirmed,
+)
 from redmeter.format import (
     counter,
     exception,
@@ -53,6 +59,7 @@ from redmeter.recording.resolution import Resolution
 from redmeter.recording.scopes import Timer
 from redmeter.recording.stats import RecorderStats
 from redmeter.store import Store
+from redmeter.store.durability import NONE, confirm
 from redmeter.store.producers import ASK_SECONDS
 from redmeter.store.shard import Shard
 from redmeter.types import LostEvents, Operations, Outcome, RecorderHealth
@@ -73,6 +80,7 @@ def check_written(outcome: Outcome, location: str) -> None:
     Raises:
         StoreRefused: the server rejected a part of it; the rest was applied, so `sent` is true.
         StoreUnavailable: the outcome is unknown.
+        Unconfirmed: it is stored, but not confirmed to be durable.
     """
     log_lost(outcome.lost, location)
     if outcome.uncertain:
@@ -83,6 +91,8 @@ def check_written(outcome: Outcome, location: str) -> None:
             error = StoreRefused(rejection.reason, f"{rejection.key}: {rejection.detail}")
             error.sent = True
             raise error
+    if outcome.unconfirmed is not None:
+        raise outcome.unconfirmed
 
 
 def log_lost(lost: Iterable[LostEvents], location: str) -> None:
@@ -197,6 +207,7 @@ class SyncRecorder:
         rules: how messages are redacted.
         release: of the application, for exceptions; "" if unknown.
         next_store: the store to use after this one was moved; None if there is none.
+        durability: what must confirm each event: "none", "replica" or "disk".
     """
 
     def __init__(
@@ -206,7 +217,9 @@ class SyncRecorder:
         rules: MessageRules = MessageRules(),  # noqa: B008 - it does not change
         release: str = "",
         next_store: NextStore | None = None,
+        durability: str = NONE,
     ) -> None:
+        self._durability = durability
         self._store = store
         self._next = next_store
         self.rules = rules
@@ -382,7 +395,10 @@ class SyncRecorder:
 
         def write(store: Store) -> tuple[Shard, Outcome]:
             part = store.shard(name)
-            return part, part.write(lambda kept: build(part.keys, kept), events=events)
+            made = part.write(
+                lambda kept: build(part.keys, kept), durability=self._durability, events=events
+            )
+            return part, made
 
         try:
             part, outcome = self._following(write)
@@ -404,6 +420,8 @@ class SyncRecorder:
                 stats.stored += events
                 stats.last_flush = self._now()
             stats.reject(part.keys, outcome.rejections)
+            if isinstance(outcome.unconfirmed, Unconfirmed):
+                stats.record_unconfirmed(outcome.unconfirmed)
         self._take_back(outcome.lost, part)
         self._compare_others(part, everyone=bool(outcome.lost))
         check_written(outcome, part.link.location)
@@ -477,9 +495,17 @@ class SyncRecorder:
     def before_flush(self, look: Callable[[], None]) -> None:
         """Do nothing: there are no flushes."""
 
-    def flush(self, timeout: float) -> bool:  # noqa: ARG002
-        """Return True: no event is ever buffered."""
-        return True
+    def flush(self, timeout: float, durability: str = NONE) -> bool:
+        """Return whether everything is durable: no event is ever buffered. See Meter.flush()."""
+        store, problems = self._store, list[Unconfirmed]()
+        if store is not None and durability != NONE:
+            parts = [(shard.keys, each) for shard in store.shards for each in shard.producers]
+            timeout = min(timeout, store.timeout)
+            problems = confirm(store.link, parts, durability, timeout=timeout)
+        with self._lock:
+            for problem in problems:
+                self._stats.record_unconfirmed(problem)
+        return not problems
 
     def close(self, timeout: float) -> bool:  # noqa: ARG002
         """Return True: no event is ever buffered."""

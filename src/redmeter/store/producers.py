@@ -59,10 +59,12 @@ class Producer:
         "_since",
         "acknowledged",
         "born",
+        "confirmed",
         "id",
         "kept",
         "lock",
         "number",
+        "tried",
     )
 
     def __init__(self, clock: Clock, keep: int = 0) -> None:
@@ -86,6 +88,9 @@ class Producer:
         self.acknowledged = 0
         #: The birth of the store that it last heard of: batches are for that one.
         self.born = ""
+        #: "replica" or "disk", and the number of the last batch that it has confirmed; and the same
+        #: of the last batch for which that was tried. See durability.py.
+        self.confirmed = self.tried = ("", 0)
         self._since = (0.0, 0.0)
         #: The births of stores that have acknowledged its batches, the newest last.
         self._births: dict[str, None] = {}
@@ -132,6 +137,8 @@ class Producer:
         self._lost = self.kept.lost(gap, gone=gone)
         if gone:
             self.acknowledged, self.born = gap.found or 0, gap.born
+            tried, number = self.tried
+            self.confirmed, self.tried = ("", 0), (tried, min(number, self.acknowledged))
         return gone
 
     @property
@@ -234,6 +241,10 @@ class Producers:
         self._all: list[Producer] = []
         # Last: a thread that sees it must not find the parent's producers any more.
         self._pid = os.getpid()
+
+    def all(self) -> list[Producer]:
+        """Return the producers of this process."""
+        return [] if self._pid != os.getpid() else list(self._all)
 
     def borrow(self) -> Producer:
         """Return a producer for one batch; the caller releases its lock."""

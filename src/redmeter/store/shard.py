@@ -18,7 +18,8 @@ from redmeter.keys import Kept, Keys
 from redmeter.store import config as configs
 from redmeter.store.config import StoreConfig, WantedConfig
 from redmeter.store.connection import ServerLink
-from redmeter.store.producers import WATERMARK_SECONDS, InFlightBatch, Producers
+from redmeter.store.durability import NONE, confirm
+from redmeter.store.producers import WATERMARK_SECONDS, InFlightBatch, Producer, Producers
 from redmeter.store.replies import SCRIPT, Command, Link, Reply, error_code, raised
 from redmeter.store.retry import WriteRetry, is_transient
 from redmeter.store.scripts import Script, Steps, apply_script, run_steps
@@ -110,6 +111,7 @@ class Shard:
         trim: bool = True,
         within: float | None = None,
         events: int = 1,
+        durability: str = NONE,
     ) -> Outcome:
         """Write one batch synchronously.
 
@@ -121,6 +123,7 @@ class Shard:
             trim: remove samples outside the retention.
             within: total seconds, whatever timeout a caller's client has; None: each attempt waits
                 for its reply, and a batch that was sent is attempted at least twice.
+            durability: ask for a confirmation by this once it is applied: see Outcome.unconfirmed.
 
         Raises:
             StoreUnavailable: no reply until the timeout. If `sent`, the batch may have been
@@ -132,8 +135,8 @@ class Shard:
                 "a caller's client, which is one of one server"
             )
             with self.link.within(within):
-                return self._write(build, kept, refuse, trim, within, events)
-        return self._write(build, kept, refuse, trim, None, events)
+                return self._write(build, kept, refuse, trim, within, events, durability)
+        return self._write(build, kept, refuse, trim, None, events, durability)
 
     def _write(
         self,
@@ -143,6 +146,7 @@ class Shard:
         trim: bool,
         within: float | None,
         events: int,
+        durability: str,
     ) -> Outcome:
         producer = self._producers.borrow()
         try:
@@ -170,6 +174,10 @@ class Shard:
             lost = producer.take_lost()
             if not outcome.uncertain:
                 producer.kept.add(in_flight.number, events)
+                if durability != NONE:
+                    parts = [(self.keys, producer)]
+                    errors = confirm(self.link, parts, durability, timeout=self.timeout)
+                    outcome = outcome._replace(unconfirmed=next(iter(errors), None))
         finally:
             producer.lock.release()
         others = self.compare(kept, everyone=lost is not None)
@@ -195,6 +203,11 @@ class Shard:
                 lost = producer.take_lost() if gap is None else None
                 losses += [lost] if lost else []
         return tuple(losses)
+
+    @property
+    def producers(self) -> list[Producer]:
+        """The producers of synchronous writes."""
+        return self._producers.all()
 
     def attempt(
         self,

@@ -142,7 +142,7 @@ class MemoryRecorder(SyncRecorder):
             self._callbacks[gauge._series] = gauge, callback
         return gauge
 
-    def flush(self, timeout: float) -> bool:  # noqa: ARG002
+    def flush(self, timeout: float, durability: str = "none") -> bool:  # noqa: ARG002
         """Call the callbacks of gauges, as a Meter does before each flush."""
         for gauge, callback in list(self._callbacks.values()):
             value = callback()
