@@ -168,7 +168,7 @@ class _Call:
     def __init__(self, name: str) -> None:
         self.name = name
         self._began = time.monotonic()
-        # Whoever acquires it first, in one step, decides.
+        # The first to acquire it decides; that is one step.
         self._over = allocate_lock()
         self._in_time = False
 
