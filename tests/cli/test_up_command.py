@@ -23,6 +23,7 @@ import redis
 
 from redmeter.cli import output
 from redmeter.store import embedded
+from redmeter.store.embedded import files
 from support.commands import Done, Home
 from support.servers import Server
 from support.waiting import eventually
@@ -36,6 +37,16 @@ HASTY = "import redmeter.cleaning as c\nc.INTERVAL = 0.1\n"
 def ups(home: Home) -> list[int]:
     """Return the pids of the processes of `up`."""
     return [pid for pid, line in home.processes().items() if " redmeter up" in line]
+
+
+def kill_up(home: Home, pid: int) -> None:
+    """Kill the only process of `up`, and wait until its lock is free.
+
+    The kernel takes the command line of a process that is ending first, and its locks later.
+    """
+    (lock,) = home.of_up("lock")
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not ups(home) and not files.held(lock))
 
 
 def state(home: Home) -> dict[str, Any]:
@@ -210,8 +221,7 @@ def test_a_killed_up_is_no_obstacle(lone_home: Home) -> None:
     home.invoke("up", "--detach", "--no-page")
     (pid,) = ups(home)
     server = server_of(home)
-    os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not ups(home))
+    kill_up(home, pid)
     done = home.invoke("up", "--detach", "--no-page")
     assert done.out.startswith("redmeter is up: ")
     assert ups(home) != [pid]
@@ -225,8 +235,7 @@ def test_stop_signals_nobody_whom_a_stale_file_names(home: Home, server: Server)
         home.invoke("up", "--detach", "--no-page")
         (file,) = home.of_up("lock")
         said = json.loads(file.read_text())
-        os.kill(said["pid"], signal.SIGKILL)
-        eventually(lambda: not ups(home))
+        kill_up(home, said["pid"])
         file.write_text(json.dumps(said | {"pid": innocent.pid}))
         assert home.invoke("stop") == Done(0, "nothing was running\n", "")
         assert innocent.poll() is None

@@ -1,5 +1,6 @@
 """A gauge's callback that does not return: everything else is stored, and the callback is named."""
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,9 +20,10 @@ class Hook:
 
     def __init__(self) -> None:
         self.may_return = threading.Event()
-        self.calls = 0
+        self.calls = self.thread = 0
 
     def __call__(self) -> float:
+        self.thread = threading.get_ident()
         self.calls += 1
         self.may_return.wait(20)
         return 7.0
@@ -90,3 +92,23 @@ def test_a_flush_that_waits_notices(meter: Meter, hook: Hook) -> None:
     meter.count("events")
     assert meter.flush(5)
     assert meter.total("events") == 2
+
+
+def test_a_close_stores_and_ends(meter: Meter, hook: Hook) -> None:
+    """The thread that is held up ends when the callback returns, and does nothing any more.
+
+    The value is not used: it would start another thread, which nobody closes.
+    """
+    meter.gauge("pool", callback=hook)
+    meter.count("events")
+    eventually(lambda: hook.calls)
+    meter.count("events")
+    meter.close()
+    eventually(lambda: meter.total("events") == 2)
+    meter.close()  # on a busy machine, the time of the first one may be over
+    hook.may_return.set()
+    eventually(lambda: hook.thread not in sys._current_frames())
+    assert (hook.calls, meter.health().recorded) == (1, 2)
+    meter.count("events")
+    meter.close()
+    eventually(lambda: meter.total("events") == 3)

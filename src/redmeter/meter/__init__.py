@@ -250,7 +250,9 @@ class Meter(MetricMethods, EventMethods, Queries):
         """Flush when SIGTERM arrives, then do what the previous handler does.
 
         By default SIGTERM ends a process at once, and the events of the last second are lost.
-        Servers such as gunicorn and uvicorn end gracefully and do not need this.
+        Servers such as gunicorn and uvicorn end gracefully and do not need this. In the workers of
+        a `multiprocessing.Pool`, no handler of SIGTERM is reliable, and the end of a `with` block
+        may wait for them forever: call `pool.close()` and `pool.join()` there instead.
 
         Raises:
             ValueError: not called in the main thread.

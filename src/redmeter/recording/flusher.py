@@ -306,6 +306,8 @@ class Flusher:
         """Request a flush. With `last`, the turns end after it."""
         request = FlushRequest(self, timeout, last=last)
         self._requests.append(request)
+        if self._successor is not None:  # since a moment ago: it has taken the others already
+            self._successor.take_requests(self)
         self.ring()
         return request
 
@@ -324,8 +326,16 @@ class Flusher:
         self._backoff = other._backoff
         for request in other._taken:
             self._requests.append(request)
-        while other._requests:
-            self._requests.append(other._requests.popleft())
+        self.take_requests(other)
+
+    def take_requests(self, other: "Flusher") -> None:
+        """Take the requests of another one that it has not begun to serve."""
+        with contextlib.suppress(IndexError):  # all are taken
+            while True:
+                self._requests.append(other._requests.popleft())
+        if self._successor is not None:
+            self._successor.take_requests(self)
+        self.ring()
 
     def step(self, loop: FlusherThread) -> None:
         """Take a turn, in a thread."""
