@@ -1,13 +1,13 @@
 """Sentinels: they say where the master is and which replicas may be read, and are asked again."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from redis.sentinel import Sentinel as TheirSentinels
 
-from redmeter import AccessDenied, StoreUnavailable
+from redmeter import AccessDenied, Meter, StoreUnavailable
 from redmeter.store import sentinel as sentinels
 from support.certificates import POSSIBLE
 from support.rights import SENTINEL_USER
@@ -18,6 +18,8 @@ from support.stores import OpenMeter, opened_store, total_on
 from support.waiting import eventually
 
 SECRET = "hidden-password"
+#: What sentinels announce a new master on.
+CHANNELS = ("+promoted-slave", "+switch-master")
 
 
 # --- Where the master is -------------------------------------------------------------------
@@ -193,6 +195,78 @@ def test_a_sentinel_client_of_the_callers_finds_the_new_master(
         each.close()
 
 
+# --- Announcements ------------------------------------------------------------------------
+
+
+def subscribed(sentinel: Sentinel) -> int:
+    """Return to how many channels of a sentinel connections are subscribed."""
+    with sentinel.client() as client:
+        return sum(int(each["sub"]) for each in client.client_list())
+
+
+@pytest.fixture
+def announced(
+    group: Watched, open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Meter, Sentinel]:
+    """A meter that will not ask by itself any more, and the sentinel that it has subscribed to."""
+    monkeypatch.setattr(sentinels, "LOOK_SECONDS", 0.0)
+    meter = open_meter(group.url)
+    meter.count("hits")
+    monkeypatch.setattr(sentinels, "LOOK_SECONDS", 3600.0)
+    meter.count("hits")
+    (sentinel,) = [one for one in group.sentinels if subscribed(one)]
+    assert subscribed(sentinel) == len(CHANNELS)
+    return meter, sentinel
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("leads", [True, False], ids=["the leader", "another sentinel"])
+def test_a_failover_is_learned_of_by_an_announcement(
+    group: Watched, announced: tuple[Meter, Sentinel], leads: bool
+) -> None:
+    """The old master is well and takes all writes; nobody would ask for an hour."""
+    meter, sentinel = announced
+    group.wait_for_replicas()
+    for each in group.sentinels:
+        each.haste({"publish-period": 5000})  # they would tell the old one after four of these
+    before = group.master
+    try:
+        leader = next(each for each in group.sentinels if (each is sentinel) == leads)
+        leader.told("FAILOVER", SERVICE)
+        now = group.moved_from(before)
+
+        def arrived() -> bool:
+            meter.count("hits")
+            return total_on(now) > 2
+
+        eventually(arrived, 10, "what is counted arrives at the new master")
+        with before.client() as client:
+            old: Any = client.info("replication")
+        assert old["role"] == "master"
+    finally:
+        with before.client() as client:
+            client.execute_command("REPLICAOF", "127.0.0.1", str(group.master.port))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ends", [Sentinel.kill, Sentinel.close_clients], ids=["dies", "closes"])
+def test_another_sentinel_announces_where_one_is_gone(
+    group: Watched, announced: tuple[Meter, Sentinel], ends: Callable[[Sentinel], None]
+) -> None:
+    """Nothing fails meanwhile."""
+    meter, sentinel = announced
+    master = group.master
+    ends(sentinel)
+
+    def again() -> bool:
+        meter.count("hits")
+        return any(subscribed(each) for each in group.sentinels if each.running)
+
+    eventually(again, 10, "it has subscribed again")
+    assert meter.health().troubles == {}
+    assert meter.total("hits") == total_on(master)
+
+
 # --- Who may ask, and TLS ------------------------------------------------------------------
 
 
@@ -203,8 +277,14 @@ def lone() -> Iterator[Watched]:
         yield made
 
 
-def test_a_sentinels_own_user_needs_what_the_docs_say(lone: Watched, open_meter: OpenMeter) -> None:
-    """All of it; without a password, or without a command, it is told what is missing."""
+def test_a_sentinels_own_user_needs_what_the_docs_say(
+    lone: Watched, open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it; without a password, or without a command, it is told what is missing.
+
+    Announcements are heard by those who may subscribe; others do without.
+    """
+    monkeypatch.setattr(sentinels, "LOOK_SECONDS", 0.0)
     (sentinel,) = lone.sentinels
     with sentinel.client() as admin:
         name = "metrics-sentinel"
@@ -215,6 +295,14 @@ def test_a_sentinels_own_user_needs_what_the_docs_say(lone: Watched, open_meter:
             meter = open_meter(lone.url + who, read_from=read_from)
             meter.count("hits")
             assert meter.total("hits") > 0
+        hears = ("+subscribe", *(f"&{channel}" for channel in CHANNELS))
+        for rules, channels in ((("resetchannels",), 0), (hears, len(CHANNELS))):
+            admin.execute_command("ACL", "SETUSER", name, *rules)
+            meter = open_meter(lone.url + who)
+            for _ in range(3):
+                meter.count("hits")
+            assert sum(int(each["sub"]) for each in admin.client_list()) == channels
+            meter.close()
         for asked, text in (("", "Authentication"), (who[:-1], "WRONGPASS|invalid username")):
             with pytest.raises(AccessDenied, match="sentinel_password") as denied:
                 open_meter(lone.url + asked).count("hits")
