@@ -5,6 +5,7 @@ had. All that was stored before and on a replica, and all that is counted once t
 known, is there in the end.
 """
 
+import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -14,9 +15,11 @@ import pytest
 
 from redmeter import Meter
 from redmeter.results import RecorderHealth
-from support.recorders import INTERVAL, TOTAL, check_sums, lost, stored
+from redmeter.store.retry import Backoff
+from support.recorders import INTERVAL, TOTAL, OpenBuffered, check_sums, lost, stored
 from support.sentinels import Watched
 from support.servers import Server
+from support.stores import total_on
 from support.waiting import eventually
 
 #: Meters that write at the same time.
@@ -174,6 +177,47 @@ def test_with_all_that_was_written_on_a_replica_a_failover_is_exact(
     assert [(health.stored, health.uncertain) for health in healths] == [(140, 0)] * WRITERS
     with now.client() as client:
         check_bounds(client, healths, {"hits": 140 * WRITERS})
+
+
+def test_a_new_master_ends_the_pause_after_a_failure(
+    group: Watched, open_buffered: OpenBuffered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long it would be: the sentinels are asked meanwhile."""
+    failed = Backoff.failed
+
+    def for_ever(backoff: Backoff, *, passing: bool, soon: bool = False) -> None:
+        failed(backoff, passing=passing, soon=soon)
+        backoff._not_before = math.inf
+
+    monkeypatch.setattr(Backoff, "failed", for_ever)
+    meter = open_buffered(group.url, timeout=0.5)
+    meter.count("hits")
+    assert meter.flush()
+    group.wait_for_replicas()
+    before = group.master
+    before.kill()
+    meter.count("hits")
+    eventually(lambda: meter.health().troubles, 10.0, "a flush has failed")
+    now = group.moved_from(before)
+    eventually(lambda: total_on(now) == 2, 20.0, "what was recorded meanwhile is there")
+
+
+def test_a_master_that_stands_still_is_not_waited_for_once_another_is_named(
+    group: Watched, open_buffered: OpenBuffered
+) -> None:
+    """However long a reply may take; what it was sent is sent to the new one, and counts once."""
+    meter = open_buffered(group.url, timeout=300.0)
+    meter.count("hits")
+    assert meter.flush()
+    group.wait_for_replicas()
+    before = group.master
+    before.pause()
+    meter.count("hits")
+    now = group.moved_from(before)
+    eventually(lambda: total_on(now) == 2, 20.0, "what was recorded meanwhile is there")
+    assert meter.flush(10.0)
+    health = meter.health()
+    assert (health.stored, health.uncertain, health.retried) == (2, 0, 1)
 
 
 def test_while_most_sentinels_are_away_nothing_is_lost_and_nobody_is_held_up(

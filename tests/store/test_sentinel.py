@@ -18,6 +18,8 @@ from support.stores import OpenMeter, opened_store, total_on
 from support.waiting import eventually
 
 SECRET = "hidden-password"
+#: What sentinels announce a new master on.
+CHANNELS = ("+promoted-slave", "+switch-master")
 
 
 # --- Where the master is -------------------------------------------------------------------
@@ -203,8 +205,14 @@ def lone() -> Iterator[Watched]:
         yield made
 
 
-def test_a_sentinels_own_user_needs_what_the_docs_say(lone: Watched, open_meter: OpenMeter) -> None:
-    """All of it; without a password, or without a command, it is told what is missing."""
+def test_a_sentinels_own_user_needs_what_the_docs_say(
+    lone: Watched, open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it; without a password, or without a command, it is told what is missing.
+
+    Announcements are heard by those who may subscribe; others do without.
+    """
+    monkeypatch.setattr(sentinels, "LOOK_SECONDS", 0.0)
     (sentinel,) = lone.sentinels
     with sentinel.client() as admin:
         name = "metrics-sentinel"
@@ -215,6 +223,14 @@ def test_a_sentinels_own_user_needs_what_the_docs_say(lone: Watched, open_meter:
             meter = open_meter(lone.url + who, read_from=read_from)
             meter.count("hits")
             assert meter.total("hits") > 0
+        hears = ("+subscribe", *(f"&{channel}" for channel in CHANNELS))
+        for rules, channels in ((("resetchannels",), 0), (hears, len(CHANNELS))):
+            admin.execute_command("ACL", "SETUSER", name, *rules)
+            meter = open_meter(lone.url + who)
+            for _ in range(3):
+                meter.count("hits")
+            assert sum(int(each["sub"]) for each in admin.client_list()) == channels
+            meter.close()
         for asked, text in (("", "Authentication"), (who[:-1], "WRONGPASS|invalid username")):
             with pytest.raises(AccessDenied, match="sentinel_password") as denied:
                 open_meter(lone.url + asked).count("hits")

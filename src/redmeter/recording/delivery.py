@@ -203,7 +203,8 @@ class Delivery:
     def _group_by_server(self) -> None:
         """Group the shards by server; servers with the fewest failures come first.
 
-        A shard that has moved to another server does not inherit the backoff of the one before.
+        A shard that has moved to another server does not inherit the backoff of the one before. If
+        an exchange with that one is still in progress, it fails later: its backoff ends then.
         """
         numbers = range(len(self._channels))
         try:
@@ -213,9 +214,10 @@ class Delivery:
             self._fail(numbers, error)
         else:
             backoffs = [channel.backoff for channel in self._channels]
+            busy = self._workers.busy
             for server, lane in lanes.items():
                 for number in lane:
-                    if self._servers.get(number) != server:
+                    if number not in busy and self._servers.get(number) != server:
                         self._servers[number] = server
                         backoffs[number].reset()
             self._lanes = sorted(

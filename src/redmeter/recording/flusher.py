@@ -232,6 +232,7 @@ class Flusher:
         interval: seconds from one flush to the next.
         hangs: returns whether a callback of the application does not return.
         replace: returns a flusher that goes on without that callback.
+        recovered: returns whether a retry is worthwhile before the backoff has ended.
     """
 
     def __init__(
@@ -243,6 +244,7 @@ class Flusher:
         *,
         hangs: Callable[[], bool],
         replace: "Callable[[], Flusher]",
+        recovered: Callable[[], bool],
     ) -> None:
         self._flush = flush
         self._collect = collect
@@ -250,6 +252,7 @@ class Flusher:
         self._interval = interval
         self._hangs = hangs
         self._replace = replace
+        self._recovered = recovered
         #: The flusher that goes on in its place; None if it goes on itself.
         self._successor: Flusher | None = None
         #: The thread that serves it; None if there is none.
@@ -411,7 +414,7 @@ class Flusher:
         if requests:
             last = ending or any(request.last for request in requests)
             ok = yield from self._flush_until(max(request.until for request in requests), last=last)
-        elif self._backoff.over:
+        elif self._backoff.over or self._recovered():
             ok = self._try(last=ending, asked=False)
         else:
             self._collect()

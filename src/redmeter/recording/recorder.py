@@ -152,6 +152,7 @@ class Recorder:
             self._interval,
             hangs=self._hooks.hang,
             replace=self._replaced_flusher,
+            recovered=lambda: self._store.link.replaced(),
         )
 
     def _replaced_flusher(self) -> Flusher:

@@ -111,6 +111,8 @@ class ClusterLink(Link):
         self._stale = False
         #: When the slots were last looked up, monotonic seconds.
         self._looked = -math.inf
+        #: Nodes whose replies are awaited.
+        self._awaited: dict[Address, None] = {}
         #: Nodes that did not answer the last time.
         self._trouble: dict[Address, _Trouble] = {}
         #: When nodes could not answer or reported that the cluster is down: their view may be old.
@@ -216,7 +218,11 @@ class ClusterLink(Link):
         sent: list[Command] = [READONLY, ROLE] if self._replicas else []
         for command, asking in commands:
             sent += [ASKING, command] if asking else [command]
-        replies = link.collect(sent, spin=spin)
+        self._awaited[address] = None
+        try:
+            replies = link.collect(sent, spin=spin)
+        finally:
+            self._awaited.pop(address, None)
         cut_off = self._replicas and is_cut_off(replies[1])
         if len(sent) > len(commands):
             replies = answers(sent, replies)
@@ -376,7 +382,10 @@ class ClusterLink(Link):
         self._stale, self._looked = False, now
         problem: StoreError | None = None
         known = self._slots.nodes if self._slots else ()
-        nodes = sorted(dict.fromkeys((*known, *self._first)), key=self._last_trouble)
+        nodes = sorted(
+            dict.fromkeys((*known, *self._first)),
+            key=lambda node: (node in self._awaited, self._last_trouble(node)),  # it may hang
+        )
         # Others come first the next time, so no read waits for each of many hanging nodes.
         for address in nodes[:LOOKUPS] if known else nodes:
             (reply,) = self._ask(address, [(("CLUSTER", "SLOTS"), False)])

@@ -223,7 +223,7 @@ class ServerLink(Link):
             connection.verify()
         except IndexError:
             connection = self._made(client.connection_pool)
-        if _foreign(connection):
+        if is_foreign(connection):
             connection.disconnect()
         try:
             _limit(connection, until)
@@ -402,7 +402,7 @@ def _unreadable(error: Exception) -> Exception:
     return client_errors.InvalidResponse("a reply that cannot be parsed")
 
 
-def _foreign(connection: Any) -> bool:
+def is_foreign(connection: Any) -> bool:
     """Return whether its socket is gevent's and belongs to another thread: it only works there."""
     gevent = sys.modules.get("gevent")
     hub = getattr(getattr(connection, "_sock", None), "hub", None)

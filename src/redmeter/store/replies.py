@@ -216,6 +216,10 @@ class Link(Protocol):
         """Return the seconds for which the server that has a key is not contacted."""
         return 0.0
 
+    def replaced(self) -> bool:
+        """Return whether another server has taken the place of one that failed."""
+        return False
+
     def recover(self) -> None:
         """Prepare for another exchange after a connection broke."""
         ...

@@ -5,12 +5,19 @@ or accept writes for seconds that will be lost, until the sentinels demote it.
 
 Idea: a `ServerLink` like any other, to one server at a time. The sentinels are asked for its
 address before the first exchange, after each one that broke or met a replica, and once a second in
-between (one small request on an idle connection). If they name another server, all connections to
-the old one are discarded; exchanges in progress finish first.
+between (one small request on an idle connection), also while the recorder backs off or a reply is
+late. If they name another server, all connections to the old one are discarded. An exchange in
+progress finishes first, unless the server hangs: then it ends without a reply.
 
-Bound: writes to an old primary before we learn of the new one are lost with it, for about a second.
-With `min-replicas-to-write 1` it refuses them as soon as no replica is connected. While no sentinel
-replies, the server that was named last is used.
+A process that lives longer than a second also subscribes to a sentinel's announcements. No thread
+waits for them: before each exchange, and while a reply is late, the socket is polled. If anything
+has arrived, whatever it is, the sentinels are asked at once. So a missed announcement, a sentinel
+that ends, or a user without the right to subscribe cost no more than that second.
+
+Bound: writes to an old primary before we learn of the new one are lost with it: those until the
+sentinels name it, and without a subscription for about a second more. With `min-replicas-to-write
+1` it refuses them as soon as no replica is connected. While no sentinel replies, the server that
+was named last is used.
 
 The command is SENTINEL GET-MASTER-ADDR-BY-NAME, which names the new primary as soon as the failover
 is decided; the client library waits for its end. This module only finds servers: store.py reads and
@@ -19,6 +26,9 @@ writes.
 Source: the guidelines for clients, https://valkey.io/topics/sentinel-clients/.
 """
 
+import contextlib
+import math
+import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -28,7 +38,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import redis.exceptions as client_errors
 
 from redmeter.errors import AccessDenied, StoreError, StoreRefused, StoreUnavailable
-from redmeter.store.connection import ServerLink
+from redmeter.store.connection import ServerLink, is_foreign
 from redmeter.store.replies import Command, Reply, pairs, raised
 from redmeter.store.retry import is_not_primary
 from redmeter.store.urls import Target
@@ -42,6 +52,13 @@ LOOK_SECONDS = 1.0
 LATER_SECONDS = 10.0
 #: Longest time that such a request may delay an exchange, seconds.
 LOOK_PATIENCE = 0.25
+
+#: Seconds that a reply is awaited before the sentinels are asked whether that is worthwhile.
+WAIT_SECONDS = 0.25
+
+#: Announcements: the sentinel that leads a failover names the new primary from +promoted-slave on,
+#: the others from +switch-master on.
+_SUBSCRIBE: Sequence[Command] = (("SUBSCRIBE", "+promoted-slave"), ("SUBSCRIBE", "+switch-master"))
 
 #: Flags of a replica that must not be read.
 _ILL = {"s_down", "o_down", "disconnected"}
@@ -57,17 +74,61 @@ class Address(NamedTuple):
     port: int
 
 
+class Subscription(ServerLink):
+    """A connection on which a sentinel announces new primaries."""
+
+    def subscribe(self) -> None:
+        """Subscribe, unless it is done. Raises: see ServerLink.exchange()."""
+        if self._pid != os.getpid() or not self._idle:
+            self.exchange(_SUBSCRIBE)
+
+    def heard(self) -> bool:
+        """Return whether anything was announced, or the subscription has ended. Does not wait."""
+        client = self._client
+        try:
+            connection = self._idle.pop()
+        except IndexError:  # not subscribed, or another thread is looking
+            return False
+        heard, intact = False, is_foreign(connection)
+        try:
+            connection.verify()
+            while not intact and connection._sock is not None:
+                if connection.can_read():
+                    heard = True
+                    self._read(connection, _SUBSCRIBE[0])
+                else:
+                    intact = True
+        except (client_errors.RedisError, OSError):
+            pass  # closed by the sentinel
+        finally:
+            if intact and client is not None:
+                self._give_back(client, connection, None)
+            else:
+                connection.disconnect()
+        return heard or not intact
+
+
 class Sentinels:
     """The sentinels of one service.
 
     Args:
         links: a link to each of them.
+        subscriptions: one for each of them, in the same order.
         service: its name.
         location: of the service, for messages.
     """
 
-    def __init__(self, links: Sequence[ServerLink], service: str, location: str) -> None:
+    def __init__(
+        self,
+        links: Sequence[ServerLink],
+        subscriptions: Sequence[Subscription],
+        service: str,
+        location: str,
+    ) -> None:
         self._links = tuple(links)
+        self._subscriptions = tuple(subscriptions)
+        #: The number of the one that is used, and when it may be tried, by the monotonic clock.
+        self._subscribed, self._subscribe_at = 0, 0.0
         self._service = service
         self._location = location
         self._first = 0
@@ -105,14 +166,34 @@ class Sentinels:
     def _strange(self) -> StoreUnavailable:
         return StoreUnavailable(self._location, "a reply of the sentinels cannot be parsed")
 
+    def subscribe(self) -> None:
+        """Have the sentinel that replied last announce new primaries, unless another one does."""
+        if time.monotonic() < self._subscribe_at:
+            return
+        self._subscribe_at = math.inf  # only one of several threads does it
+        self._subscribed = self._first
+        try:
+            self._subscriptions[self._subscribed].subscribe()
+        except StoreError:  # without the right to subscribe, they are asked once a second
+            self._subscribe_at = time.monotonic() + LATER_SECONDS
+
+    def announced(self) -> bool:
+        """Return whether something was announced; that sentinel is asked first from now on."""
+        if not self._subscriptions[self._subscribed].heard():
+            return False
+        self._first = self._subscribed
+        self._subscribe_at = 0.0
+        return True
+
     def pass_on(self) -> None:
         """Ask another sentinel first from now on: this one may not know of a failover yet."""
         self._first = (self._first + 1) % len(self._links)
 
     def close(self) -> None:
         """Close the connections."""
-        for link in self._links:
+        for link in (*self._links, *self._subscriptions):
             link.close()
+        self._subscribe_at = 0.0
 
     def _ask(self, command: Command, seconds: float) -> Reply:
         """Ask one sentinel after the other, until one knows."""
@@ -241,12 +322,16 @@ def link_to(
     sentinel_options = {k: v for k, v in options.items() if k not in ("username", "password", "db")}
     sentinel_options |= target.of_sentinels
     scheme = target.location.partition("://")[0]
-    links = [
-        ServerLink(partial(connect, sentinel_options, (host, port)), f"{scheme}://{host}:{port}")
-        for host, port in target.nodes
-    ]
-    sentinels = Sentinels(links, target.service, target.location)
     patience = options["socket_timeout"]
+    seconds = min(LOOK_PATIENCE, patience)
+    # By protocol 3 an announcement would not be a reply.
+    brief = {"socket_timeout": seconds, "socket_connect_timeout": seconds, "protocol": 2}
+    links, subscriptions = list[ServerLink](), list[Subscription]()
+    for host, port in target.nodes:
+        location, at = f"{scheme}://{host}:{port}", (host, port)
+        links.append(ServerLink(partial(connect, sentinel_options, at), location))
+        subscriptions.append(Subscription(partial(connect, sentinel_options | brief, at), location))
+    sentinels = Sentinels(links, subscriptions, target.service, target.location)
     finder = Finder(sentinels, partial(connect, options), patience, replica=replica)
     return SentinelLink(finder, target.location, replica=replica)
 
@@ -264,6 +349,10 @@ class SentinelLink(ServerLink):
         self._finder = finder
         self._replica = replica
         self._look_at = 0.0
+        #: The server of the last exchange, if that failed or met a replica.
+        self._failed: Address | None = None
+        #: The servers that a sentinel named since the client was opened.
+        self._named: list[Address] = []
         super().__init__(finder.client, location)
 
     def exchange(
@@ -274,12 +363,21 @@ class SentinelLink(ServerLink):
         spin: bool = False,
     ) -> list[Reply]:
         """Exchange commands with the current server: see ServerLink.exchange()."""
-        self._look_again()
+        client = self._client
+        if client is not None and (allowed := self._look()) and _address(client) not in allowed:
+            self._drop_client()
+        self._failed = None
         try:
             return super().exchange(commands, take, spin=spin)
         except StoreError:
             self._forget()
             raise
+
+    def replaced(self) -> bool:
+        """Return whether the sentinels, asked once in a while, name another server by now."""
+        failed = self._failed
+        allowed = self._look() if failed is not None else []
+        return bool(allowed) and failed not in allowed
 
     def cap_timeout(self, seconds: float) -> None:
         """Limit timeouts, including those of the sentinels. See ServerLink.cap_timeout()."""
@@ -293,36 +391,58 @@ class SentinelLink(ServerLink):
 
     def _open(self) -> "redis.Redis":
         client = super()._open()
+        self._named = []
         self._look_at = time.monotonic() + LOOK_SECONDS
         return client
 
-    def _look_again(self) -> None:
-        """Discard the client if the sentinels, asked once in a while, name another server."""
-        now, client = time.monotonic(), self._client
-        if client is None or now < self._look_at:
-            return
+    def _look(self) -> list[Address]:
+        """Return the servers that the sentinels name; none if they were asked a moment ago."""
+        now = time.monotonic()
+        if now < self._look_at and not self._finder.sentinels.announced():
+            return []
         self._look_at = now + LOOK_SECONDS  # only one of several threads asks
         try:
             allowed = self._finder.allowed(min(LOOK_PATIENCE, self._finder.patience))
         except StoreError:
             self._look_at = now + LATER_SECONDS
-        else:
-            if _address(client) not in allowed:
-                self._drop_client()
+            return []
+        self._finder.sentinels.subscribe()
+        self._named = allowed
+        return allowed
 
     def _forget(self) -> None:
         client = self._client
         if client is not None:
+            self._failed = _address(client)
             if self._replica:
-                self._finder.avoid(_address(client))
+                self._finder.avoid(self._failed)
             self._drop_client()
+            if self._named and self._failed not in self._named:
+                return  # the sentinel knows more than this server
         self._finder.sentinels.pass_on()
 
+    def _leave(self, client: "redis.Redis") -> None:
+        self._failed = _address(client)
+        super()._leave(client)
+
     def _read(self, connection: Any, command: Command) -> Reply:
+        self._await(connection)
         reply = super()._read(connection, command)
         if self._replica and is_not_primary(reply):  # not a reply: the read is repeated elsewhere
             raise client_errors.ConnectionError("this replica cannot be read at the moment")
         return reply
+
+    def _await(self, connection: Any) -> None:
+        """Wait for a reply, but not from a server that is no longer named: it may hang."""
+        until = time.monotonic() + (connection.socket_timeout or math.inf)
+        # Closed by the server, the connection may still hold a reply: the read finds out.
+        with contextlib.suppress(client_errors.ConnectionError):
+            while not connection.can_read(max(0.0, min(WAIT_SECONDS, until - time.monotonic()))):
+                if time.monotonic() >= until:
+                    raise client_errors.TimeoutError("Timeout reading from socket")
+                named = self._look()
+                if named and Address(connection.host, connection.port) not in named:
+                    raise OSError("another server has taken its place")
 
 
 def _address(client: "redis.Redis") -> Address:
