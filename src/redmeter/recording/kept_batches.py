@@ -24,12 +24,14 @@ from typing import NamedTuple
 
 from redmeter.clock import Clock
 from redmeter.recording.buffer import BatchContents
-from redmeter.types import Gap
+from redmeter.types import Gap, Rejection
 
 #: How long batches are kept, seconds: longer than a failover takes.
 KEPT_SECONDS = 60.0
 #: Moments that are remembered.
 STEPS = 64
+#: Memory of a rejection, approximately.
+REJECTION_BYTES = 400
 
 
 class KeptBatch(NamedTuple):
@@ -41,6 +43,13 @@ class KeptBatch(NamedTuple):
     #: Events of the producer until then, its own included.
     events: int
     contents: BatchContents
+    #: The parts that the server has rejected.
+    rejections: tuple[Rejection, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """Its memory, approximately."""
+        return self.contents.bytes + REJECTION_BYTES * len(self.rejections)
 
 
 class LostEvents(NamedTuple):
@@ -91,21 +100,31 @@ class KeptBatches:
         self._events = 0
         self.bytes = 0
 
-    def add(self, number: int, contents: BatchContents) -> None:
+    def add(
+        self, number: int, contents: BatchContents, rejections: tuple[Rejection, ...] = ()
+    ) -> None:
         """Keep a batch that was acknowledged for the first time."""
         now = self._clock.wall()
         self._events += contents.events
-        self._batches.append(KeptBatch(number, now, self._events, contents))
-        self.bytes += contents.bytes
+        batch = KeptBatch(number, now, self._events, contents, rejections)
+        self._batches.append(batch)
+        self.bytes += batch.bytes
         while self.bytes > self._limit or self._batches[0].time < now - KEPT_SECONDS:
             gone = self._batches.popleft()
-            self.bytes -= gone.contents.bytes
+            self.bytes -= gone.bytes
             self._steps.append((gone.number, gone.time, gone.events))
             if not self._batches:
                 break
         if len(self._steps) > STEPS:
             # Every second one of the older half: the newest are the likeliest to be needed.
             del self._steps[: STEPS // 2 : 2]
+
+    def sent_again(self, again: KeptBatch, rejections: tuple[Rejection, ...]) -> None:
+        """Note the parts that the server has rejected this time."""
+        for i, batch in enumerate(self._batches):
+            if batch.number == again.number:
+                self._batches[i] = batch._replace(rejections=rejections)
+                self.bytes += self._batches[i].bytes - batch.bytes
 
     def after(self, found: int) -> list[KeptBatch]:
         """Return the batches above a number, the lowest first."""

@@ -200,12 +200,15 @@ class ShardSender:
             stats.repaired += part.events if again is not None else 0
         if again is None:
             stats.stored += part.events
-            self._kept.add(in_flight.number, part)
+            self._kept.add(in_flight.number, part, outcome.rejections)
+        elif outcome.applied:
+            stats.reject(self.shard.keys, again.rejections, take_back=True)
+            self._kept.sent_again(again, outcome.rejections)
         self._births[self.shard.born] = self._births.pop(self.shard.born, None)
         if len(self._births) > BIRTHS:
             del self._births[next(iter(self._births))]
         stats.last_flush = clock.wall()
-        for series, lacking, events in part.lacking(self.shard.kept):
+        for series, lacking, events in part.lacking(self.shard.kept) if again is None else ():
             stats.record_loss(RETENTION, series, lacking, events)
         for rejection in outcome.rejections:
             if rejection.reason == "denied":

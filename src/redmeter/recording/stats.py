@@ -45,8 +45,13 @@ class RecorderStats:
         self.dropped += events
         self.record_loss(reason, series, (*precisions, TOTAL), events)
 
-    def reject(self, keys: Keys, rejections: Iterable[Rejection]) -> None:
+    def reject(
+        self, keys: Keys, rejections: Iterable[Rejection], *, take_back: bool = False
+    ) -> None:
         """Record which parts of a batch the store rejected.
+
+        Args:
+            take_back: the opposite: the store has lost the batch, and got it again.
 
         `unkept` is no loss: the data is stored, but may expire early. The hashes of a histogram and
         its statistics hold the same events, so an event that several of them lack is lost once.
@@ -54,20 +59,22 @@ class RecorderStats:
         rejected: dict[tuple[str, str, int, str], int] = {}
         for rejection in rejections:
             if rejection.reason == "unkept":
-                self.record_error(rejection.reason, f"{rejection.key}: {rejection.detail}")
+                if not take_back:
+                    self.record_error(rejection.reason, f"{rejection.key}: {rejection.detail}")
                 continue
             precision, series = keys.series_of(rejection.key) or (TOTAL, rejection.field)
             place = rejection.reason, series, precision, rejection.key
             rejected[place] = rejected.get(place, 0) + rejection.amount
+        sign = -1 if take_back else 1
         histograms: dict[tuple[str, str, int], int] = {}
         for (reason, series, precision, key), events in rejected.items():
             if keys.is_of_histogram(key):
                 most = max(events, histograms.get((reason, series, precision), 0))
                 histograms[reason, series, precision] = most
             else:
-                self.record_loss(reason, series, (precision,), events)
+                self.record_loss(reason, series, (precision,), sign * events)
         for (reason, series, precision), events in histograms.items():
-            self.record_loss(reason, series, (precision,), events)
+            self.record_loss(reason, series, (precision,), sign * events)
 
     def record_error(self, kind: str, text: str) -> None:
         """Record an error in the background."""
@@ -116,4 +123,4 @@ class RecorderStats:
         for (reason, series, precisions), events in self._losses.items():
             for precision in precisions:
                 by_precision[reason, series, precision] += events
-        return tuple(Loss(*key, events) for key, events in sorted(by_precision.items()))
+        return tuple(Loss(*key, events) for key, events in sorted((+by_precision).items()))
