@@ -115,7 +115,7 @@ fuzz: $(READY) ## try EXAMPLES inputs (2000) on each parser, for some minutes
 soak: $(READY) ## everything at once for SOAK_SECONDS (an hour); the result goes into docs/soak.md
 	$(BIN)/python tools/soak --seconds $(SOAK_SECONDS) $(if $(STAGES),--stages $(STAGES)) $(if $(SOAK_SEED),--seed $(SOAK_SEED)) --write docs/soak.md
 
-faults: $(READY) ## break real servers in each way of a table, six minutes; it goes into docs/fault-table.md
+faults: $(READY) ## break real servers in each way of a table, five minutes; it goes into docs/fault-table.md
 	$(BIN)/python tools/faults --write docs/fault-table.md
 
 mutants: $(READY) ## break the code in known ways; a test has to go red each time
