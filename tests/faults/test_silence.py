@@ -173,7 +173,8 @@ def test_a_batch_whose_reply_was_lost_before_two_days_of_sleep_is_never_there_tw
         eventually(lambda: meter.health().stored == 1, 10.0, "it is stored")
         proxy.drop_pattern("x")
         meter.count("x", 10)
-        fail_again(meter)
+        eventually(lambda: stored(world.conn)[TOTAL] == 11, 10.0, "it is applied")
+        fail_again(meter, 2)  # one may be that of its report
         proxy.refuse()
         world.let_pass(2 * DAY, suspended=True)
         proxy.heal()
