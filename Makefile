@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST = tools/tests -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help up stop test nightly clocks quick check format bench matrix mutants fuzz soak build clean
+.PHONY: help up stop test nightly clocks quick check format bench matrix mutants fuzz soak faults build clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -114,6 +114,9 @@ fuzz: $(READY) ## try EXAMPLES inputs (2000) on each parser, for some minutes
 
 soak: $(READY) ## everything at once for SOAK_SECONDS (an hour); the result goes into docs/soak.md
 	$(BIN)/python tools/soak --seconds $(SOAK_SECONDS) $(if $(STAGES),--stages $(STAGES)) $(if $(SOAK_SEED),--seed $(SOAK_SEED)) --write docs/soak.md
+
+faults: $(READY) ## break real servers in each way of a table, five minutes; it goes into docs/fault-table.md
+	$(BIN)/python tools/faults --write docs/fault-table.md
 
 mutants: $(READY) ## break the code in known ways; a test has to go red each time
 	$(BIN)/python tools/mutants $(MUTANTS)

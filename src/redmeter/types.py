@@ -121,8 +121,8 @@ class LostEvents(NamedTuple):
     since: float
     until: float
 
-    def text(self) -> str:
-        """Return what happened, for people."""
+    def __str__(self) -> str:
+        """Return a sentence for people."""
         if not self.events and not self.uncertain:
             return "the store was emptied: all events acknowledged to this process are sent again"
         begin, end = (

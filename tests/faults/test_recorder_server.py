@@ -372,6 +372,29 @@ def test_what_is_too_old_to_be_sent_again_is_counted(
     assert "the store was emptied" in caplog.text
 
 
+def test_what_was_rejected_of_a_batch_is_counted_once_however_often_it_is_sent(
+    server: Server, conn: Any, open_buffered: OpenBuffered
+) -> None:
+    """Too far in the future for the minutes, until they come; also observed values."""
+    now = server_time(conn)
+    clock = ManualClock(now)
+    retention = {60: 5, 86400: 100}
+    options = {"retention": retention, "histogram_retention": retention}
+    meter = open_buffered(server.url, clock=clock, flush_interval=3600, **options)
+    for amount in (1, 10):
+        meter.count("x", amount, at=now + 3600)
+        meter.observe("seen", 1.0, at=now + 3600)
+        assert meter.flush(5.0)
+        conn.flushall()
+    meter.count("x", 100)
+    assert meter.flush(5.0)
+    lost = {(one.series, one.precision): one.events for one in meter.health().losses}
+    assert lost == {("x", 60): 11, ("seen", 60): 2}
+    check_sums(meter.health())
+    assert stored(conn)[60] == 100
+    assert stored(conn)[86400] == 111
+
+
 def test_an_idle_process_asks_for_what_is_missing(
     server: Server, conn: Any, open_buffered: OpenBuffered
 ) -> None:

@@ -7,7 +7,9 @@ nothing may be missing of a series, each slice has exactly what was recorded in 
 
 `missing` is bounded by what each process said at the time. Of one that was killed: what it had
 recorded, less what it last knew to be stored. For each fault that may cost something: what it came
-to know to be stored from shortly before the fault to its end. Pure.
+to know to be stored from shortly before the fault to its end, of the series that it did not write
+again after that. One that has written again has sent again what the server lost, or says that it is
+lost or uncertain. Pure.
 """
 
 from collections import Counter, defaultdict
@@ -57,6 +59,9 @@ class Ledger:
         lost: place -> events; reasons: (reason, precision) -> events.
         may_miss: series -> how many events may be missing of it, or be uncertain.
         most_missing: how many of all together.
+        repaired: events that were sent again, since a server had lost them.
+        reported: events that recorders say a server has lost for good.
+        unreported: events that a server may have lost of writers that did not write again.
     """
 
     def __init__(self, books: Iterable[Book], windows: Iterable[Window]) -> None:
@@ -66,6 +71,7 @@ class Ledger:
         self.reasons: Counter[tuple[str, int]] = Counter()
         self.may_miss: Counter[str] = Counter()
         self.events = self.killed = self.uncertain = self.most_missing = self.stored = 0
+        self.repaired = self.reported = self.unreported = 0
         lossy = [window for window in windows if window.risk is not None]
         for book in self.books:
             for series, seconds in book.recorded.items():
@@ -74,11 +80,23 @@ class Ledger:
                 self.lost[precision, series] += events
                 self.reasons[reason, precision] += events
             risks = [(window, at_risk(book, window)) for window in lossy]
-            unknown = book.unsettled + book.uncertain
+            risks = [(window, number) for window, number in risks if number]
+            unknown = book.unsettled + book.uncertain + book.lost_by_server
+            unreported: Counter[Window] = Counter()
             for series, events in book.events.items():
-                gone = sum(number for window, number in risks if window.may_cost(series))
+                gone = 0
+                for window, most in risks:
+                    again = book.wrote_again(series, window.end + SLACK)
+                    if window.may_cost(series) and not again:
+                        of_series = min(most, at_risk_of(book, window, series))
+                        gone += of_series
+                        unreported[window] += of_series
                 self.may_miss[series] += min(events, unknown + gone)
-            self.most_missing += unknown + sum(number for _, number in risks)
+            most_unreported = sum(min(most, unreported[window]) for window, most in risks)
+            self.most_missing += unknown + most_unreported
+            self.unreported += most_unreported
+            self.reported += book.lost_by_server
+            self.repaired += book.repaired
             self.events += book.amount
             self.killed += book.unsettled
             self.uncertain += book.uncertain
@@ -89,6 +107,12 @@ def at_risk(book: Book, window: Window) -> int:
     """Return how much of what a process knew to be stored a fault may have cost at most."""
     assert window.risk is not None
     return max(0, book.done_after(window.risk + ANSWERED) - book.done_by(window.start - LAG))
+
+
+def at_risk_of(book: Book, window: Window, series: str) -> int:
+    """Return how much of that may be of one series."""
+    assert window.risk is not None
+    return book.noted_of(series, window.start - LAG, window.risk + ANSWERED)
 
 
 def sums(ledger: Ledger, stored: Stored) -> Iterator[str]:

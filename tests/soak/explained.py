@@ -1,15 +1,16 @@
 """What recorders say is lost or uncertain, held against what the journals and the faults explain.
 
 The sums in checks.py take a recorder's word for what is lost. So that must not be anything it
-likes: an event is `aged` or `future` only if its time was, and nothing else is ever lost here. Of
+likes: an event is `aged` or `future` only if its time was, and lost by a server, for good or not,
+only after a fault that may cost so much. Nothing else is ever lost here. Of
 a batch the recorder is uncertain only where a server may have lost what tells; with `sync=True`
 where no answer came for as long as it waits. Pure.
 """
 
 from collections.abc import Iterator, Mapping
 
-from soak.checks import Ledger, Window
-from soak.journal import Book
+from soak.checks import Ledger, Window, at_risk
+from soak.journal import LOST_BY_SERVER, Book
 from soak.plan import STEPS
 from soak.writers import TIMEOUT
 from support.history import OBSERVED, Stored
@@ -49,9 +50,17 @@ def losses(
     Args:
         monotonic: Unix seconds, less those of the monotonic clock.
     """
+    lossy = [window for window in windows if window.risk is not None]
     late = LATE + max((window.end - window.start for window in windows), default=0.0)
     for book in ledger.books:
+        may_be = sum(at_risk(book, window) for window in lossy)
+        if book.lost_by_server > may_be:
+            yield f"{book.path.name}: {book.lost_by_server} lost by a server, {may_be} may be"
+        if book.repaired and not lossy:
+            yield f"{book.path.name}: {book.repaired} sent again, and nothing was lost"
         for (reason, series, precision), events in book.losses().items():
+            if reason in LOST_BY_SERVER:
+                continue
             kept = stored.observed if series.startswith(OBSERVED) else stored.counted
             most = _explained(book, reason, series, precision, kept, late, monotonic)
             if events > most:

@@ -26,7 +26,15 @@ from redmeter.results import RecorderHealth
 ENDING = ".journal"
 
 #: What is written down of a recorder.
-NUMBERS = ("recorded", "stored", "buffered", "uncertain", "dropped", "retried", "overflowed")
+NUMBERS = (
+    *("recorded", "stored", "buffered", "uncertain", "dropped", "repaired"),
+    *("retried", "overflowed"),
+)
+
+#: Reasons for which a server has lost what it had acknowledged.
+LOST_BY_SERVER = ("rolled-back", "emptied")
+#: Slots of writers that do not send again what a server has lost.
+FORGETFUL = ("sync", "bulk")
 
 #: How much is counted at once, in turn.
 AMOUNTS = (1, 1, 2, 1, 5)
@@ -180,6 +188,8 @@ class Book:
         #: wrong.
         self.flushed = False
         self._offset = 0
+        #: When nothing was in memory, by the monotonic clock.
+        self._settled = [0.0]
 
     @property
     def amount(self) -> int:
@@ -202,6 +212,43 @@ class Book:
     def uncertain(self) -> int:
         """Of how many events its recorder did not know whether they were stored."""
         return int(self.said.get("uncertain", 0))
+
+    @property
+    def repaired(self) -> int:
+        """How many events it has sent again."""
+        return int(self.said.get("repaired", 0))
+
+    @property
+    def lost_by_server(self) -> int:
+        """How many events it says a server has acknowledged and lost for good."""
+        return sum(
+            events
+            for (reason, _, precision), events in self.losses().items()
+            if reason in LOST_BY_SERVER and precision == 0
+        )
+
+    def wrote_again(self, series: str, moment: float) -> bool:
+        """Whether something of a series was written down after a moment, and then stored.
+
+        Then it knows what the server has lost of that shard until the moment, and has sent it
+        again, or says so.
+        """
+        if self.slot in FORGETFUL:
+            return False
+        moments = self.noted[series].moments if series in self.noted else ()
+        number = bisect_right(moments, moment)
+        return number < len(moments) and self._settled[-1] > moments[number]
+
+    def noted_of(self, series: str, since: float, until: float) -> int:
+        """Return how many events of a series may have been stored in a time.
+
+        Args:
+            since: those that were stored before are left out, as far as is known.
+        """
+        since = self._settled[bisect_right(self._settled, since) - 1]
+        noted = self.noted.get(series, Noted())
+        first, last = bisect_right(noted.moments, since), bisect_right(noted.moments, until)
+        return sum(noted.events[first:last])
 
     def losses(self) -> Counter[tuple[str, str, int]]:
         """Return what was lost: (reason, series, precision) -> events."""
@@ -239,6 +286,8 @@ class Book:
                 )
             )
             self.said, self.last = said, said["last"]
+            if done >= self.amount:
+                self._settled.append(float(moment))
             return
         wall, amount, name = rest.split(" ", 2)
         second = int(float(wall) // 1)

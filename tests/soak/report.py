@@ -63,6 +63,9 @@ class Result:
             "counted and missing there": f"{self.missing:,}",
             "dropped from the finest precisions": lost or "0",
             "uncertain": f"{ledger.uncertain:,}",
+            "lost by a server, and sent again": f"{ledger.repaired:,}",
+            "lost by a server, and reported": f"{ledger.reported:,}",
+            "lost by a server, not reported, at most": f"{ledger.unreported:,}",
             "in memory of killed processes, at most": f"{ledger.killed:,}",
             "missing, at most": f"{ledger.most_missing:,}",
             "faults": f"{self.faults.total():,}",
@@ -86,7 +89,10 @@ class Result:
         }
         ledger = self.ledger
         told["lost"] = {f"{reason} at {p} s": n for (reason, p), n in ledger.reasons.items()}
-        for name in ("events", "stored", "uncertain", "killed", "most_missing"):
+        for name in (
+            *("events", "stored", "uncertain", "killed", "most_missing"),
+            *("repaired", "reported", "unreported"),
+        ):
             told[name] = getattr(ledger, name)
         return told
 

@@ -23,7 +23,7 @@ from soak.place import HANDED_OVER, Hold, Place
 from soak.plan import Plan
 from soak.report import Result
 from soak.residue import read_gauges, read_messages, residue
-from soak.watched import Sentinels
+from soak.watched import Lagging, Sentinels
 from soak.writers import FINISH, MESSAGE
 from support.history import Stored
 from support.stores import opened_store
@@ -47,6 +47,7 @@ PLACES: dict[str, Callable[[Path, random.Random, Hold, str], Place]] = {
     "server": OneServer,
     "cluster": Clustered,
     "sentinel": Sentinels,
+    "lagging": Lagging,
 }
 
 STAGES = {
@@ -55,6 +56,7 @@ STAGES = {
     "cluster": Kind("cluster", lossy=False),
     "failover": Kind("cluster", lossy=True),
     "sentinel": Kind("sentinel", lossy=True),
+    "lagging": Kind("lagging", lossy=True),
 }
 
 

@@ -1,5 +1,6 @@
 """What the soak lets pass, and that it finds the one event, key or answer that is wrong."""
 
+import json
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -241,3 +242,29 @@ def test_a_result_takes_the_place_of_the_last_one(tmp_path: Path) -> None:
     page.write_text("nothing")
     with pytest.raises(ValueError, match="no lines"):
         report.write(page, "new")
+
+
+def test_a_writer_that_has_written_again_may_miss_nothing(tmp_path: Path) -> None:
+    """Of the series that it has written; a synchronous one may, and so may another series."""
+    for slot, missing in (("steady", 0), ("sync", 3)):
+        journal = Journal(tmp_path, slot)
+        journal.note("c", START + 0.5, COUNTED, 3)
+        journal.note("c", START + 0.5, "other", 2)
+        journal.look(Said.of(health(5)))
+        path = next(tmp_path.glob(f"{slot}-*{ENDING}"))
+        book = Book(path)
+        book.read()
+        now = book.looks[-1].time
+        window = Window("killed", now - 0.5, now, risk=now)
+        before = Ledger([book], [window])
+        assert (before.may_miss[COUNTED], before.may_miss["other"], before.unreported) == (3, 2, 5)
+        # Much later, as far as the journal is concerned.
+        journal._write(f"c {now + 60:.6f} {START + 61.0!r} 1 {COUNTED}")
+        said = {**book.said, "recorded": 6, "stored": 6, "repaired": 3}
+        journal._write(f"h {now + 61:.6f} {json.dumps(said)}")
+        journal.close()
+        book.read()
+        after = Ledger([book], [window])
+        assert after.may_miss[COUNTED] == missing
+        assert after.may_miss["other"] == 2
+        assert (after.unreported, after.repaired) == (missing + 2, 3)

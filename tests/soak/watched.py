@@ -70,3 +70,31 @@ class Sentinels(Place):
         self._chance.choice(self._watched.sentinels[1:]).kill()
         self._wait(0, 2)
         self._watched.heal()
+
+
+class Lagging(Sentinels):
+    """The same, whose replicas lack what was stored last when the master dies or stands still."""
+
+    lossy = Sentinels.lossy
+    until_end = lossy
+
+    def own_faults(self) -> Mapping[str, Callable[[], None]]:
+        return {
+            "killed": lambda: self._lose_more(Server.kill),
+            "stopped for long": lambda: self._lose_more(Server.pause),
+            HANDED_OVER: self._hand_over,
+        }
+
+    def _lose_more(self, break_it: Callable[[Server], None]) -> None:
+        replicas = self._watched.replicas
+        for replica in replicas:
+            replica.pause()
+        self._ask("CLIENT", "KILL", "TYPE", "replica")
+        self._wait(0.5, 1.5)
+        master = self._watched.master
+        break_it(master)
+        for replica in replicas:
+            replica.resume()
+        self._watched.moved_from(master)
+        self._wait(0, 2)
+        self._watched.heal()

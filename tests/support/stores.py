@@ -65,13 +65,13 @@ def opened_meters(home: str | None = None, **defaults: Any) -> Iterator[OpenMete
         def open_one(url: str | None = None, **options: Any) -> Meter:
             where = None if "client" in options else url or home
             meter = Meter(where, **{**defaults, **options})
-            opened.callback(_give_up, meter)
+            opened.callback(give_up, meter)
             return opened.enter_context(meter)
 
         yield open_one
 
 
-def _give_up(meter: Meter) -> None:
+def give_up(meter: Meter) -> None:
     """Have a closed meter forget what it could not store, as a forked child does.
 
     Its thread would go on trying: its log would be among that of other tests, and its events in

@@ -180,9 +180,12 @@ class ShardSender:
             self.producer.take_lost(false=True)
         if again is None:
             stats.stored += part.events
-            self.producer.kept.add(in_flight.number, part.events, part)
+            self.producer.kept.add(in_flight.number, part.events, part, outcome.rejections)
+        elif outcome.applied:
+            stats.reject(self.shard.keys, again.rejections, undo=True)
+            self.producer.kept.sent_again(again, outcome.rejections)
         stats.last_flush = self.shard.clock.wall()
-        for series, lacking, events in part.lacking(self.shard.kept):
+        for series, lacking, events in part.lacking(self.shard.kept) if again is None else ():
             stats.record_loss(RETENTION, series, lacking, events)
         for rejection in outcome.rejections:
             if rejection.reason == "denied":

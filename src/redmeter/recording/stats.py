@@ -59,10 +59,13 @@ class RecorderStats:
         self.emptied += lost.events if lost.reason == EMPTIED else 0
         self.uncertain += lost.uncertain
         self.drop(lost.reason, ALL_SERIES, tuple(kept.series), lost.events)
-        self.record_error(lost.reason, lost.text())
+        self.record_error(lost.reason, str(lost))
 
-    def reject(self, keys: Keys, rejections: Iterable[Rejection]) -> None:
+    def reject(self, keys: Keys, rejections: Iterable[Rejection], *, undo: bool = False) -> None:
         """Record which parts of a batch the store rejected.
+
+        Args:
+            undo: the opposite: the store has lost the batch, and got it again.
 
         `unkept` is no loss: the data is stored, but may expire early. The hashes of a histogram and
         its statistics hold the same events, so an event that several of them lack is lost once.
@@ -70,20 +73,22 @@ class RecorderStats:
         rejected: dict[tuple[str, str, int, str], int] = {}
         for rejection in rejections:
             if rejection.reason == "unkept":
-                self.record_error(rejection.reason, f"{rejection.key}: {rejection.detail}")
+                if not undo:
+                    self.record_error(rejection.reason, f"{rejection.key}: {rejection.detail}")
                 continue
             precision, series = keys.series_of(rejection.key) or (TOTAL, rejection.field)
             place = rejection.reason, series, precision, rejection.key
             rejected[place] = rejected.get(place, 0) + rejection.amount
+        sign = -1 if undo else 1
         histograms: dict[tuple[str, str, int], int] = {}
         for (reason, series, precision, key), events in rejected.items():
             if keys.is_of_histogram(key):
                 most = max(events, histograms.get((reason, series, precision), 0))
                 histograms[reason, series, precision] = most
             else:
-                self.record_loss(reason, series, (precision,), events)
+                self.record_loss(reason, series, (precision,), sign * events)
         for (reason, series, precision), events in histograms.items():
-            self.record_loss(reason, series, (precision,), events)
+            self.record_loss(reason, series, (precision,), sign * events)
 
     def record_error(self, kind: str, text: str, times: int = 1) -> None:
         """Record an error in the background."""
@@ -137,4 +142,4 @@ class RecorderStats:
         for (reason, series, precisions), events in self._losses.items():
             for precision in precisions:
                 by_precision[reason, series, precision] += events
-        return tuple(Loss(*key, events) for key, events in sorted(by_precision.items()))
+        return tuple(Loss(*key, events) for key, events in sorted((+by_precision).items()))

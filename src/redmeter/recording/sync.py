@@ -98,7 +98,7 @@ def check_written(outcome: Outcome, location: str) -> None:
 def log_lost(lost: Iterable[LostEvents], location: str) -> None:
     """Log events that a server has lost."""
     for each in lost:
-        logger.warning("redmeter: %s: %s", location, each.text())
+        logger.warning("redmeter: %s: %s", location, each)
 
 
 class SyncCounter(Counter):

@@ -22,12 +22,14 @@ from collections import deque
 from typing import Any, NamedTuple, Protocol
 
 from redmeter.clock import Clock
-from redmeter.types import Gap, LostEvents
+from redmeter.types import Gap, LostEvents, Rejection
 
 #: How long batches are kept, seconds: longer than a failover takes.
 KEPT_SECONDS = 60.0
 #: Moments that are remembered.
 STEPS = 64
+#: Memory of a rejection, approximately.
+REJECTION_BYTES = 400
 
 
 class Contents(Protocol):
@@ -51,6 +53,13 @@ class KeptBatch(NamedTuple):
     #: Events of the producer until then, its own included.
     events: int
     contents: Any
+    #: The parts that the server has rejected.
+    rejections: tuple[Rejection, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """Its memory, approximately."""
+        return int(self.contents.bytes) + REJECTION_BYTES * len(self.rejections)
 
 
 class KeptBatches:
@@ -73,24 +82,38 @@ class KeptBatches:
         self._events = 0
         self.bytes = 0
 
-    def add(self, number: int, events: int, contents: Contents | None = None) -> None:
+    def add(
+        self,
+        number: int,
+        events: int,
+        contents: Contents | None = None,
+        rejections: tuple[Rejection, ...] = (),
+    ) -> None:
         """Keep a batch that was acknowledged for the first time; without contents, its number."""
         now = self._clock.wall()
         self._events += events
         if contents is None:
             self._steps.append((number, now, self._events))
         else:
-            self._batches.append(KeptBatch(number, now, self._events, contents))
-            self.bytes += contents.bytes
+            batch = KeptBatch(number, now, self._events, contents, rejections)
+            self._batches.append(batch)
+            self.bytes += batch.bytes
         while self._batches and (
             self.bytes > self._limit or self._batches[0].time < now - KEPT_SECONDS
         ):
             gone = self._batches.popleft()
-            self.bytes -= gone.contents.bytes
+            self.bytes -= gone.bytes
             self._steps.append((gone.number, gone.time, gone.events))
         if len(self._steps) > STEPS:
             # Every second one of the older half: the newest are the likeliest to be needed.
             del self._steps[: STEPS // 2 : 2]
+
+    def sent_again(self, again: KeptBatch, rejections: tuple[Rejection, ...]) -> None:
+        """Note the parts that the server has rejected this time."""
+        for i, batch in enumerate(self._batches):
+            if batch.number == again.number:
+                self._batches[i] = batch._replace(rejections=rejections)
+                self.bytes += self._batches[i].bytes - batch.bytes
 
     def after(self, found: int) -> list[KeptBatch]:
         """Return the batches above a number, the lowest first."""
