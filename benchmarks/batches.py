@@ -14,13 +14,13 @@ import hiredis
 import redis
 
 from redmeter.clock import SYSTEM, Clock
-from redmeter.keys import Keys
 from redmeter.store import Store
 from redmeter.store import open as open_store
 from redmeter.store.replies import Command
 from redmeter.store.scripts import apply_script
 from redmeter.store.shard import Shard
 from redmeter.store.sockets import pack
+from redmeter.stored.keys import Keys
 from redmeter.types import Batch, Operations
 
 #: What a batch of the kinds that are measured may have: the scripts that are loaded before.

@@ -18,10 +18,10 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION
 from redmeter.recording.buffer import FIELDS_PER_BATCH
 from redmeter.recording.status import REPORT_SECONDS
-from redmeter.shards import SHARDS, TAGS, shard_of
+from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION
+from redmeter.stored.shards import SHARDS, TAGS, shard_of
 
 #: How much of the time of a master's thread recording may take. The rest is for readers, for the
 #: cleaner, for a failover, and for the hour in which everybody comes.

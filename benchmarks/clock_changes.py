@@ -20,7 +20,7 @@ from statistics import mean
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
-from redmeter.analysis.forecast import forecast
+from redmeter.analysis.forecasting.forecast import forecast
 from redmeter.results import Series
 from redmeter.zones import UTC, Zone
 from table import sized

@@ -17,7 +17,7 @@ from redmeter import store as stores
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.flusher import FlushFailed
 from redmeter.recording.recorder import Recorder
-from redmeter.shards import shard_of
+from redmeter.stored.shards import shard_of
 from support.clusters import Cluster
 from support.history import check
 from support.progress import at_risk, goes_on, replicated, shards_on

@@ -17,12 +17,12 @@ from batches import packed as as_sent
 from capacity import Workload, shared_names
 from filling import MANY, copy, fill, observed
 from redmeter import Meter
-from redmeter.format import counter, gauge, histogram, message
-from redmeter.format.message import Group, LogHour
-from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Kept
 from redmeter.store import producers
 from redmeter.store.replies import Command, Link, Reply
 from redmeter.store.shard import Shard
+from redmeter.stored import counter, gauge, histogram, message
+from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Kept
+from redmeter.stored.message import Group, LogHour
 from redmeter.types import Operations
 
 KEPT = Kept(DEFAULT_RETENTION, DEFAULT_HISTOGRAMS)

@@ -21,9 +21,9 @@ from redmeter.dashboard.api import API
 from redmeter.dashboard.cache import Body
 from redmeter.dashboard.endpoints import ENDPOINTS, parse
 from redmeter.dashboard.serialize import as_json
-from redmeter.keys import DEFAULT_RETENTION, Keys, entry
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, canonical
 from redmeter.store import Store
+from redmeter.stored.keys import DEFAULT_RETENTION, Keys, entry
 from support import chromium
 from support.observed import put_observed
 from support.stores import exchanges

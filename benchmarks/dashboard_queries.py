@@ -42,8 +42,8 @@ from redmeter.promql.parser import parse  # noqa: E402
 from redmeter.promql.samples import Samples  # noqa: E402
 from redmeter.promql.semantics import Series, matches  # noqa: E402
 from redmeter.promql.values import NAME, Floats, Labels, with_label, without  # noqa: E402
-from redmeter.reading import promql  # noqa: E402
-from redmeter.reading.exports import ExportList  # noqa: E402
+from redmeter.reading.export.listing import ExportList  # noqa: E402
+from redmeter.reading.promql import query as promql  # noqa: E402
 from regex_samples import samples  # noqa: E402
 from support.servers import Server  # noqa: E402
 

@@ -36,7 +36,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
-from redmeter.analysis.explain import (
+from redmeter.analysis.comparing.explain import (
     Causes,
     CountRow,
     HistogramRow,
@@ -46,9 +46,9 @@ from redmeter.analysis.explain import (
     explain_rate,
     merge,
 )
-from redmeter.analysis.noise import Windows
-from redmeter.formats.access_log import parse
-from redmeter.formats.routes import fold
+from redmeter.analysis.comparing.noise import Windows
+from redmeter.ingest.access_log import parse
+from redmeter.ingest.routes import fold
 
 ROUTES, WINDOW = 20, 15
 #: Minutes of the window and before it; a new store keeps 119 complete ones.

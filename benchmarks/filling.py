@@ -10,11 +10,11 @@ from functools import lru_cache
 
 import redis
 
-from redmeter.families import INDEX_OF, listed_by
-from redmeter.format import counter, gauge, histogram
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.keys import Kept, Keys, entry
 from redmeter.store.shard import Shard
+from redmeter.stored import counter, gauge, histogram
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.families import INDEX_OF, listed_by
+from redmeter.stored.keys import Kept, Keys, entry
 from redmeter.types import Operations
 
 #: Values that a service observes in a second, of each series.

@@ -38,11 +38,11 @@ import redis
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from redmeter.analysis.forecast import forecast
-from redmeter.analysis.horizons import LEVEL
+from redmeter.analysis.forecasting.forecast import forecast
+from redmeter.analysis.forecasting.horizons import LEVEL
 from redmeter.demo import shape
 from redmeter.demo.past import PAGES
-from redmeter.formats import access_log
+from redmeter.ingest import access_log
 from redmeter.results import Series
 from support.realdata import REAL_LOG
 from table import Row, sized

@@ -13,14 +13,13 @@ import redis
 import listings
 from redmeter import Meter, book, cleaning
 from redmeter.clock import ManualClock
-from redmeter.formats import access_log
-from redmeter.ingest import lines
+from redmeter.ingest import access_log, lines
 from redmeter.ingest import replay as door
-from redmeter.keys import DEFAULT_RETENTION
 from redmeter.reading.samples import read_series
 from redmeter.store import Store
 from redmeter.store import open as open_store
 from redmeter.store.sockets import pack
+from redmeter.stored.keys import DEFAULT_RETENTION
 from support.realdata import REAL_LOG, any_log
 from support.stores import store_all
 from table import sized

@@ -7,9 +7,9 @@ import redis
 
 import measures
 from redmeter import store as stores
-from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.migrating import migrate
 from redmeter.store import Store
+from redmeter.stored.keys import DEFAULT_RETENTION, slice_start
 from support.servers import Server
 from table import Row, sized
 

@@ -14,14 +14,14 @@ import redis
 from measures import _empty, _store, _used, memory_full
 from recording import CALLS, repeated
 from redmeter import Meter
-from redmeter.format.exponential_histogram import RELATIVE_ERROR, Distribution
-from redmeter.format.packed_text import buckets_text, moments_text
-from redmeter.format.statistics import LIFE
-from redmeter.keys import DEFAULT_HISTOGRAMS, Keys, entry
 from redmeter.reading.distributions import read_summaries
 from redmeter.reading.top import read_top
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.pending import PendingHistogram
+from redmeter.stored.exponential_histogram import RELATIVE_ERROR, Distribution
+from redmeter.stored.keys import DEFAULT_HISTOGRAMS, Keys, entry
+from redmeter.stored.packed_text import buckets_text, moments_text
+from redmeter.stored.statistics import LIFE
 from redmeter.types import Top
 from support.stores import exchanges
 from table import Row, milli, nano, seconds, sized, turns

@@ -46,9 +46,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from redmeter.analysis import patterns
-from redmeter.analysis.secrets import mask
-from redmeter.analysis.texts import clean
+from redmeter.analysis.text import patterns
+from redmeter.analysis.text.secrets import mask
+from redmeter.analysis.text.texts import clean
 from support.realdata import REAL_LOG
 from table import sized
 

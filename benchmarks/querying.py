@@ -18,9 +18,9 @@ from redmeter import Meter
 from redmeter.promql.limits import Limits
 from redmeter.promql.parser import parse
 from redmeter.promql.semantics import Series
-from redmeter.reading import promql
-from redmeter.reading.exports import ExportList
-from redmeter.reading.promql_source import StoreSource
+from redmeter.reading.export.listing import ExportList
+from redmeter.reading.promql import query as promql
+from redmeter.reading.promql.source import StoreSource
 from table import Row, milli, seconds, sized, turns
 
 #: Counters and histograms that are read, steps of 15 s, panels, and how often all are asked for.

@@ -14,8 +14,8 @@ import redis
 import listings
 from redmeter import Meter
 from redmeter.clock import ManualClock
-from redmeter.keys import DEFAULT_RETENTION
 from redmeter.recording.recorder import Recorder
+from redmeter.stored.keys import DEFAULT_RETENTION
 from table import Row, micro, nano, sized, turns
 
 #: Calls of one turn, in the application.

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from capacity import MEMORY, USUAL, Costs, Workload, capacity, checked
-from redmeter.shards import SHARDS
+from redmeter.stored.shards import SHARDS
 
 #: Numbers of primaries in the tables.
 PRIMARIES = (1, 3, 6, 32, 60, 64)

@@ -83,8 +83,8 @@ def _scraped(
     from prometheus_client import openmetrics
     from prometheus_client.exposition import generate_latest
 
-    from redmeter.formats.exposition import Format
-    from redmeter.reading.scrape import Scraper
+    from redmeter.export.exposition import Format
+    from redmeter.reading.export.scrape import Scraper
 
     scraper = Scraper(store)
     scraper._exports._seconds = 0
@@ -105,8 +105,8 @@ def _scraped(
 
 def _observe(store: "Store", number: int, second: int, *, totals: bool = True) -> None:
     """Write a flush of histograms."""
-    from redmeter.format import histogram
-    from redmeter.keys import Kept
+    from redmeter.stored import histogram
+    from redmeter.stored.keys import Kept
     from redmeter.types import Operations
 
     values = {
@@ -146,7 +146,7 @@ def totals(conn: "redis.Redis", url: str) -> Iterator[Row]:
 
 def exports(conn: "redis.Redis", url: str) -> Iterator[Row]:
     """Export all minutes of counters as CSV: the largest resident memory of the process."""
-    from redmeter.keys import Kept
+    from redmeter.stored.keys import Kept
 
     with _emptied(conn, url) as store:
         part, kept, now = store.shard(""), Kept({60: MINUTES}, {}), int(time.time())

@@ -25,7 +25,7 @@ from redmeter.clock import ManualClock
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge, PendingHistogram
 from redmeter.recording.stats import RecorderStats
-from redmeter.shards import TAGS, shard_of
+from redmeter.stored.shards import TAGS, shard_of
 
 #: Connections over which batches come, and seconds by which the time that is set is late.
 CONNECTIONS, LATE = 16, 60

@@ -26,14 +26,14 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "src"), str(Path(__file__).parent)]
 
-from redmeter.analysis.explanation import Check  # noqa: E402
-from redmeter.analysis.status import (  # noqa: E402
+from redmeter.analysis.comparing.status import (  # noqa: E402
     BLOCK,
     check_of,
     check_p95,
     check_rate,
     check_requests,
 )
+from redmeter.analysis.explanation import Check  # noqa: E402
 from redmeter.results import Series  # noqa: E402
 from table import Row, sized  # noqa: E402
 

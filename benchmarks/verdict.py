@@ -41,8 +41,8 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "src"), str(Path(__file__).parent)]
 
-from redmeter.analysis.rates import Counts  # noqa: E402
-from redmeter.analysis.verdict import BLOCKS, Traffic, judge  # noqa: E402
+from redmeter.analysis.comparing.rates import Counts  # noqa: E402
+from redmeter.analysis.comparing.verdict import BLOCKS, Traffic, judge  # noqa: E402
 from redmeter.verdicts import LEVEL, LOOKS, WORSE, Against  # noqa: E402
 from table import Row, sized  # noqa: E402
 

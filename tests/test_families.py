@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.families import FAMILIES, INDEXES, Family, listed_by, owner
-from redmeter.keys import BARE_OWN, Keys
-from redmeter.shards import TAGS, ShardedKeys, shard_of
+from redmeter.stored.families import FAMILIES, INDEXES, Family, listed_by, owner
+from redmeter.stored.keys import BARE_OWN, Keys
+from redmeter.stored.shards import TAGS, ShardedKeys, shard_of
 
 ROOT = Path(__file__).parents[1]
 DOC = (ROOT / "docs" / "stored-format.md").read_text("utf-8")

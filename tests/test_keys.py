@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from redmeter.errors import InvalidSetting, InvalidValue, UnknownPrecision
-from redmeter.keys import (
+from redmeter.stored.keys import (
     DEFAULT_HISTOGRAMS,
     DEFAULT_RETENTION,
     HOUR,

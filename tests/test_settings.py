@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from redmeter import settings
 from redmeter.errors import InvalidSetting
-from redmeter.keys import Retention
 from redmeter.settings import SETTINGS, Setting, named_patterns, resolve
+from redmeter.stored.keys import Retention
 
 NUMBERS = [setting for setting in SETTINGS if setting.unit == "seconds"]
 

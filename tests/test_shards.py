@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.crc import key_slot
 
-from redmeter.keys import Keys, entry
-from redmeter.shards import SHARDS, TAGS, ShardedKeys, shard_of
+from redmeter.stored.keys import Keys, entry
+from redmeter.stored.shards import SHARDS, TAGS, ShardedKeys, shard_of
 from support.layout import SLOTS
 
 #: Text that a name, or a logger, may be.

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from redmeter.shards import TAGS, shard_of
+from redmeter.stored.shards import TAGS, shard_of
 from support.history import OBSERVED, TOTAL, Event, Ledger, Stored, check, check_exact
 from support.servers import Server
 from support.waiting import eventually

@@ -27,7 +27,7 @@ from redmeter.dashboard import schemas as answers
 from redmeter.dashboard.defaults import VITAL
 from redmeter.dashboard.endpoints import ENDPOINTS, Endpoint
 from redmeter.dashboard.parameters import Parameter
-from redmeter.formats.exposition import BUCKETS, OPENMETRICS, RESOLUTIONS, TEXT
+from redmeter.export.exposition import BUCKETS, OPENMETRICS, RESOLUTIONS, TEXT
 
 ROOT = Path(__file__).parents[1]
 PATH = ROOT / "src" / "redmeter" / "dashboard" / "openapi.json"

@@ -55,10 +55,10 @@ MODULES = {
     "redmeter.integrations.structlog": ("RedmeterProcessor",),
     "redmeter.dashboard": ("Dashboard",),
     "redmeter.dashboard.django": ("dashboard_urls",),
-    "redmeter.analysis.secrets": ("mask",),
+    "redmeter.analysis.text.secrets": ("mask",),
 }
 #: Modules whose docstring is about their inside.
-SILENT = ("redmeter.analysis.secrets", "redmeter.dashboard")
+SILENT = ("redmeter.analysis.text.secrets", "redmeter.dashboard")
 _INTRO = """\
 The public classes and functions. [Compatibility](../compatibility.md) has the guarantees,
 [How-to](../how-to.md) recipes, and [Web applications](../integrations/web.md) the integrations.

@@ -88,14 +88,14 @@ RULES = (
         ),
         "docs/stored-format.md",
         # Names of keys that are secrets, or are not.
-        "src/redmeter/analysis/secrets.py",
+        "src/redmeter/analysis/text/secrets.py",
     ),
     _rule(
         r"\b[Mm]asters?\b",
         "primary",
         # Sentinel's own word, in its commands; an option of uWSGI.
         *("src/redmeter/store/sentinel.py", "docs/stored-format.md", "docs/glossary.md"),
-        *("docs/integrations/web.md", "src/redmeter/analysis/secrets.py"),
+        *("docs/integrations/web.md", "src/redmeter/analysis/text/secrets.py"),
     ),
     # Names
     # `found: int = 0` is a field of a result: the number of rows, of which it has a page.

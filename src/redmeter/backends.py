@@ -11,30 +11,26 @@ from typing import TypeVar
 
 from redmeter.analysis.explanation import Explanation, Status
 from redmeter.clock import SYSTEM
-from redmeter.format.exception import FINEST
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Keys, Retention
 from redmeter.reading import (
     aggregates,
     distributions,
     error_groups,
-    explain,
-    logs,
     marks,
     ranking,
     samples,
     statistics,
-    status,
     top,
 )
-from redmeter.reading.comparison import ExplainRequest
+from redmeter.reading.diagnosis import explain, status
+from redmeter.reading.diagnosis.verdict import VerdictQuestion, build, find_mark, read_verdict
+from redmeter.reading.diagnosis.verdict_data import VerdictData, plan
+from redmeter.reading.diagnosis.windows import ExplainRequest
 from redmeter.reading.error_groups import ErrorGroup, ErrorGroups, ErrorQuery
-from redmeter.reading.exports import ExportList
+from redmeter.reading.export.listing import ExportList
+from redmeter.reading.logs import recent as logs
 from redmeter.reading.names import read_names
 from redmeter.reading.selection import GroupKey, name_of
 from redmeter.reading.spread import Summary, summary_of
-from redmeter.reading.verdict import VerdictQuestion, build, find_mark, read_verdict
-from redmeter.reading.verdict_data import VerdictData, plan
 from redmeter.results import (
     Changes,
     Forecast,
@@ -49,6 +45,9 @@ from redmeter.results import (
 )
 from redmeter.store import Store
 from redmeter.store.query import Query, run
+from redmeter.stored.exception import FINEST
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Keys, Retention
 from redmeter.types import Period, Selector, Top
 from redmeter.verdicts import Verdict
 from redmeter.zones import UTC
@@ -202,7 +201,7 @@ class StoreBackend(Backend):
         return distributions.read_summaries(self._store, names, **period._asdict())
 
     def query(self, promql: str, at: float | None, window: QueryWindow | None) -> QueryResult:
-        from redmeter.reading import promql as evaluation  # needs an extra
+        from redmeter.reading.promql import query as evaluation
 
         if window is None:
             return evaluation.query(self._exports, promql, at, None)

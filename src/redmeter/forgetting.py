@@ -6,18 +6,18 @@ expire automatically, and the cleaner removes their index entries.
 
 from collections.abc import Iterator
 
-from redmeter.families import FAMILIES, SERIES_INDEXES, listed_by
-from redmeter.format.exception import check_group
-from redmeter.format.mark import clean_label, parse_release
-from redmeter.format.message import SEVERITY, check_logger, name_of, parse_name
-from redmeter.keys import Keys, parse_entry
-from redmeter.keys import entry as entry_of
 from redmeter.names import check_text
 from redmeter.resolve import resolve_name
 from redmeter.store import Store, View
 from redmeter.store.config import parse_state, state_read
 from redmeter.store.replies import Command, pairs, raised
 from redmeter.store.scans import scan
+from redmeter.stored.exception import check_group
+from redmeter.stored.families import FAMILIES, SERIES_INDEXES, listed_by
+from redmeter.stored.keys import Keys, parse_entry
+from redmeter.stored.keys import entry as entry_of
+from redmeter.stored.mark import clean_label, parse_release
+from redmeter.stored.message import SEVERITY, check_logger, name_of, parse_name
 
 
 def meant(store: Store, name: str) -> str:

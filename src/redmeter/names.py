@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from redmeter.errors import InvalidName, shown
-from redmeter.expressions import late
+from redmeter.lazy_regex import late
 
 #: Longest name, labels included, in bytes of UTF-8.
 MAX_BYTES = 200

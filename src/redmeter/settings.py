@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from redmeter.errors import InvalidName, InvalidSetting, shown
-from redmeter.expressions import late
-from redmeter.keys import (
+from redmeter.lazy_regex import late
+from redmeter.names import canonical
+from redmeter.stored.keys import (
     DEFAULT_HISTOGRAMS,
     DEFAULT_PREFIX,
     DEFAULT_RETENTION,
@@ -19,7 +20,6 @@ from redmeter.keys import (
     Retention,
     check_prefix,
 )
-from redmeter.names import canonical
 from redmeter.zones import Zone
 
 #: The prefix of all environment variables.

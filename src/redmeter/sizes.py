@@ -9,13 +9,13 @@ Cost: 1 to 2 µs of the server for each key of the sample, in exchanges of PAGE 
 from collections import Counter
 from typing import NamedTuple
 
-from redmeter.families import FAMILIES, INDEXES, Family, Kind, listed_by, owner
-from redmeter.format.exception import is_group
-from redmeter.format.message import parse_name
-from redmeter.keys import Keys, parse_entry
 from redmeter.store import Store, indexes
 from redmeter.store.query import Read, View
 from redmeter.store.replies import Command, raised
+from redmeter.stored.exception import is_group
+from redmeter.stored.families import FAMILIES, INDEXES, Family, Kind, listed_by, owner
+from redmeter.stored.keys import Keys, parse_entry
+from redmeter.stored.message import parse_name
 
 #: Entries drawn of each index.
 SAMPLE = 1_000

@@ -1,4 +1,4 @@
-"""The answers of deploy verdicts: see analysis/verdict.py, which makes them."""
+"""The answers of deploy verdicts: see analysis/comparing/verdict.py, which makes them."""
 
 from dataclasses import dataclass
 from typing import Final, Literal

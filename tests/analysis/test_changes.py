@@ -4,9 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.analysis.changes import KINDS, SETTLED, SPIKE_FACTOR, SPIKE_MESSAGES, changes
-from redmeter.keys import HOUR
+from redmeter.analysis.comparing.changes import (
+    KINDS,
+    SETTLED,
+    SPIKE_FACTOR,
+    SPIKE_MESSAGES,
+    changes,
+)
 from redmeter.results import Frequency
+from redmeter.stored.keys import HOUR
 
 #: The start of an hour.
 NOON = 1700000000 - 1700000000 % HOUR

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from redmeter.analysis.changes import GONE, KINDS, NEW, SPIKING, changes
-from redmeter.keys import HOUR, STEP, slice_start
+from redmeter.analysis.comparing.changes import GONE, KINDS, NEW, SPIKING, changes
 from redmeter.results import Frequency
+from redmeter.stored.keys import HOUR, STEP, slice_start
 
 #: The start of an hour.
 NOON = 1700000000 - 1700000000 % HOUR

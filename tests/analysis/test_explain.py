@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redmeter.analysis.explain import (
+from redmeter.analysis.comparing.explain import (
     CountRow,
     Effects,
     HistogramRow,
@@ -23,9 +23,9 @@ from redmeter.analysis.explain import (
     quantile,
     replaced_effect,
 )
-from redmeter.analysis.noise import Windows
-from redmeter.analysis.outliers import groups_of
-from redmeter.analysis.tails import chance, incomplete_beta
+from redmeter.analysis.comparing.noise import Windows
+from redmeter.analysis.comparing.outliers import groups_of
+from redmeter.analysis.comparing.tails import chance, incomplete_beta
 from support.examples import scaled
 
 COUNTS = st.integers(0, 10**9)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.analysis.forecast import MIN_INTERVALS, MOST_AHEAD, forecast
+from redmeter.analysis.forecasting.forecast import MIN_INTERVALS, MOST_AHEAD, forecast
 from redmeter.demo import shape
 from redmeter.results import Forecast, ForecastCheck, ForecastPoint, Series
 

@@ -8,9 +8,9 @@ from statistics import fmean
 
 import pytest
 
-from redmeter.analysis.patterns import pattern_of
-from redmeter.analysis.secrets import mask
-from redmeter.analysis.texts import clean
+from redmeter.analysis.text.patterns import pattern_of
+from redmeter.analysis.text.secrets import mask
+from redmeter.analysis.text.texts import clean
 from support.realdata import FOLDER, NAMED
 
 pytestmark = pytest.mark.realdata

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from redmeter.analysis.forecast import forecast
-from redmeter.analysis.seasons import DAY, HOUR, Season
+from redmeter.analysis.forecasting.forecast import forecast
+from redmeter.analysis.forecasting.seasons import DAY, HOUR, Season
 from redmeter.results import Forecast, Series
 from redmeter.zones import UTC, Zone
 

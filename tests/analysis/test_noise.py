@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from redmeter.analysis.explain import CountRow, RateRow, explain_count, explain_rate
-from redmeter.analysis.noise import Noise, Track, Windows, fit, predict
+from redmeter.analysis.comparing.explain import CountRow, RateRow, explain_count, explain_rate
+from redmeter.analysis.comparing.noise import Noise, Track, Windows, fit, predict
 
 QUARTERS = Windows(15, 15)
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from redmeter.analysis import patterns
-from redmeter.analysis.patterns import PATTERN_LIMIT, VERSION, pattern_of
+from redmeter.analysis.text import patterns
+from redmeter.analysis.text.patterns import PATTERN_LIMIT, VERSION, pattern_of
 from support.realdata import real_log
 
 UUID = "0d3c3f5e-1111-2222-3333-444455556666"

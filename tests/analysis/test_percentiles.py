@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.analysis.percentiles import PER_DOUBLING, merged, ratio_interval, slowest
-from redmeter.analysis.rates import Counts, Dispersion, dispersions, rise, total
+from redmeter.analysis.comparing.percentiles import PER_DOUBLING, merged, ratio_interval, slowest
+from redmeter.analysis.comparing.rates import Counts, Dispersion, dispersions, rise, total
 
 PLAIN = Dispersion(1.0, 1.0, 1e9, 1)
 windows = st.lists(

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.analysis import rates
-from redmeter.analysis.rates import Counts, Dispersion, dispersions, holm, rise, total
-from redmeter.analysis.tails import (
+from redmeter.analysis.comparing import rates
+from redmeter.analysis.comparing.rates import Counts, Dispersion, dispersions, holm, rise, total
+from redmeter.analysis.comparing.tails import (
     binomial_tail,
     incomplete_beta,
     normal_quantile,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.analysis.seasons import DAY, HOUR, Season
+from redmeter.analysis.forecasting.seasons import DAY, HOUR, Season
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from redmeter.analysis import secrets, tokens
-from redmeter.analysis.secrets import mask
-from redmeter.analysis.texts import clean
+from redmeter.analysis.text import secrets, tokens
+from redmeter.analysis.text.secrets import mask
+from redmeter.analysis.text.texts import clean
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow+/IB\nAAKCAQ==\n-----END RSA PRIVATE KEY-----"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from redmeter.analysis.sentences import change_text, value_text
+from redmeter.analysis.comparing.sentences import change_text, value_text
 
 
 @pytest.mark.parametrize(

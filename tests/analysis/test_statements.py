@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.analysis.statements import EMPTY, LABEL_LIMIT, LOOKED_AT, statement_of
+from redmeter.analysis.text.statements import EMPTY, LABEL_LIMIT, LOOKED_AT, statement_of
 from redmeter.names import canonical
 
 EXAMPLES = {

@@ -3,7 +3,7 @@
 import math
 import random
 
-from redmeter.analysis.status import check_of, check_requests
+from redmeter.analysis.comparing.status import check_of, check_requests
 from redmeter.results import Series
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.analysis.texts import CUT, LEAST_LIMIT, clean
+from redmeter.analysis.text.texts import CUT, LEAST_LIMIT, clean
 
 #: Pieces that meet the rules of cleaning, also in unhappy combinations.
 PIECES = [

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from redmeter.analysis.rates import Counts
-from redmeter.analysis.verdict import Traffic, combined, count_tests, judge, ordered
+from redmeter.analysis.comparing.rates import Counts
+from redmeter.analysis.comparing.verdict import Traffic, combined, count_tests, judge, ordered
 from redmeter.verdicts import LEVEL, VerdictRow
 
 Minutes = Sequence[Counts]

@@ -10,8 +10,8 @@ import pytest
 
 from redmeter import Meter
 from redmeter import store as stores
-from redmeter.keys import slice_start
 from redmeter.store import Store
+from redmeter.stored.keys import slice_start
 from support.commands import plain
 from support.servers import Server
 from support.stores import measure, store_all

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.keys import HOUR, slice_start
-from redmeter.reading import logs as reading
+from redmeter.reading.logs import recent as reading
+from redmeter.stored.keys import HOUR, slice_start
 from support.commands import Done, is_clean, plain
 from support.listings import log_common
 

@@ -10,8 +10,8 @@ import pytest
 
 from redmeter import Meter, migrating
 from redmeter.cli import migrate as command
-from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.migrating import states
+from redmeter.stored.keys import DEFAULT_RETENTION, slice_start
 from support.commands import Home
 from support.invoking import Run
 from support.migrating import fill, held, replica_of

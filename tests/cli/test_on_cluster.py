@@ -12,8 +12,8 @@ import pytest
 
 from redmeter import Meter
 from redmeter import store as stores
-from redmeter.shards import TAGS, shard_of
 from redmeter.store import retry
+from redmeter.stored.shards import TAGS, shard_of
 from support.clusters import Cluster
 from support.commands import Done, Home
 from support.invoking import Run

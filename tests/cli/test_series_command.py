@@ -11,9 +11,9 @@ import pytest
 from redmeter import Meter, book
 from redmeter import store as stores
 from redmeter.cli import output
-from redmeter.keys import slice_start
 from redmeter.reading import names as reading_names
 from redmeter.store import Store
+from redmeter.stored.keys import slice_start
 from support.commands import Done, is_clean
 from support.servers import Server
 from support.stores import measure

@@ -10,8 +10,8 @@ import pytest
 
 from redmeter import Meter
 from redmeter.cli import chart, units
-from redmeter.format.exponential_histogram import Distribution
 from redmeter.reading.spread import spread_of
+from redmeter.stored.exponential_histogram import Distribution
 from support.commands import is_clean, plain
 from support.observed import put_observed
 

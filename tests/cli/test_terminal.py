@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from redmeter import Meter
-from redmeter.keys import slice_start
+from redmeter.stored.keys import slice_start
 from support.commands import Home, Terminal, is_clean, plain
 
 Run = Any

@@ -8,11 +8,11 @@ import pytest
 from redmeter import Meter, book
 from redmeter.book import stores as book_stores
 from redmeter.forgetting import forget
-from redmeter.format.message import LIFE
-from redmeter.keys import HOUR
-from redmeter.reading.logs import read_common
+from redmeter.reading.logs.recent import read_common
 from redmeter.reading.statistics import read_statistics
 from redmeter.store import Store
+from redmeter.stored.keys import HOUR
+from redmeter.stored.message import LIFE
 from support import listings
 from support.logs import read_log_overview
 from support.servers import Server

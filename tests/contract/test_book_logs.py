@@ -24,9 +24,9 @@ from redmeter import (
 from redmeter import store as stores
 from redmeter.book import stores as book_stores
 from redmeter.clock import ManualClock
-from redmeter.format.message import parse_entry
-from redmeter.keys import HOUR
 from redmeter.store.connection import ServerLink
+from redmeter.stored.keys import HOUR
+from redmeter.stored.message import parse_entry
 from support import listings
 from support.proxy import Proxy
 from support.servers import Server

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from redmeter import ClockDisagreement
 from redmeter.cleaning import clean
 from redmeter.clock import ManualClock
-from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.store import Store
+from redmeter.stored.keys import DEFAULT_RETENTION, slice_start
 from support import listings
 from support.cleaning import DAY, HOUR, everything, fill
 from support.examples import scaled

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning, forgetting
-from redmeter.keys import entry
 from redmeter.reading.names import read_names
-from redmeter.shards import shard_of
 from redmeter.store import Store
 from redmeter.store import cluster as clusters
 from redmeter.store.connection import ServerLink
 from redmeter.store.replies import Command
+from redmeter.stored.keys import entry
+from redmeter.stored.shards import shard_of
 from support.clusters import Cluster
 from support.nodes import Node
 from support.progress import shards_on

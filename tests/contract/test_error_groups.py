@@ -9,8 +9,9 @@ import pytest
 
 from redmeter import InvalidValue, LimitExceeded, Meter, UnknownPrecision
 from redmeter.forgetting import forget_exception
-from redmeter.format import exception
-from redmeter.format.exception import (
+from redmeter.store import Store
+from redmeter.stored import exception
+from redmeter.stored.exception import (
     FINEST,
     INTERVALS,
     LIFE,
@@ -23,8 +24,7 @@ from redmeter.format.exception import (
     Occurrences,
     Share,
 )
-from redmeter.keys import slice_start
-from redmeter.store import Store
+from redmeter.stored.keys import slice_start
 from redmeter.testing import MemoryMeter
 from support.clusters import Cluster
 from support.servers import Server

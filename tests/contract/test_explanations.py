@@ -11,9 +11,9 @@ import pytest
 from redmeter import Meter
 from redmeter.analysis.explanation import Explanation
 from redmeter.errors import InvalidValue, UnknownPrecision
-from redmeter.format.exception import Occurrences, operations
-from redmeter.keys import Keys
-from redmeter.recording.exceptions import Found
+from redmeter.recording.logging.exceptions import Found
+from redmeter.stored.exception import Occurrences, operations
+from redmeter.stored.keys import Keys
 from redmeter.testing import MemoryMeter
 from redmeter.types import Operation
 from support.stores import OpenMeter, OpenStore

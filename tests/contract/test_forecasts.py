@@ -12,9 +12,9 @@ from redmeter import (
     UnknownPrecision,
 )
 from redmeter.clock import ManualClock
-from redmeter.keys import slice_start
 from redmeter.reading.aggregates import read_forecasts
 from redmeter.store.query import run, together
+from redmeter.stored.keys import slice_start
 from redmeter.testing import MemoryMeter
 from redmeter.types import Selector
 from support.stores import OpenMeter, OpenStore, exchanges, server_time

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from redmeter.keys import slice_start
 from redmeter.names import canonical
-from redmeter.reading.listing import listing, window_for
-from redmeter.reading.overview import Overview, Watch
+from redmeter.reading.page.listing import listing, window_for
+from redmeter.reading.page.overview import Overview, Watch
 from redmeter.reading.windows import Frame
 from redmeter.store import Store
 from redmeter.store.query import run
+from redmeter.stored.keys import slice_start
 from support.details import read_detail
 from support.observed import exact_quantile, near, put_observed
 from support.pages import read_routes

@@ -20,16 +20,16 @@ from redmeter import (
 )
 from redmeter import cleaning as cleaner
 from redmeter.clock import ManualClock
-from redmeter.format import counter, gauge
-from redmeter.formats.exposition import Format
-from redmeter.keys import DEFAULT_RETENTION, Kept, slice_start
+from redmeter.export.exposition import Format
 from redmeter.reading import names as reading_names
 from redmeter.reading.aggregates import read_forecasts, read_gauge
-from redmeter.reading.scrape import Scraper
+from redmeter.reading.export.scrape import Scraper
 from redmeter.results import Series
 from redmeter.store import Store
 from redmeter.store.producers import INSTANCE_SECONDS
 from redmeter.store.query import run, together
+from redmeter.stored import counter, gauge
+from redmeter.stored.keys import DEFAULT_RETENTION, Kept, slice_start
 from redmeter.testing import MemoryMeter
 from redmeter.types import Batch, Operations, Outcome, Period, Rejection, Selector
 from support.examples import scaled

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from redmeter.forgetting import forget
-from redmeter.format import histogram
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.packed_text import buckets_text, parse
-from redmeter.keys import Kept
 from redmeter.store import Store
+from redmeter.stored import histogram
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import Kept
+from redmeter.stored.packed_text import buckets_text, parse
 from redmeter.types import Batch, Operations, Outcome
 from support.stores import OpenMeter, OpenStore, send, server_time
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from redmeter import Meter, forgetting
 from redmeter import cleaning as cleaner
 from redmeter.clock import ManualClock
-from redmeter.format import counter, histogram
-from redmeter.format.exponential_histogram import RELATIVE_ERROR, Distribution
-from redmeter.format.packed_text import buckets_text, moments_text, parse
-from redmeter.keys import DEFAULT_HISTOGRAMS, HOUR, Kept, slice_start
 from redmeter.store import Store
+from redmeter.stored import counter, histogram
+from redmeter.stored.exponential_histogram import RELATIVE_ERROR, Distribution
+from redmeter.stored.keys import DEFAULT_HISTOGRAMS, HOUR, Kept, slice_start
+from redmeter.stored.packed_text import buckets_text, moments_text, parse
 from redmeter.types import Batch, Operations, Outcome
 from support.examples import scaled
 from support.proxy import Proxy
@@ -95,7 +95,7 @@ def test_the_server_merges_as_python_does(
 ) -> None:
     """To the last bucket, and byte for byte the text that Python would write of it.
 
-    Not in the first day of all, whose hours read as those of a day: see format/intervals.py.
+    Not in the first day of all, whose hours read as those of a day: see stored/intervals.py.
     """
     client.flushall()
     store = open_store(histogram_retention={60: 120}, clock=ManualClock(now))

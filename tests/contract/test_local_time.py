@@ -11,7 +11,7 @@ from redmeter.alerting.conditions import Conditions
 from redmeter.alerting.rules import Rule
 from redmeter.clock import ManualClock
 from redmeter.dashboard import Dashboard
-from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, slice_start
+from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, slice_start
 from redmeter.testing import MemoryMeter
 from redmeter.zones import Zone
 from support.asking import asking

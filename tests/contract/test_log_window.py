@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from redmeter.clock import ManualClock
-from redmeter.reading.log_window import MAX_SOURCES, LogQuery, LogWindow, log_window
+from redmeter.reading.logs.window import MAX_SOURCES, LogQuery, LogWindow, log_window
 from redmeter.store import Store
 from redmeter.store.query import run
 from support.stores import OpenMeter, OpenStore, exchanges, server_time

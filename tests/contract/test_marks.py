@@ -16,10 +16,10 @@ import redmeter
 from redmeter import InvalidValue, Mark, Meter, StoreUnavailable
 from redmeter.clock import ManualClock
 from redmeter.forgetting import forget_mark
-from redmeter.format import mark
-from redmeter.format.mark import KEPT_SECONDS, MAX_MARKS, NEAR_SECONDS, Noted
 from redmeter.reading.marks import read_marks
 from redmeter.store import Store
+from redmeter.stored import mark
+from redmeter.stored.mark import KEPT_SECONDS, MAX_MARKS, NEAR_SECONDS, Noted
 from redmeter.testing import MemoryMeter
 from redmeter.types import Batch, Outcome
 from support.servers import Server

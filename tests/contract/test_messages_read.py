@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from redmeter import Meter, book
-from redmeter.keys import HOUR, slice_start
-from redmeter.reading import logs
-from redmeter.reading.logs import read_frequencies, read_recent
+from redmeter.reading.logs import recent as logs
+from redmeter.reading.logs.recent import read_frequencies, read_recent
 from redmeter.results import Message
+from redmeter.stored.keys import HOUR, slice_start
 from support.stores import OpenMeter, OpenStore, exchanges, server_time
 
 pytestmark = pytest.mark.servers

@@ -11,13 +11,13 @@ from redmeter import book
 from redmeter.cleaning import clean
 from redmeter.clock import ManualClock
 from redmeter.forgetting import forget_logger
-from redmeter.format import message
-from redmeter.format.message import OTHER, Group, LogHour
-from redmeter.format.steps import ALL, STEPS, is_complete, parse, windows
-from redmeter.keys import HOUR, STEP, slice_start
-from redmeter.reading.logs import read_changes
-from redmeter.shards import ShardedKeys
+from redmeter.reading.logs.recent import read_changes
 from redmeter.store import Store
+from redmeter.stored import message
+from redmeter.stored.keys import HOUR, STEP, slice_start
+from redmeter.stored.message import OTHER, Group, LogHour
+from redmeter.stored.shards import ShardedKeys
+from redmeter.stored.steps import ALL, STEPS, is_complete, parse, windows
 from redmeter.testing import MemoryMeter
 from redmeter.types import Batch, Outcome
 from support.fixed_time import FixedTime
@@ -181,7 +181,7 @@ def test_patterns_are_bounded_and_leave_with_their_steps(
     store: Store, client: Any, clock: FixedTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What exceeds the most is (other); those whose steps have left make room."""
-    monkeypatch.setattr("redmeter.format.steps.MAX_FIELDS", 3)
+    monkeypatch.setattr("redmeter.stored.steps.MAX_FIELDS", 3)
     write(store, *((NOON, name) for name in "abcdd"))
     write(store, (NOON, "d"), (NOON, "a"), (NOON, OTHER))
     assert stored(client) == {

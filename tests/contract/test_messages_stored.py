@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from redmeter import Meter, StoreRefused
-from redmeter.format import message
-from redmeter.format.intervals import hour_of
-from redmeter.format.message import MAX_PATTERNS, OTHER, Group, LogHour
-from redmeter.keys import HOUR
 from redmeter.store import Store
+from redmeter.stored import message
+from redmeter.stored.intervals import hour_of
+from redmeter.stored.keys import HOUR
+from redmeter.stored.message import MAX_PATTERNS, OTHER, Group, LogHour
 from redmeter.types import Batch, Outcome
 from support.stores import OpenMeter, OpenStore, SetTime, exchanges, send, server_time
 

@@ -9,8 +9,8 @@ import pytest
 from redmeter import IncompatibleStore, InvalidSetting, StoreError, StoreRefused
 from redmeter.clock import ManualClock
 from redmeter.health.doctor import examine
-from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.store.shard import RetentionChanged
+from redmeter.stored.keys import DEFAULT_RETENTION, slice_start
 from support.stores import (
     OpenMeter,
     OpenStore,

@@ -20,7 +20,7 @@ from redmeter import (
     StoreUnavailable,
 )
 from redmeter.clock import ManualClock
-from redmeter.keys import DEFAULT_RETENTION, slice_start
+from redmeter.stored.keys import DEFAULT_RETENTION, slice_start
 from redmeter.testing import MemoryMeter
 from support.servers import Server
 from support.stores import OpenMeter, batch_keys, server_time

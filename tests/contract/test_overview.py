@@ -9,16 +9,16 @@ import pytest
 
 from redmeter import InvalidValue, LimitExceeded, UnknownPrecision
 from redmeter.clock import ManualClock
-from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.names import canonical
-from redmeter.reading.curves import Curve
-from redmeter.reading.http import MAX_READ, MAX_REQUESTS
 from redmeter.reading.label_sets import MAX_MERGED
-from redmeter.reading.listing import MAX_LISTED, Listing, listing
-from redmeter.reading.overview import PANELS_SECONDS, Watch
+from redmeter.reading.page.curves import Curve
+from redmeter.reading.page.http import MAX_READ, MAX_REQUESTS
+from redmeter.reading.page.listing import MAX_LISTED, Listing, listing
+from redmeter.reading.page.overview import PANELS_SECONDS, Watch
 from redmeter.reading.windows import histogram_window, whole_window
 from redmeter.store import Store
 from redmeter.store.query import run
+from redmeter.stored.keys import DEFAULT_RETENTION, slice_start
 from support.details import read_detail
 from support.logs import read_log_overview
 from support.observed import exact_quantile, near, put_observed

@@ -9,7 +9,7 @@ import pytest
 
 from redmeter import InvalidValue, Meter, QueryHistogram, QueryResult
 from redmeter.promql.errors import BadQuery, QueryError
-from redmeter.reading import promql_source
+from redmeter.reading.promql import source as promql_source
 from redmeter.testing import MemoryMeter
 from support.stores import OpenMeter
 

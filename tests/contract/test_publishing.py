@@ -10,9 +10,9 @@ import pytest
 from redmeter import AccessDenied, IncompatibleStore, StoreRefused, StoreUnavailable
 from redmeter import store as stores
 from redmeter.health.writers import MAX_WRITERS, Writer
-from redmeter.keys import BARE_OWN, DEFAULT_PREFIX
 from redmeter.store import Store, producers
 from redmeter.store.connection import ServerLink
+from redmeter.stored.keys import BARE_OWN, DEFAULT_PREFIX
 from support.servers import Server
 from support.stores import OpenStore, exchanges, read_writers, server_time
 

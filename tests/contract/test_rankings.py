@@ -14,12 +14,12 @@ from redmeter import InvalidValue, LimitExceeded, Meter, UnknownPrecision
 from redmeter.clock import ManualClock
 from redmeter.dashboard import handlers
 from redmeter.dashboard.endpoints import ENDPOINTS
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.moments import MAX_DOUBLE, Sums
-from redmeter.keys import DEFAULT_HISTOGRAMS, slice_start
 from redmeter.reading import ranking, top
 from redmeter.reading.join import Joined
 from redmeter.reading.ranking import Group, bound, choose
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import DEFAULT_HISTOGRAMS, slice_start
+from redmeter.stored.moments import MAX_DOUBLE, Sums
 from redmeter.testing import MemoryMeter
 from support.observed import Observed, exact_quantile, near, put_observed
 from support.servers import Server

@@ -17,13 +17,13 @@ from redmeter import (
     StoreRefused,
     UnknownPrecision,
 )
-from redmeter.keys import DEFAULT_RETENTION, Retention, slice_start
 from redmeter.names import canonical
 from redmeter.reading import names as reading_names
 from redmeter.reading import selection, top
-from redmeter.reading.exports import ExportList
+from redmeter.reading.export.listing import ExportList
 from redmeter.reading.names import read_names
 from redmeter.reading.samples import Grid, read_series, read_totals, window
+from redmeter.stored.keys import DEFAULT_RETENTION, Retention, slice_start
 from support import listings
 from support.examples import scaled
 from support.stores import OpenMeter, OpenStore, count_all, exchanges, rank, server_time

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, slice_start
-from redmeter.reading import rowcurves
-from redmeter.reading.listing import Listing, listing, window_for
-from redmeter.reading.rowcurves import MAX_POINTS, MAX_READ, few_series, point_width
-from redmeter.reading.rows import Row, RowGroup
+from redmeter.reading.page import row_curves as rowcurves
+from redmeter.reading.page.listing import Listing, listing, window_for
+from redmeter.reading.page.row_curves import MAX_POINTS, MAX_READ, few_series, point_width
+from redmeter.reading.page.rows import Row, RowGroup
 from redmeter.reading.windows import Window, window_of
 from redmeter.store import Store
 from redmeter.store.connection import ServerLink
 from redmeter.store.query import run
+from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, slice_start
 from support.details import read_detail
 from support.observed import exact_quantile, near, put_observed
 from support.stores import OpenStore, exchanges, server_time

@@ -6,11 +6,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from redmeter.clock import ManualClock
-from redmeter.keys import DEFAULT_RETENTION, entry, slice_start
-from redmeter.reading import rowrankings, rows
-from redmeter.reading.listing import MAX_LISTED, Listing
-from redmeter.reading.overview import PANELS_SECONDS, Watch
-from redmeter.reading.rowrankings import (
+from redmeter.reading.page import background_ranking as rowrankings
+from redmeter.reading.page import rows
+from redmeter.reading.page.background_ranking import (
     MAX_KEPT,
     MAX_PAGE,
     MIN_PAGE,
@@ -22,9 +20,12 @@ from redmeter.reading.rowrankings import (
     next_page,
     rank_all,
 )
-from redmeter.reading.rows import MAX_DRAWN
+from redmeter.reading.page.listing import MAX_LISTED, Listing
+from redmeter.reading.page.overview import PANELS_SECONDS, Watch
+from redmeter.reading.page.rows import MAX_DRAWN
 from redmeter.store import Store
 from redmeter.store.connection import ServerLink
+from redmeter.stored.keys import DEFAULT_RETENTION, entry, slice_start
 from support.observed import put_observed
 from support.stores import OpenStore, count_all, exchanges, server_time
 

@@ -13,7 +13,7 @@ import pytest
 import redis
 
 from redmeter import book
-from redmeter.keys import HOUR
+from redmeter.stored.keys import HOUR
 from support import realdata
 from support.servers import Server
 from support.stores import SetTime

@@ -22,11 +22,11 @@ from redmeter import (
     book,
 )
 from redmeter.forgetting import forget
-from redmeter.format import statistics
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.moments import MAX_DOUBLE, Moments
-from redmeter.keys import HOUR, Kept
 from redmeter.store import Store
+from redmeter.stored import statistics
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import HOUR, Kept
+from redmeter.stored.moments import MAX_DOUBLE, Moments
 from redmeter.testing import MemoryMeter
 from redmeter.types import Operations, Outcome
 from support import listings

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from redmeter import InvalidValue, LimitExceeded, StoreRefused, UnknownPrecision
-from redmeter.keys import DEFAULT_HISTOGRAMS, slice_start
 from redmeter.reading import selection
 from redmeter.reading.distributions import (
     read_summaries,
 )
 from redmeter.reading.statistics import read_statistics
+from redmeter.stored.keys import DEFAULT_HISTOGRAMS, slice_start
 from support.observed import exact_quantile, near, put_observed
 from support.stores import OpenMeter, OpenStore, exchanges, server_time
 

@@ -9,11 +9,11 @@ import pytest
 from redmeter.ingest.replay import replay
 from redmeter.integrations.options import Options
 from redmeter.integrations.web import Requests
-from redmeter.keys import slice_start
 from redmeter.names import canonical
-from redmeter.reading.curves import Curve
-from redmeter.reading.http import MAX_REQUESTS
+from redmeter.reading.page.curves import Curve
+from redmeter.reading.page.http import MAX_REQUESTS
 from redmeter.store import Store
+from redmeter.stored.keys import slice_start
 from support.observed import exact_quantile, near, put_observed
 from support.pages import read_overview, read_routes
 from support.stores import OpenMeter, OpenStore, count_all, exchanges, server_time

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.keys import slice_start
 from redmeter.names import canonical
-from redmeter.reading.views import read_views
+from redmeter.reading.page.views import read_views
+from redmeter.reading.page.workloads import MAX_ROWS, Caller, read_statements, read_tasks
 from redmeter.reading.windows import Frame
-from redmeter.reading.workloads import MAX_ROWS, Caller, read_statements, read_tasks
 from redmeter.store import Store
+from redmeter.stored.keys import slice_start
 from support.observed import exact_quantile, near, put_observed
 from support.stores import OpenMeter, OpenStore, count_all, exchanges, server_time
 

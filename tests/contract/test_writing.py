@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from redmeter import AccessDenied
-from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.store.producers import WATERMARK_SECONDS
+from redmeter.stored.keys import DEFAULT_RETENTION, slice_start
 from redmeter.types import Outcome
 from support.proxy import Proxy
 from support.servers import Server

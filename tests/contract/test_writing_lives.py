@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from redmeter.clock import ManualClock
-from redmeter.keys import DEFAULT_RETENTION, slice_start
+from redmeter.stored.keys import DEFAULT_RETENTION, slice_start
 from redmeter.types import Outcome
 from support.examples import scaled
 from support.stores import (

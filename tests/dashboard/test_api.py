@@ -13,8 +13,9 @@ from redmeter import Meter
 from redmeter.dashboard import app
 from redmeter.dashboard.api import openapi
 from redmeter.dashboard.endpoints import ENDPOINTS
-from redmeter.format.exception import group_of
-from redmeter.reading import overview, rowrankings
+from redmeter.reading.page import background_ranking as rowrankings
+from redmeter.reading.page import overview
+from redmeter.stored.exception import group_of
 from support.observed import put_observed
 from support.servers import Server
 from support.stores import exchanges

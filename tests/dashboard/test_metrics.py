@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from redmeter import Meter
 from redmeter.dashboard import Dashboard
-from redmeter.formats.exposition import OPENMETRICS, Format, negotiated
+from redmeter.export.exposition import OPENMETRICS, Format, negotiated
 from support.asking import asking
 from support.servers import Server
 from support.waiting import eventually

@@ -10,11 +10,11 @@ from dashboard.conftest import error_of
 from dashboard.test_api import ASKED, validator
 from redmeter import Meter
 from redmeter.dashboard import Dashboard, app
-from redmeter.reading import rowrankings
-from redmeter.reading.listing import Listing
-from redmeter.shards import shard_of
+from redmeter.reading.page import background_ranking as rowrankings
+from redmeter.reading.page.listing import Listing
 from redmeter.store import retry
 from redmeter.store.connection import ServerLink
+from redmeter.stored.shards import shard_of
 from support.asking import asking
 from support.clusters import Cluster
 from support.progress import shards_on, slot_of

@@ -18,8 +18,8 @@ from redmeter.alerting.evaluator import Evaluator
 from redmeter.alerting.rules_file import parse_rules
 from redmeter.dashboard import Dashboard, prometheus
 from redmeter.dashboard.api import openapi
-from redmeter.formats.prometheus_names import SUFFIXES
-from redmeter.reading import promql_series
+from redmeter.export.prometheus_names import SUFFIXES
+from redmeter.reading.promql import series as promql_series
 from support.asking import asking
 from support.servers import Server
 from support.stores import opened_store
@@ -372,7 +372,7 @@ def test_a_missing_extra_is_named(dashboard: Dashboard, monkeypatch: pytest.Monk
     """With the command that installs it."""
     for name in [name for name in sys.modules if name.startswith("redmeter.promql")]:
         monkeypatch.delitem(sys.modules, name)
-    for name in [name for name in sys.modules if name.startswith("redmeter.reading.promql")]:
+    for name in [name for name in sys.modules if name.startswith("redmeter.reading.promql.query")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "promql_parser", None)
     response = Client(dashboard, "GET").raw("/api/v1/query", query="1")

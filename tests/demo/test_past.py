@@ -5,7 +5,7 @@ import pytest
 from redmeter import Meter
 from redmeter import store as stores
 from redmeter.demo import past
-from redmeter.keys import DEFAULT_RETENTION, Retention
+from redmeter.stored.keys import DEFAULT_RETENTION, Retention
 from support.servers import Server
 
 

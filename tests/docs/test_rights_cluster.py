@@ -14,8 +14,8 @@ from redmeter import AccessDenied, Meter, cleaning, forgetting
 from redmeter import store as stores
 from redmeter.dashboard import Dashboard
 from redmeter.health import doctor
-from redmeter.keys import entry
 from redmeter.store import Store
+from redmeter.stored.keys import entry
 from support import rights
 from support.asking import asking
 from support.clusters import Cluster

@@ -10,7 +10,7 @@ from typing import Any
 import redis
 from redis.sentinel import Sentinel
 
-from redmeter.shards import SHARDS
+from redmeter.stored.shards import SHARDS
 from support.clusters import Cluster
 from support.nodes import Node
 from support.proxy import Proxy

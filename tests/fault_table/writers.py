@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from redmeter import Meter, book
 from redmeter.errors import RedmeterError, StoreError
-from redmeter.shards import TAGS, shard_of
+from redmeter.stored.shards import TAGS, shard_of
 from redmeter.types import LostEvents
 from support.later import LaterClock
 from support.stores import give_up

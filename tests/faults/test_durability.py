@@ -9,7 +9,7 @@ import pytest
 from redmeter import InvalidSetting, Meter, Unconfirmed
 from redmeter.health.doctor import examine
 from redmeter.health.findings import Finding
-from redmeter.keys import Keys
+from redmeter.stored.keys import Keys
 from support.clusters import Cluster
 from support.migrating import replica_of
 from support.proxy import Proxy

@@ -13,7 +13,7 @@ import pytest
 
 import redmeter
 from redmeter.clock import ManualClock
-from redmeter.keys import DEFAULT_RETENTION, slice_start
+from redmeter.stored.keys import DEFAULT_RETENTION, slice_start
 from support.proxy import Proxy
 from support.recorders import (
     TOTAL,

@@ -8,7 +8,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter.clock import ManualClock
-from redmeter.keys import DEFAULT_RETENTION, slice_start
+from redmeter.stored.keys import DEFAULT_RETENTION, slice_start
 from support.proxy import Proxy
 from support.recorders import (
     TOTAL,

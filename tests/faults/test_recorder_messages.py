@@ -8,8 +8,8 @@ import pytest
 
 from redmeter import Meter
 from redmeter.clock import ManualClock
-from redmeter.keys import HOUR
 from redmeter.results import Loss, RecorderHealth
+from redmeter.stored.keys import HOUR
 from support.proxy import Proxy
 from support.recorders import INTERVAL, OpenBuffered, check_sums, fail_again
 from support.servers import Server

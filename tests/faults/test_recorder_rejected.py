@@ -9,8 +9,8 @@ import pytest
 
 from redmeter import InvalidName, InvalidValue, Meter
 from redmeter.clock import ManualClock, SystemClock
-from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.results import Loss
+from redmeter.stored.keys import DEFAULT_RETENTION, slice_start
 from support.proxy import Proxy
 from support.recorders import (
     TOTAL,

@@ -1,6 +1,6 @@
 """Fuzz: lines of logs, files of lines, routes.
 
-Beside tests/formats/test_access_log.py and test_routes.py, which try any text and any cut, and
+Beside tests/ingest/test_access_log.py and test_routes.py, which try any text and any cut, and
 tests/ingest/test_lines.py, which cuts chunks anywhere.
 """
 
@@ -14,10 +14,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from redmeter.formats import access_log
-from redmeter.formats.routes import ROUTE_BYTES, Routes, fold
-from redmeter.ingest import lines
+from redmeter.ingest import access_log, lines
 from redmeter.ingest.replay import series_name
+from redmeter.ingest.routes import ROUTE_BYTES, Routes, fold
 from redmeter.names import canonical, parse_name
 from support.fuzzing import (
     HOSTILE,

@@ -7,10 +7,10 @@ grouped.
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.analysis.patterns import PATTERN_LIMIT, pattern_of
-from redmeter.analysis.secrets import mask
-from redmeter.analysis.statements import LABEL_LIMIT, statement_of
-from redmeter.analysis.texts import clean
+from redmeter.analysis.text.patterns import PATTERN_LIMIT, pattern_of
+from redmeter.analysis.text.secrets import mask
+from redmeter.analysis.text.statements import LABEL_LIMIT, statement_of
+from redmeter.analysis.text.texts import clean
 from redmeter.names import cleaned
 from support.fuzzing import (
     HOSTILE,

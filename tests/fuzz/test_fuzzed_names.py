@@ -8,13 +8,20 @@ import contextlib
 from hypothesis import given
 
 from redmeter.errors import InvalidName, InvalidSetting, InvalidValue
-from redmeter.format.mark import MAX_LABEL, clean_label
-from redmeter.format.message import MAX_SEVERITY, logger_of, name_of, parse_name, severity_of
-from redmeter.keys import MAX_PRECISION, Keys, Retention, check_prefix, parse_changes, parse_entry
 from redmeter.names import MAX_BYTES, canonical, cleaned, format_name
 from redmeter.names import parse_name as parse_series
 from redmeter.reading.names import matching, matching_ends
 from redmeter.reading.ranking import ORDERS, Order
+from redmeter.stored.keys import (
+    MAX_PRECISION,
+    Keys,
+    Retention,
+    check_prefix,
+    parse_changes,
+    parse_entry,
+)
+from redmeter.stored.mark import MAX_LABEL, clean_label
+from redmeter.stored.message import MAX_SEVERITY, logger_of, name_of, parse_name, severity_of
 from support.fuzzing import HOSTILE, assert_work_is_linear, fuzzed, fuzzed_slowly, grown, mutated
 
 NAMES = (

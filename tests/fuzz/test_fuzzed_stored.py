@@ -1,6 +1,6 @@
 """Fuzz: values of hashes and members of sorted sets that other programs may have written.
 
-The round trip of valid texts is tested in tests/format. Texts of buckets are also fuzzed in
+The round trip of valid texts is tested in tests/stored. Texts of buckets are also fuzzed in
 test_exponential_histogram.py, and a page that reads such values in test_fuzzed_store.py.
 """
 
@@ -12,18 +12,25 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redmeter.errors import IncompatibleStore
-from redmeter.format import mark, packed_text
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.intervals import hour_of
-from redmeter.format.message import format_entry, parse_entry
-from redmeter.format.packed_text import parse_moments
-from redmeter.format.statistics import MEMBERS, merged
 from redmeter.health.writers import parse_writers
-from redmeter.keys import MAX_TIME
-from redmeter.reading.log_counts import hourly, place_of, sliding, sources_of, times, with_times
+from redmeter.reading.logs.frequencies import (
+    hourly,
+    place_of,
+    sliding,
+    sources_of,
+    times,
+    with_times,
+)
 from redmeter.reading.samples import Grid, counts_of, number_of, value_of
 from redmeter.results import Frequency
 from redmeter.store.config import read_meta
+from redmeter.stored import mark, packed_text
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.intervals import hour_of
+from redmeter.stored.keys import MAX_TIME
+from redmeter.stored.message import format_entry, parse_entry
+from redmeter.stored.packed_text import parse_moments
+from redmeter.stored.statistics import MEMBERS, merged
 from support.fuzzing import (
     HOSTILE,
     assert_work_is_linear,

@@ -9,7 +9,7 @@ import pytest
 from golden.story import START, World
 from redmeter import settings
 from redmeter.clock import ManualClock, SystemClock
-from redmeter.keys import Retention
+from redmeter.stored.keys import Retention
 from support.fixed_time import FixedTime
 from support.servers import Server
 

@@ -10,11 +10,11 @@ from redmeter import Meter
 from redmeter import store as stores
 from redmeter.clock import ManualClock
 from redmeter.errors import AccessDenied, IncompatibleStore, StoreRefused, StoreUnavailable
-from redmeter.format.exception import group_of
 from redmeter.health import findings
 from redmeter.health.doctor import Health, examine
 from redmeter.health.findings import Finding, Sample
 from redmeter.store import Store
+from redmeter.stored.exception import group_of
 from support.servers import Server
 from support.stores import opened_store
 from support.waiting import eventually

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from redmeter import Meter
 from redmeter import store as stores
-from redmeter.analysis.patterns import VERSION
+from redmeter.analysis.text.patterns import VERSION
 from redmeter.health.doctor import examine
 from redmeter.health.findings import Finding
 from redmeter.health.writers import Writer, parse_writers, writer_findings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from redmeter.reading.comparison import length
+from redmeter.reading.diagnosis.windows import length
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from redmeter.keys import DEFAULT_RETENTION, Retention
-from redmeter.reading.comparison import Comparison, ExplainRequest, compare
+from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compare
 from redmeter.reading.error_groups import StoredGroup
 from redmeter.reading.exception_changes import changes_of, not_kept, windows_of
+from redmeter.stored.keys import DEFAULT_RETENTION, Retention
 
 NOW = 1_700_000_400.0
 END = 1_700_000_400 // 300 * 300

@@ -2,9 +2,9 @@
 
 import pytest
 
-from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Retention
-from redmeter.reading.comparison import compare, request_of
-from redmeter.reading.verdict_data import plan
+from redmeter.reading.diagnosis.verdict_data import plan
+from redmeter.reading.diagnosis.windows import compare, request_of
+from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Retention
 from redmeter.types import Selector
 from redmeter.zones import UTC, Zone
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter import UnknownPrecision
-from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Retention, slice_start
 from redmeter.reading.windows import Window, histogram_window, whole_window, window_of
+from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Retention, slice_start
 
 KEPT = Retention(DEFAULT_RETENTION)
 times = st.integers(0, 2**36).map(float)

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redmeter.format.intervals import parse
-from redmeter.keys import DEFAULT_RETENTION, MAX_TIME, Kept, Keys
 from redmeter.losses import AGED, MEMORY, OVERFLOW, RETENTION, TOTAL
 from redmeter.recording.buffer import FIELDS_PER_BATCH, SERIES_BYTES, BatchContents, Buffer
 from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge
 from redmeter.recording.stats import RecorderStats
+from redmeter.stored.intervals import parse
+from redmeter.stored.keys import DEFAULT_RETENTION, MAX_TIME, Kept, Keys
 from support.examples import scaled
 
 MAX = 2**63 - 1

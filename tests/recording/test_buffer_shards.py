@@ -7,16 +7,16 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redmeter.format.message import Group, LogHour
-from redmeter.keys import Kept, Keys
 from redmeter.recording.buffer import FIELDS_PER_BATCH, UNPLACED, BatchContents, Buffer
 from redmeter.recording.instance import with_instance
-from redmeter.recording.marks import PendingMarks
-from redmeter.recording.messages.instrument import PendingLog
+from redmeter.recording.logging.marks import PendingMarks
+from redmeter.recording.logging.messages import PendingLog
 from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge, PendingSeries
 from redmeter.recording.stats import RecorderStats
 from redmeter.results import Mark
-from redmeter.shards import SHARDS, shard_of
+from redmeter.stored.keys import Kept, Keys
+from redmeter.stored.message import Group, LogHour
+from redmeter.stored.shards import SHARDS, shard_of
 from support.examples import scaled
 
 KEYS = Keys()

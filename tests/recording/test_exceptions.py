@@ -6,8 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from redmeter.format.exception import FINEST, MAX_GROUPS, OTHER, Details, Occurrences, group_of
-from redmeter.recording.exceptions import (
+from redmeter.recording.logging.exceptions import (
     MANY,
     MARK,
     Found,
@@ -16,8 +15,9 @@ from redmeter.recording.exceptions import (
     occurrence,
     redact_exceptions,
 )
-from redmeter.recording.messages.redact import MessageRules
-from redmeter.recording.messages.tracebacks import Origin, origin_of
+from redmeter.recording.logging.redact import MessageRules
+from redmeter.recording.logging.tracebacks import Origin, origin_of
+from redmeter.stored.exception import FINEST, MAX_GROUPS, OTHER, Details, Occurrences, group_of
 
 NOW = 1_700_000_400.0
 

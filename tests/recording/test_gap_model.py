@@ -16,12 +16,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from redmeter.clock import ManualClock
 from redmeter.errors import StoreUnavailable
-from redmeter.keys import DEFAULT_RETENTION, UNNAMED_HISTOGRAMS, Kept
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.pending import PendingCounter
 from redmeter.recording.shard_sender import ShardSender
 from redmeter.recording.stats import RecorderStats
 from redmeter.store.producers import InFlightBatch
+from redmeter.stored.keys import DEFAULT_RETENTION, UNNAMED_HISTOGRAMS, Kept
 from redmeter.types import Gap, Outcome
 
 KEPT = Kept(DEFAULT_RETENTION, UNNAMED_HISTOGRAMS)

@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter.clock import ManualClock
-from redmeter.format import histogram
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.packed_text import MAX_COUNT
-from redmeter.keys import HOUR, Kept, Keys
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.events import HistogramEvents
 from redmeter.recording.instruments import NOW, Gauge, Histogram, Instrument, histogram_class
 from redmeter.recording.pending import IntervalFull, NonFiniteCount, NotFinite, PendingHistogram
 from redmeter.recording.stats import RecorderStats
+from redmeter.stored import histogram
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import HOUR, Kept, Keys
+from redmeter.stored.packed_text import MAX_COUNT
 from support.recorders import sent
 
 KEYS = Keys()

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.format import counter, gauge
-from redmeter.keys import Kept, Keys
 from redmeter.recording.pending import GaugeSample, IntervalFull, PendingCounter, PendingGauge
+from redmeter.stored import counter, gauge
+from redmeter.stored.keys import Kept, Keys
 from support.recorders import sent
 
 MAX = 2**63 - 1

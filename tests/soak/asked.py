@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from redmeter import Meter
-from redmeter.keys import HOUR
 from redmeter.reading.spread import Summary
+from redmeter.stored.keys import HOUR
 from soak.checks import Ledger
 from soak.writers import MESSAGE, SEEN
 from support.history import OBSERVED, TOTAL, Stored

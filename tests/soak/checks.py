@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from redmeter.shards import TAGS, shard_of
+from redmeter.stored.shards import TAGS, shard_of
 from soak.crew import Seen
 from soak.journal import Book, level
 from soak.place import LAG

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from redmeter.shards import TAGS
+from redmeter.stored.shards import TAGS
 from soak.place import HANDED_OVER, Hold, Place
 from support.clusters import Cluster
 from support.nodes import Node

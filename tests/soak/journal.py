@@ -20,8 +20,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from redmeter.keys import HOUR
 from redmeter.results import RecorderHealth
+from redmeter.stored.keys import HOUR
 
 ENDING = ".journal"
 

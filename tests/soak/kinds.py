@@ -9,9 +9,9 @@ from pathlib import Path
 
 from redmeter import store as stores
 from redmeter.errors import StoreError
-from redmeter.format.exponential_histogram import Distribution
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.store import Store
+from redmeter.stored.exponential_histogram import Distribution
 from soak.journal import AMOUNTS, Said
 from soak.writers import BULK, FINISH, MIXED, PAUSE, TIMEOUT, Writer
 

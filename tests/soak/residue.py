@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from redmeter.families import FAMILIES, SERIES_INDEXES, listed_by
+from redmeter.stored.families import FAMILIES, SERIES_INDEXES, listed_by
 
 #: Families whose keys have no time to live, or none for a moment: a store's configuration, indexes,
 #: grand totals, reports.

@@ -17,13 +17,13 @@ from redmeter.reading.join import Joined, join, of_field, of_window
 from redmeter.reading.names import read_names
 from redmeter.reading.samples import read_totals
 from redmeter.reading.windows import whole_window
-from redmeter.shards import TAGS
 from redmeter.store import Store, retry
 from redmeter.store import cluster as clusters
 from redmeter.store.cluster import LEFT_ALONE, REDIRECTS, ClusterLink
 from redmeter.store.connection import ServerLink
 from redmeter.store.replies import Command
 from redmeter.store.urls import in_short
+from redmeter.stored.shards import TAGS
 from support.clusters import Cluster
 from support.names import one_in_each
 from support.nodes import Node

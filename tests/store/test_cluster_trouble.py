@@ -11,13 +11,13 @@ import redis
 
 from redmeter import StoreRefused, StoreUnavailable
 from redmeter.errors import AccessDenied
-from redmeter.format import counter
 from redmeter.health.doctor import examine
-from redmeter.shards import TAGS
 from redmeter.store import Store, indexes
 from redmeter.store import cluster as clustered
 from redmeter.store.replies import Command
 from redmeter.store.topology import ASKING, READONLY, answers
+from redmeter.stored import counter
+from redmeter.stored.shards import TAGS
 from support.clusters import Cluster
 from support.nodes import Node
 from support.progress import shards_on, slot_of

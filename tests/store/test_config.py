@@ -1,7 +1,7 @@
 """The configuration of a store, as it is read."""
 
-from redmeter.keys import DEFAULT_HISTOGRAMS
 from redmeter.store.config import read_meta
+from redmeter.stored.keys import DEFAULT_HISTOGRAMS
 
 
 def test_an_existing_store_keeps_the_retention_of_histograms_it_does_not_name() -> None:

@@ -21,19 +21,19 @@ from redmeter.dashboard import api
 from redmeter.dashboard.endpoints import ENDPOINTS, parse
 from redmeter.dashboard.serialize import as_json
 from redmeter.health.doctor import examine
-from redmeter.keys import entry
 from redmeter.reading.join import Ask, Joined, join, join_newest, of_field, of_window
 from redmeter.reading.names import read_names
-from redmeter.reading.overview import Watch
+from redmeter.reading.page.overview import Watch
 from redmeter.reading.samples import read_series, read_totals
 from redmeter.reading.windows import whole_window
-from redmeter.shards import SHARDS, ShardedKeys, shard_of
 from redmeter.store import Store, indexes
 from redmeter.store.connection import ServerLink
 from redmeter.store.fan_out import FanOut
 from redmeter.store.query import Read, ShardedRead
 from redmeter.store.replies import Command, Reply, scored
 from redmeter.store.scripts import JOIN
+from redmeter.stored.keys import entry
+from redmeter.stored.shards import SHARDS, ShardedKeys, shard_of
 from support.clusters import Cluster, Clusters
 from support.fleet import Fleet
 from support.rights import QUESTIONS

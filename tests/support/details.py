@@ -1,6 +1,6 @@
 """The details of a series, as the page reads them."""
 
-from redmeter.reading.detail import Detail, detail
+from redmeter.reading.page.detail import Detail, detail
 from redmeter.reading.windows import Frame
 from redmeter.store import Store
 from redmeter.store.query import run

@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Self
 
-from redmeter.shards import TAGS, shard_of
+from redmeter.stored.shards import TAGS, shard_of
 
 #: What the grand total is called among the precisions.
 TOTAL = 0

@@ -3,7 +3,7 @@
 from typing import Any
 
 from redmeter import Meter
-from redmeter.reading.log_overview import LogOverview, log_overview
+from redmeter.reading.logs.overview import LogOverview, log_overview
 from redmeter.store import Store
 from redmeter.store.query import run
 

@@ -3,11 +3,11 @@
 from collections import Counter
 from typing import Any
 
-from redmeter.format.message import LogHour
-from redmeter.keys import HOUR
 from redmeter.recording.instruments import Gauge, Instrument
-from redmeter.recording.messages.instrument import Messages
-from redmeter.recording.messages.redact import MessageRules, redact_messages
+from redmeter.recording.logging.messages import Messages
+from redmeter.recording.logging.redact import MessageRules, redact_messages
+from redmeter.stored.keys import HOUR
+from redmeter.stored.message import LogHour
 
 NOON = 1700000000 - 1700000000 % HOUR
 

@@ -2,7 +2,7 @@
 
 import itertools
 
-from redmeter.shards import SHARDS, shard_of
+from redmeter.stored.shards import SHARDS, shard_of
 
 
 def one_in_each(pattern: str = "n{}") -> list[str]:

@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from redmeter.format.exponential_histogram import RELATIVE_ERROR, Distribution
-from redmeter.format.packed_text import buckets_text, moments_text
-from redmeter.keys import DEFAULT_HISTOGRAMS, Keys, entry, slice_start
+from redmeter.stored.exponential_histogram import RELATIVE_ERROR, Distribution
+from redmeter.stored.keys import DEFAULT_HISTOGRAMS, Keys, entry, slice_start
+from redmeter.stored.packed_text import buckets_text, moments_text
 
 #: (time, value).
 Observed = Sequence[tuple[float, float]]

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from redmeter.reading import http
-from redmeter.reading.http import RouteTable
-from redmeter.reading.overview import Overview, Watch
+from redmeter.reading.page import http
+from redmeter.reading.page.http import RouteTable
+from redmeter.reading.page.overview import Overview, Watch
 from redmeter.store import Store
 
 

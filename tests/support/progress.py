@@ -8,7 +8,7 @@ from functools import partial
 import redis
 from redis.crc import key_slot
 
-from redmeter.shards import TAGS, shard_of
+from redmeter.stored.shards import TAGS, shard_of
 from support.clusters import Cluster
 from support.history import Ledger, Stored
 from support.nodes import Node

@@ -14,9 +14,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from redmeter.analysis.forecast import UNMARKED, forecast
-from redmeter.keys import DEFAULT_RETENTION
+from redmeter.analysis.forecasting.forecast import UNMARKED, forecast
 from redmeter.results import Series
+from redmeter.stored.keys import DEFAULT_RETENTION
 from support.realdata import FOLDER
 
 #: Where the series are, which may not exist.

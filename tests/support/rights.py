@@ -22,12 +22,12 @@ from redmeter.alerting.rules import Notifier
 from redmeter.alerting.rules_file import parse_rules
 from redmeter.alerting.store import AlertStore, Notice, Silence
 from redmeter.dashboard import Dashboard
-from redmeter.format import exception, message
-from redmeter.format.exception import MAX_GROUPS, Occurrences
-from redmeter.format.message import Group, LogHour
 from redmeter.health import doctor
 from redmeter.ingest.replay import replay
-from redmeter.keys import HOUR, slice_start
+from redmeter.stored import exception, message
+from redmeter.stored.exception import MAX_GROUPS, Occurrences
+from redmeter.stored.keys import HOUR, slice_start
+from redmeter.stored.message import Group, LogHour
 from support.asking import asking
 from support.servers import Server
 from support.stores import measure, opened_store

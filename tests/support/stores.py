@@ -7,9 +7,7 @@ from typing import Any
 from redmeter import Meter
 from redmeter import store as stores
 from redmeter.clock import SystemClock
-from redmeter.format import counter, gauge
 from redmeter.health.writers import Writer, parse_writers, writer_commands
-from redmeter.keys import Kept, slice_start
 from redmeter.reading.top import read_top
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.recorder import Recorder
@@ -19,6 +17,8 @@ from redmeter.store.cluster import ClusterLink
 from redmeter.store.connection import ServerLink
 from redmeter.store.fan_out import FanOut
 from redmeter.store.scripts import run_steps
+from redmeter.stored import counter, gauge
+from redmeter.stored.keys import Kept, slice_start
 from redmeter.types import Batch, Operations, Outcome, Top
 from support.servers import Server
 

@@ -70,7 +70,7 @@ export function Overview() {
 /** Milliseconds between two requests for the status, which changes each minute. */
 const STATUS_EVERY = 15_000;
 
-/** Number of busiest routes in the panel; see reading/overview.py. */
+/** Number of busiest routes in the panel; see reading/page/overview.py. */
 const ROUTES = 6;
 
 /** The figures as a sentence. */

@@ -2,7 +2,7 @@
 import { ago } from "../lib/time";
 import { number } from "../lib/units";
 
-/** Rows that a ranking keeps, and series that it reads; see reading/rowrankings.py. */
+/** Rows that a ranking keeps, and series that it reads; see reading/page/background_ranking.py. */
 export const RANKED_ROWS = 1_000;
 const RANKED_SERIES = 100_000;
 

@@ -18,7 +18,7 @@ from redmeter.alerting.rules import (
     unit_of_values,
 )
 from redmeter.alerting.state import Reading, Readings
-from redmeter.analysis.sentences import unit_of, value_text
+from redmeter.analysis.comparing.sentences import unit_of, value_text
 from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
-from redmeter.analysis.sentences import unit_of, value_text
-from redmeter.formats.prometheus_names import counter_name, label_name, metric_name
+from redmeter.analysis.comparing.sentences import unit_of, value_text
+from redmeter.export.prometheus_names import counter_name, label_name, metric_name
 from redmeter.names import parse_name
 
 #: What a threshold is compared with.

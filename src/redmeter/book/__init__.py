@@ -24,24 +24,24 @@ from functools import lru_cache
 import redis
 
 from redmeter import cleaning
-from redmeter.analysis.secrets import mask
-from redmeter.analysis.texts import clean
+from redmeter.analysis.text.secrets import mask
+from redmeter.analysis.text.texts import clean
 from redmeter.book import stores
 from redmeter.errors import InvalidSetting, InvalidValue, StoreError, UnknownPrecision, shown
-from redmeter.format import counter, statistics
-from redmeter.format import message as message_kind
-from redmeter.format.intervals import THIS_HOUR
-from redmeter.format.moments import MAX_DOUBLE, Moments
-from redmeter.format.numbers import to_float
-from redmeter.keys import MAX_SAMPLES, Kept, Keys, check_time, slice_start
 from redmeter.names import check_text
 from redmeter.reading.samples import counts_of
-from redmeter.recording.messages.coalesce import TEXT_LIMIT
+from redmeter.recording.logging.coalesce import TEXT_LIMIT
 from redmeter.recording.sync import check_written
 from redmeter.store import Store
 from redmeter.store.connection import ServerLink
 from redmeter.store.opening import check_client, location_of
 from redmeter.store.replies import raised
+from redmeter.stored import counter, statistics
+from redmeter.stored import message as message_kind
+from redmeter.stored.intervals import THIS_HOUR
+from redmeter.stored.keys import MAX_SAMPLES, Kept, Keys, check_time, slice_start
+from redmeter.stored.moments import MAX_DOUBLE, Moments
+from redmeter.stored.numbers import to_float
 from redmeter.types import Operations
 
 #: Widths of the intervals, seconds.

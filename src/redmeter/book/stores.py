@@ -4,12 +4,12 @@ import weakref
 
 import redis
 
-from redmeter.keys import Kept, Retention
 from redmeter.recording.sync import check_written
 from redmeter.store import Store
 from redmeter.store.connection import ServerLink
 from redmeter.store.opening import check_client, check_pipeline, location_of
 from redmeter.store.replies import Command, Reply
+from redmeter.stored.keys import Kept, Retention
 from redmeter.types import Operations, Outcome
 
 #: How long an update is tried, seconds; each try lasts as long as the client's own timeouts allow.

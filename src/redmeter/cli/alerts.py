@@ -34,9 +34,9 @@ from redmeter.cli.app import (
 )
 from redmeter.cli.times import moment
 from redmeter.errors import InvalidSetting
-from redmeter.keys import check_times
 from redmeter.queries import Queries
 from redmeter.store import Store
+from redmeter.stored.keys import check_times
 
 #: Largest file of alerts, bytes.
 _LARGEST = 1_000_000

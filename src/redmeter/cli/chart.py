@@ -7,9 +7,9 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from redmeter.cli import output
-from redmeter.format.exponential_histogram import Distribution, upper_edge
 from redmeter.reading.spread import Bucket
 from redmeter.results import Mark, Series
+from redmeter.stored.exponential_histogram import Distribution, upper_edge
 
 V = TypeVar("V")
 

@@ -12,7 +12,6 @@ from redmeter.cli import chart, output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
 from redmeter.cli.times import Since, Until, moment
 from redmeter.errors import InvalidSetting
-from redmeter.format.exception import INTERVALS
 from redmeter.reading.error_groups import (
     DEFAULT_LIMIT,
     MAX_LIMIT,
@@ -25,6 +24,7 @@ from redmeter.reading.error_groups import (
     read_exceptions,
 )
 from redmeter.store import Store
+from redmeter.stored.exception import INTERVALS
 from redmeter.types import Period
 
 #: Characters of an ID in a list, and of a message on a terminal.

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from redmeter.analysis.comparing.sentences import change_text, value_text
 from redmeter.analysis.explanation import ChangedGroup, Explanation, LogPattern
-from redmeter.analysis.sentences import change_text, value_text
 from redmeter.cli import output
 from redmeter.cli.app import (
     NOT_FOUND,
@@ -24,8 +24,8 @@ from redmeter.cli.selectors import Labels, selector_of
 from redmeter.cli.suggestions import suggestion
 from redmeter.cli.times import Since, Until, moment
 from redmeter.errors import InvalidSetting
-from redmeter.reading.comparison import BASELINES, request_of
-from redmeter.reading.explain import read_explanation
+from redmeter.reading.diagnosis.explain import read_explanation
+from redmeter.reading.diagnosis.windows import BASELINES, request_of
 
 #: Groups of a label that are listed on a terminal.
 _LISTED = 6

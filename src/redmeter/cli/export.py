@@ -17,7 +17,7 @@ from redmeter.cli.selectors import Labels, labels_of
 from redmeter.cli.times import Since, Until, moment
 from redmeter.errors import InvalidSetting
 from redmeter.extras import needs
-from redmeter.reading.files import KINDS, Export, Row, export_rows
+from redmeter.reading.export.rows import KINDS, Export, Row, export_rows
 
 #: Writes rows.
 Write = Callable[[Sequence[Row]], None]

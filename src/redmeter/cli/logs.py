@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from redmeter.analysis.changes import changes as find_changes
+from redmeter.analysis.comparing.changes import changes as find_changes
 from redmeter.cli import output
 from redmeter.cli.app import (
     NOT_FOUND,
@@ -26,10 +26,10 @@ from redmeter.cli.app import (
     opened,
 )
 from redmeter.errors import InvalidSetting, InvalidValue
-from redmeter.format.message import SEVERITY, check_logger, severity_of
-from redmeter.reading import logs as reading
+from redmeter.reading.logs import recent as reading
 from redmeter.results import Change, Frequency, LogSource, Message
 from redmeter.store import Store
+from redmeter.stored.message import SEVERITY, check_logger, severity_of
 
 _HOW_TO_LOG = "redmeter.integrations.logging records what an application logs"
 #: Messages that are shown by default.

@@ -13,8 +13,8 @@ from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.health import doctor as examination
-from redmeter.keys import Retention, parse_changes
 from redmeter.store import Store
+from redmeter.stored.keys import Retention, parse_changes
 
 
 @command(

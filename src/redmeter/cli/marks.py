@@ -9,10 +9,10 @@ from redmeter import forgetting, settings
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
 from redmeter.errors import InvalidSetting
-from redmeter.format import mark as kind
 from redmeter.reading.marks import read_marks
 from redmeter.recording.sync import check_written
 from redmeter.store import Store
+from redmeter.stored import mark as kind
 
 #: How long git may take, seconds.
 _GIT_SECONDS = 5.0

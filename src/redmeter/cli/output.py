@@ -20,8 +20,8 @@ from rich.table import Table
 from rich.text import Text
 
 from redmeter.cli.failure import Failure
-from redmeter.keys import span as span
 from redmeter.reading import foreign_keys
+from redmeter.stored.keys import span as span
 
 
 class _Console(Console):

@@ -10,7 +10,7 @@ from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, open
 from redmeter.cli.times import Since, Until, moment
 from redmeter.clock import seconds_of
 from redmeter.errors import InvalidSetting
-from redmeter.reading.exports import ExportList
+from redmeter.reading.export.listing import ExportList
 from redmeter.results import QueryHistogram, QueryResult, QuerySample, QuerySeries, Series
 
 #: Series that are drawn, and listed for people.
@@ -48,7 +48,7 @@ def query(
         raise InvalidSetting("--at", "is one time, and --since asks for many: give one of them")
     with opened(url, prefix, reading=True) as store:
         from redmeter.promql.answers import as_data
-        from redmeter.reading import promql as evaluation
+        from redmeter.reading.promql import query as evaluation
 
         exports = ExportList(store)
         now = exports.read().time()

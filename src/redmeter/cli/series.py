@@ -24,7 +24,6 @@ from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selector
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.health.findings import size_text
-from redmeter.keys import Kept
 from redmeter.reading.aggregates import check_aggregate, read_counter, read_gauge, read_total
 from redmeter.reading.marks import read_marks
 from redmeter.reading.names import matching, read_names
@@ -34,6 +33,7 @@ from redmeter.results import Mark, Series
 from redmeter.sizes import sizes_by_name
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
+from redmeter.stored.keys import Kept
 from redmeter.types import Period, Selector
 
 #: Samples listed below a chart.

@@ -1,11 +1,11 @@
 """status: whether the last five minutes are as usual."""
 
+from redmeter.analysis.comparing.sentences import value_text
 from redmeter.analysis.explanation import Check
-from redmeter.analysis.sentences import value_text
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
 from redmeter.cli.explain import as_plain
-from redmeter.reading.status import read_status
+from redmeter.reading.diagnosis.status import read_status
 
 
 @command(

@@ -8,7 +8,7 @@ import typer
 
 from redmeter.clock import UNITS
 from redmeter.errors import InvalidSetting
-from redmeter.keys import MAX_TIME
+from redmeter.stored.keys import MAX_TIME
 
 _FORMS = "an age, e.g. 2h; a time in UTC, e.g. 2026-11-21T15:30; or Unix seconds"
 

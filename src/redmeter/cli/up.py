@@ -26,9 +26,9 @@ from redmeter.cli.lock import WAIT_SECONDS, UpLock, has_ended, wait
 from redmeter.dashboard import defaults
 from redmeter.errors import ClockDisagreement, StoreError
 from redmeter.extras import needs
-from redmeter.families import INDEXES
 from redmeter.store import Store, embedded, indexes
 from redmeter.store.replies import raised
+from redmeter.stored.families import INDEXES
 
 if TYPE_CHECKING:
     from redmeter.dashboard import server

@@ -10,7 +10,7 @@ import typer
 from redmeter.cli import output
 from redmeter.cli.app import AsJson, Prefix, Timezone, Url, command, opened, seconds
 from redmeter.cli.failure import NOT_FOUND, STORE, USAGE, Failure, failure_of
-from redmeter.reading.verdict import question, read_verdict
+from redmeter.reading.diagnosis.verdict import question, read_verdict
 from redmeter.results import Frequency
 from redmeter.verdicts import (
     NOT_KEPT,

@@ -11,8 +11,8 @@ from redmeter.dashboard.handlers import Found, Values
 from redmeter.dashboard.schemas import Answer
 from redmeter.dashboard.serialize import convert
 from redmeter.health.writers import health_panel
-from redmeter.reading.overview import Watch
-from redmeter.reading.rowrankings import RowRankings, Start
+from redmeter.reading.page.background_ranking import RowRankings, Start
+from redmeter.reading.page.overview import Watch
 from redmeter.store import Store
 
 #: How long an answer may take, seconds.
@@ -45,7 +45,7 @@ class API:
 
     Args:
         store: what the answers are about.
-        start: runs the ranking of very many series: see rowrankings.py.
+        start: runs the ranking of very many series: see background_ranking.py.
 
     Attributes:
         reader: executes the queries: the store itself, or its replicas.

@@ -4,10 +4,10 @@ from redmeter.alerting.status import read_alerts
 from redmeter.dashboard.handlers import Found, Values, bad_combination
 from redmeter.errors import InvalidName, InvalidValue
 from redmeter.queries import select
-from redmeter.reading.comparison import request_of
-from redmeter.reading.explain import read_explanation
-from redmeter.reading.status import read_status
-from redmeter.reading.verdict import question, read_verdict
+from redmeter.reading.diagnosis.explain import read_explanation
+from redmeter.reading.diagnosis.status import read_status
+from redmeter.reading.diagnosis.verdict import question, read_verdict
+from redmeter.reading.diagnosis.windows import request_of
 from redmeter.store import Store
 
 

@@ -34,9 +34,9 @@ from redmeter.dashboard.parameters import (
     whole,
 )
 from redmeter.errors import InvalidName, InvalidValue, shown
+from redmeter.reading.diagnosis.verdict_data import AGAINST
 from redmeter.reading.error_groups import DEFAULT_LIMIT, MAX_LIMIT, SORTS
-from redmeter.reading.verdict_data import AGAINST
-from redmeter.reading.workloads import MAX_ROWS, STATEMENT_ORDERS, TASK_ORDERS
+from redmeter.reading.page.workloads import MAX_ROWS, STATEMENT_ORDERS, TASK_ORDERS
 from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, RANKED_ROWS
 
 #: Most names of one request: of series, of summaries, and on the overview.

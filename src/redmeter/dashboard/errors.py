@@ -17,7 +17,7 @@ from redmeter.errors import (
     StoreUnavailable,
     UnknownPrecision,
 )
-from redmeter.keys import span
+from redmeter.stored.keys import span
 
 _RETRY = {"Retry-After": "1"}
 

@@ -9,8 +9,8 @@ from itertools import chain
 from typing import Any, Literal
 
 from redmeter import results
-from redmeter.analysis.forecast import forecast as make_forecast
-from redmeter.analysis.sentences import unit_of
+from redmeter.analysis.comparing.sentences import unit_of
+from redmeter.analysis.forecasting.forecast import forecast as make_forecast
 from redmeter.dashboard import rows, schemas, serialize
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.serialize import convert
@@ -18,26 +18,27 @@ from redmeter.errors import InvalidName
 from redmeter.health import doctor
 from redmeter.health.findings import Finding
 from redmeter.health.writers import PANEL
-from redmeter.keys import HOUR
 from redmeter.queries import select
-from redmeter.reading import curves, error_groups, http, listing
-from redmeter.reading import detail as reading_detail
-from redmeter.reading import overview as reading_overview
+from redmeter.reading import error_groups
 from redmeter.reading.aggregates import read_counter, read_forecasts, read_gauge, read_summary
 from redmeter.reading.error_groups import ErrorQuery
-from redmeter.reading.log_overview import LogOverview, log_overview
-from redmeter.reading.log_window import LogQuery, LogWindow, log_window
+from redmeter.reading.logs.overview import LogOverview, log_overview
+from redmeter.reading.logs.window import LogQuery, LogWindow, log_window
 from redmeter.reading.marks import read_marks_now
 from redmeter.reading.names import find_names
-from redmeter.reading.rowrankings import RankingKey, RowRankings
-from redmeter.reading.rows import Row
+from redmeter.reading.page import curves, http, listing
+from redmeter.reading.page import detail as reading_detail
+from redmeter.reading.page import overview as reading_overview
+from redmeter.reading.page.background_ranking import RankingKey, RowRankings
+from redmeter.reading.page.rows import Row
+from redmeter.reading.page.views import read_views
+from redmeter.reading.page.workloads import read_statements, read_tasks
 from redmeter.reading.samples import window
 from redmeter.reading.top import top as rank
-from redmeter.reading.views import read_views
 from redmeter.reading.windows import Frame, histogram_window, span_of, whole_window
-from redmeter.reading.workloads import read_statements, read_tasks
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
+from redmeter.stored.keys import HOUR
 from redmeter.types import Period, Selector, Top
 from redmeter.zones import Zone
 

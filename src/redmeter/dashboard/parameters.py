@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from redmeter.format.exception import check_group
-from redmeter.format.message import check_logger
-from redmeter.keys import MAX_PRECISION, MAX_SAMPLES
 from redmeter.names import MAX_BYTES, canonical
 from redmeter.reading.ranking import Order
+from redmeter.stored.exception import check_group
+from redmeter.stored.keys import MAX_PRECISION, MAX_SAMPLES
+from redmeter.stored.message import check_logger
 
 #: Times are accepted up to the year 2100: later ones are a mistake of units.
 MAX_MOMENT = 4_102_444_800

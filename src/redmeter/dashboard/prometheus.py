@@ -24,10 +24,10 @@ from redmeter.dashboard.cache import Body
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.prometheus_alerts import active_alerts, rule_groups
 from redmeter.errors import LimitExceeded, MissingExtra, RedmeterError
-from redmeter.formats.exposition import RESOLUTIONS, Format, negotiated
-from redmeter.formats.prometheus_names import COUNTER, SUFFIXES, unescaped
-from redmeter.reading.exports import ExportList
-from redmeter.reading.scrape import Scraper
+from redmeter.export.exposition import RESOLUTIONS, Format, negotiated
+from redmeter.export.prometheus_names import COUNTER, SUFFIXES, unescaped
+from redmeter.reading.export.listing import ExportList
+from redmeter.reading.export.scrape import Scraper
 from redmeter.store import Store
 
 #: Where the API is.
@@ -224,7 +224,7 @@ class PrometheusAPI:
     def query(self, parameters: Parameters, arrived: float) -> Success:
         """Evaluate a query at one time."""
         from redmeter.promql.answers import parse_time
-        from redmeter.reading import promql
+        from redmeter.reading.promql import query as promql
 
         moment = parameters.one("time")
         at = None if moment is None else parse_time("time", moment) / 1000
@@ -236,7 +236,7 @@ class PrometheusAPI:
     def query_range(self, parameters: Parameters, arrived: float) -> Success:
         """Evaluate a query over time."""
         from redmeter.promql.answers import parse_duration, parse_time
-        from redmeter.reading import promql
+        from redmeter.reading.promql import query as promql
 
         start, end = (
             parse_time(name, _required(parameters, name)) / 1000 for name in ("start", "end")
@@ -296,8 +296,8 @@ class PrometheusAPI:
     def _listing(self, parameters: Parameters, arrived: float, *, bounds: bool = True) -> Any:
         """Return the label sets of the time range that match[] selects, or all."""
         from redmeter.promql.answers import parse_time
-        from redmeter.reading.promql_selectors import selectors
-        from redmeter.reading.promql_series import SeriesLister
+        from redmeter.reading.promql.selectors import selectors
+        from redmeter.reading.promql.series import SeriesLister
 
         texts = (parameters.one(name) for name in ("start", "end"))
         start, end = (

@@ -29,10 +29,10 @@ from redmeter.dashboard.rows import (
 )
 from redmeter.health.findings import Finding, Level
 from redmeter.reading.error_groups import ErrorGroup, ErrorGroups
-from redmeter.reading.http import Route
-from redmeter.reading.views import Views
+from redmeter.reading.page.http import Route
+from redmeter.reading.page.views import Views
+from redmeter.reading.page.workloads import Statements, Tasks
 from redmeter.reading.windows import Span
-from redmeter.reading.workloads import Statements, Tasks
 from redmeter.results import Forecast, LogSource, Mark, Message
 from redmeter.verdicts import Verdict
 

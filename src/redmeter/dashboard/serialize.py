@@ -14,12 +14,12 @@ from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from redmeter import results
-from redmeter.analysis.changes import passed_of
+from redmeter.analysis.comparing.changes import passed_of
 from redmeter.dashboard import rows
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.keys import HOUR
-from redmeter.reading import overview as reading_overview
 from redmeter.reading import spread as spreads
+from redmeter.reading.page import overview as reading_overview
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import HOUR
 
 T = TypeVar("T")
 _Converter = Callable[[Any], Any]

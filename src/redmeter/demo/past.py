@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 from redmeter.demo import shape
 from redmeter.demo.database import POPULARITY, PRODUCTS
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.keys import Retention
 from redmeter.names import (
     DB_QUERIES,
     DB_QUERY_SECONDS,
@@ -35,6 +33,8 @@ from redmeter.names import (
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.resolution import Resolution
 from redmeter.store import Store
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import Retention
 
 #: How far it goes back, seconds.
 REACH = 5 * 86400

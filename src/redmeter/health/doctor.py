@@ -12,20 +12,20 @@ from dataclasses import dataclass, field
 
 from redmeter import settings
 from redmeter.errors import AccessDenied, StoreError, StoreUnavailable
-from redmeter.families import FAMILIES, INDEX_OF
 from redmeter.health import findings
 from redmeter.health import writers as writing
 from redmeter.health.findings import Finding, Level, Sample
 from redmeter.health.server import COMMANDS, Servers, ask_primaries
 from redmeter.health.writers import Writer, unreadable_reports, writer_findings
-from redmeter.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
-from redmeter.shards import ShardedKeys
 from redmeter.sizes import typed_keys_of
 from redmeter.store import Store, indexes
 from redmeter.store.config import parse_state, read_meta, state_read
 from redmeter.store.fan_out import STOPPED
 from redmeter.store.query import Read
 from redmeter.store.replies import Command, Reply, pairs, raised
+from redmeter.stored.families import FAMILIES, INDEX_OF
+from redmeter.stored.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
+from redmeter.stored.shards import ShardedKeys
 
 #: Counters whose memory is measured; the rest is estimated from them.
 SAMPLE = 200

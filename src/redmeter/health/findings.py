@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from redmeter.errors import StoreError
-from redmeter.expressions import late
-from redmeter.keys import DEFAULT_PREFIX, MAX_SAMPLES
+from redmeter.lazy_regex import late
 from redmeter.store.config import ShardState
+from redmeter.stored.keys import DEFAULT_PREFIX, MAX_SAMPLES
 
 #: Oldest supported servers: (major, minor).
 MIN_REDIS, MIN_VALKEY = (6, 2), (7, 2)

@@ -18,15 +18,15 @@ from typing import Any
 
 from redmeter import settings
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
-from redmeter.expressions import late
 from redmeter.health import findings
 from redmeter.health.findings import Finding, OtherKeys
-from redmeter.keys import Keys
+from redmeter.lazy_regex import late
 from redmeter.store import Store
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.replies import Command, Reply, pairs, raised
 from redmeter.store.retry import is_unanswered, unready_reason
 from redmeter.store.topology import SlotRange, name_of, slot_of
+from redmeter.stored.keys import Keys
 
 _STATE = ("TIME",), ("INFO",), ("CONFIG", "GET", "*")
 #: The commands for one server: its state, and a sample of its keys.

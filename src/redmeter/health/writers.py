@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from redmeter.expressions import late
 from redmeter.health.findings import Finding, Level, OtherKeys, worst
-from redmeter.keys import MAX_TIME, Keys, span
+from redmeter.lazy_regex import late
 from redmeter.losses import AGED, EMPTIED, LOSS_REASONS, TOTAL, LossReason
 from redmeter.reading.foreign_keys import there
 from redmeter.store.producers import INSTANCE_SECONDS, WRITER_SECONDS
 from redmeter.store.query import Query
 from redmeter.store.replies import Command, Reply, pairs, raised, scored
+from redmeter.stored.keys import MAX_TIME, Keys, span
 
 #: Most writers that are read, the newest ones.
 MAX_WRITERS = 1000

@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from redmeter.errors import InvalidName, LimitExceeded, StoreError, StoreUnavailable
-from redmeter.formats import access_log
-from redmeter.formats.routes import OTHER, Routes
+from redmeter.ingest import access_log
 from redmeter.ingest.lines import DamagedGzip
-from redmeter.keys import Retention
+from redmeter.ingest.routes import OTHER, Routes
 from redmeter.losses import AGED, FUTURE, MEMORY, RETENTION
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, canonical, is_failure, parse_name
 from redmeter.reading.label_sets import MAX_SCANNED, LabelSets
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.store import Store
 from redmeter.store.query import run
+from redmeter.stored.keys import Retention
 
 #: Distinct (series, second) pairs held in memory before they are written.
 PENDING = 200_000

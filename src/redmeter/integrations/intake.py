@@ -19,13 +19,13 @@ from contextlib import suppress
 
 from redmeter import Meter
 from redmeter.errors import StoreError
-from redmeter.format.message import logger_of, severity_of
 from redmeter.integrations.hooks import meter_for
 from redmeter.integrations.interface import Instrumentation, MessageSink
-from redmeter.keys import MAX_TIME
-from redmeter.recording.exceptions import SEVERITIES
-from redmeter.recording.messages.coalesce import Fingerprint
+from redmeter.recording.logging.coalesce import Fingerprint
+from redmeter.recording.logging.exceptions import SEVERITIES
 from redmeter.recording.recorder import is_storing
+from redmeter.stored.keys import MAX_TIME
+from redmeter.stored.message import logger_of, severity_of
 
 #: Set while a message is recorded.
 busy = is_storing

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from redmeter import Counter, Histogram, Meter
-from redmeter.recording.messages.coalesce import Fingerprint
+from redmeter.recording.logging.coalesce import Fingerprint
 from redmeter.recording.sync import SyncRecorder
 from redmeter.store import Store
 
@@ -21,7 +21,7 @@ class MessageSink(Protocol):
         """Add a message.
 
         Args:
-            pattern: groups it: see recording/messages/coalesce.py.
+            pattern: groups it: see recording/logging/coalesce.py.
             text: of any length, with any characters.
             time: Unix seconds.
         """

@@ -42,9 +42,9 @@ from redmeter.errors import StoreError
 from redmeter.integrations.hooks import meter_for
 from redmeter.integrations.intake import Intake, busy, error_of, text_of
 from redmeter.integrations.meters import off_meter
-from redmeter.keys import MAX_TIME
-from redmeter.recording.messages.coalesce import Fingerprint, Phrase, is_wordless, with_place
-from redmeter.recording.messages.tracebacks import describe_error, place_of
+from redmeter.recording.logging.coalesce import Fingerprint, Phrase, is_wordless, with_place
+from redmeter.recording.logging.tracebacks import describe_error, place_of
+from redmeter.stored.keys import MAX_TIME
 
 _installing = threading.Lock()
 

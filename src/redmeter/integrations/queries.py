@@ -4,8 +4,8 @@
     db_errors{statement,error}          failures, by type of the error
     db_queries{route,statement}         executions by route, or by task: see callers.py
 
-analysis/statements.py groups statements; `(many)` marks those executed for many rows at once, since
-the duration covers all rows. Waits without a statement are named `COMMIT`, `ROLLBACK` and
+analysis/text/statements.py groups statements; `(many)` marks those executed for many rows at once,
+since the duration covers all rows. Waits without a statement are named `COMMIT`, `ROLLBACK` and
 `(connect)`: for a new connection, or one of the pool.
 
 Bound: a look-up by the hash of the text, 2,000 of which are cached, and two appends. 200 groups are
@@ -15,7 +15,7 @@ distinguished; further ones are `(other)`.
 from collections.abc import Callable
 
 from redmeter import Meter
-from redmeter.analysis.statements import statement_of
+from redmeter.analysis.text.statements import statement_of
 from redmeter.integrations.hooks import Names, record_error
 from redmeter.integrations.spent import DATABASE, spend
 from redmeter.integrations.waits import Listener, waiting

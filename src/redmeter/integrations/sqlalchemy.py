@@ -6,8 +6,8 @@
     db_query_seconds{statement}         durations of statements, by group
     db_errors{statement,error}          failed statements, by the driver's error
 
-analysis/statements.py groups statements: `SELECT orders JOIN users WHERE status`. Those with many
-rows of parameters are marked `(many)`. The wait is also added to the current request or task
+analysis/text/statements.py groups statements: `SELECT orders JOIN users WHERE status`. Those with
+many rows of parameters are marked `(many)`. The wait is also added to the current request or task
 (spent.py), so `http_request_db_seconds` shows which routes are slow because of their queries.
 
 Problem: a request may wait longer for a connection of the pool, or for COMMIT, than for all of its

@@ -32,15 +32,15 @@ from typing import Any
 
 from redmeter import Meter
 from redmeter.integrations.intake import Intake, busy, error_of, text_of
-from redmeter.recording.messages.coalesce import (
+from redmeter.recording.logging.coalesce import (
     LONGEST,
     Fingerprint,
     Phrase,
     is_wordless,
     with_place,
 )
-from redmeter.recording.messages.instrument import format_message
-from redmeter.recording.messages.tracebacks import describe_error, describe_parsed_error, place_of
+from redmeter.recording.logging.messages import format_message
+from redmeter.recording.logging.tracebacks import describe_error, describe_parsed_error, place_of
 
 #: Values that need no quotes. Quotes show where a value ends, for masking secrets.
 _is_bare = re.compile(r"[\w./:@+-]+").fullmatch

@@ -67,8 +67,8 @@ from redmeter.names import (
     cleaned,
     is_failure,
 )
-from redmeter.recording.messages.coalesce import Fingerprint, with_place
-from redmeter.recording.messages.tracebacks import describe_error
+from redmeter.recording.logging.coalesce import Fingerprint, with_place
+from redmeter.recording.logging.tracebacks import describe_error
 
 #: Including names of other modules, so that integrations import all about requests from here.
 __all__ = [

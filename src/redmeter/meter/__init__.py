@@ -16,7 +16,7 @@ from redmeter.errors import InvalidSetting
 from redmeter.meter.events import EventMethods
 from redmeter.meter.metrics import MetricMethods
 from redmeter.queries import Queries
-from redmeter.recording.messages.redact import MessageRules
+from redmeter.recording.logging.redact import MessageRules
 from redmeter.recording.next_store import NextStore
 from redmeter.recording.recorder import Recorder
 from redmeter.recording.sync import SyncRecorder
@@ -82,7 +82,7 @@ class Meter(MetricMethods, EventMethods, Queries):
         recent_messages: number of newest messages that are kept for each logger and severity, up to
             1,000; use the same number in all processes.
         mask: a function that takes the text of a message and returns it without secrets. It
-            replaces redmeter.analysis.secrets.mask, which it may call. It usually runs in the
+            replaces redmeter.analysis.text.secrets.mask, which it may call. It usually runs in the
             background, and must not wait for anything. If it raises, `(masking failed)` is stored.
         release: a version or commit, which mark() notes if it is called without a label.
         embedded_idle: how long the embedded server runs without clients, seconds.

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from redmeter.format.message import check_logger, check_severity, severity_of
-from redmeter.recording.exceptions import SEVERITIES
-from redmeter.recording.marks import label_of
-from redmeter.recording.messages.coalesce import Fingerprint, with_place
-from redmeter.recording.messages.instrument import format_message
-from redmeter.recording.messages.tracebacks import describe_error
+from redmeter.recording.logging.coalesce import Fingerprint, with_place
+from redmeter.recording.logging.exceptions import SEVERITIES
+from redmeter.recording.logging.marks import label_of
+from redmeter.recording.logging.messages import format_message
+from redmeter.recording.logging.tracebacks import describe_error
 from redmeter.recording.recorder import Recorder
 from redmeter.recording.sync import SyncRecorder
+from redmeter.stored.message import check_logger, check_severity, severity_of
 
 
 class EventMethods:

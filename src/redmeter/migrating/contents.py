@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
-from redmeter.families import FAMILIES, Family, owner
-from redmeter.keys import BARE_OWN, Keys
-from redmeter.shards import shard_of
 from redmeter.store import Store
 from redmeter.store.scans import scan
+from redmeter.stored.families import FAMILIES, Family, owner
+from redmeter.stored.keys import BARE_OWN, Keys
+from redmeter.stored.shards import shard_of
 
 T = TypeVar("T")
 

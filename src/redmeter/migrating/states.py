@@ -11,14 +11,14 @@ import os
 from collections.abc import Callable, Collection, Sequence
 
 from redmeter.errors import StoreError
-from redmeter.families import FAMILIES
-from redmeter.keys import FORMAT
 from redmeter.migrating.report import Interrupted, MigrationError
 from redmeter.store import Store
 from redmeter.store.config import ShardState, StoreConfig, move_of, new_version, read_states
 from redmeter.store.durability import wait_command
 from redmeter.store.replies import Reply, raised
 from redmeter.store.scripts import FREEZE, RECEIVE, collect_scripts
+from redmeter.stored.families import FAMILIES
+from redmeter.stored.keys import FORMAT
 
 #: How long the source stays frozen after the last renewal, seconds.
 LEASE = 30.0

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from redmeter.clock import seconds_of
 from redmeter.errors import InvalidValue
-from redmeter.format.message import check_severity, severity_of
-from redmeter.keys import MAX_TIME, check_times
 from redmeter.names import canonical, check_text, parse_name, recorded_name
 from redmeter.store import Store
+from redmeter.stored.keys import MAX_TIME, check_times
+from redmeter.stored.message import check_severity, severity_of
 from redmeter.types import Period, Selector
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from redmeter.keys import check_times
 from redmeter.queries.arguments import (
     QueryBase,
     Time,
@@ -17,6 +16,7 @@ from redmeter.queries.arguments import (
     time_of,
     window_length,
 )
+from redmeter.stored.keys import check_times
 
 if TYPE_CHECKING:
     from redmeter.analysis.explanation import Explanation, Status
@@ -84,7 +84,7 @@ class DiagnosisQueries(QueryBase):
             InvalidValue: a time, the baseline or a combination of arguments cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        from redmeter.reading.comparison import request_of
+        from redmeter.reading.diagnosis.windows import request_of
 
         selector = select(name, labels)
         start, end = time_of(since), time_of(until)
@@ -138,7 +138,7 @@ class DiagnosisQueries(QueryBase):
         moment = time_of(since)
         check_times(moment)
         width = None if precision is None else precision_of(precision)
-        from redmeter.reading.verdict import question
+        from redmeter.reading.diagnosis.verdict import question
 
         return self._backend.verdict(question(mark, moment, against, width))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from redmeter.format.exception import check_group
-from redmeter.format.message import check_logger
 from redmeter.queries.arguments import QueryBase, Time, period_of, stored_severity
+from redmeter.stored.exception import check_group
+from redmeter.stored.message import check_logger
 from redmeter.types import ERROR_GROUPS
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from redmeter.keys import check_times
 from redmeter.queries.arguments import QueryBase, Time, check_is_text, range_of, time_of
+from redmeter.stored.keys import check_times
 
 if TYPE_CHECKING:
     from redmeter.results import QueryResult

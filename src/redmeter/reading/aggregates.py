@@ -11,10 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, TypeVar
 
-from redmeter.analysis.forecast import MOST_AHEAD, forecast
+from redmeter.analysis.forecasting.forecast import MOST_AHEAD, forecast
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
-from redmeter.format import gauge
-from redmeter.keys import Keys
 from redmeter.names import INSTANCE, parse_name
 from redmeter.reading.distributions import SummaryGrid, check_whole
 from redmeter.reading.foreign_keys import readable, there
@@ -34,6 +32,8 @@ from redmeter.store.producers import INSTANCE_SECONDS
 from redmeter.store.query import Query, together
 from redmeter.store.replies import Reply, mapped, pairs, raised, scored
 from redmeter.store.scans import escaped, scan_fields
+from redmeter.stored import gauge
+from redmeter.stored.keys import Keys
 from redmeter.types import Period, Selector
 from redmeter.zones import UTC, Zone
 
@@ -275,9 +275,9 @@ def read_forecasts(
     A group is forecast as the sum of its label sets.
 
     Args:
-        ahead: how many intervals; see analysis/forecast.py.
+        ahead: how many intervals; see analysis/forecasting/forecast.py.
         aggregate: see read_gauge().
-        zone: see analysis/forecast.py.
+        zone: see analysis/forecasting/forecast.py.
 
     Returns:
         Forecasts without ranges and with a `reason` if too little is kept; those of counters with
@@ -369,7 +369,7 @@ def _series(
     return Series(name, precision, start, tuple(values), partial=partial)
 
 
-# --- Forecasts, see analysis/forecast.py -----------------------------------------------------
+# --- Forecasts, see analysis/forecasting/forecast.py ----------------------------------------
 
 
 def forecasts(

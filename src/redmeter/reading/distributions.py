@@ -2,16 +2,13 @@
 
 Only the newest samples of the retention count, as for counters; see samples.py. An interval has a
 field in two hashes, buckets and moments. One without the other is ignored: see
-format/packed_text.py.
+stored/packed_text.py.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from redmeter.errors import LimitExceeded
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.packed_text import merged, parse
-from redmeter.keys import Keys, Retention, slice_start
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.samples import first_sample, window
 from redmeter.reading.spread import Summary, Texts, distribution_of, summary_of
@@ -19,6 +16,9 @@ from redmeter.results import Series
 from redmeter.store import Store
 from redmeter.store.query import Query
 from redmeter.store.replies import Command, Reply, is_misplaced, pairs, raised
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import Keys, Retention, slice_start
+from redmeter.stored.packed_text import merged, parse
 
 #: Most series of one request, a summary of each.
 MAX_SERIES = 500

@@ -11,15 +11,15 @@ LEAST_RATIO times as high or low, which is unlikely by chance.
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from redmeter.analysis.changes import GONE_EXPECTED
+from redmeter.analysis.comparing.changes import GONE_EXPECTED
+from redmeter.analysis.comparing.tails import chance
 from redmeter.analysis.explanation import ExceptionChange, ExceptionChanges
-from redmeter.analysis.tails import chance
-from redmeter.format.exception import INTERVALS, counts_between, oldest_kept
-from redmeter.keys import Keys, slice_start
-from redmeter.reading.comparison import Comparison, clock_time
+from redmeter.reading.diagnosis.windows import Comparison, clock_time
 from redmeter.reading.error_groups import StoredGroup
 from redmeter.store.query import Query, Read
 from redmeter.store.replies import is_misplaced, raised
+from redmeter.stored.exception import INTERVALS, counts_between, oldest_kept
+from redmeter.stored.keys import Keys, slice_start
 
 #: Groups that are compared, those seen last, and groups that are listed.
 MAX_COMPARED: Final = 300

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from redmeter.errors import InvalidName, StoreError
-from redmeter.keys import Keys, slice_start
 from redmeter.names import SeriesName, parse_name
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.windows import Window
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read
 from redmeter.store.replies import Reply, is_misplaced, raised, translate
+from redmeter.stored.keys import Keys, slice_start
 
 
 class Ask(NamedTuple):

@@ -11,9 +11,6 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from redmeter.errors import InvalidName, LimitExceeded, shown
-from redmeter.families import INDEX_OF
-from redmeter.format.packed_text import parse_moments
-from redmeter.keys import Keys, entry
 from redmeter.names import parse_name
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Ask, Joined, join, name_of, of_window, read_on
@@ -23,6 +20,9 @@ from redmeter.reading.windows import Window
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read
 from redmeter.store.replies import Reply
+from redmeter.stored.families import INDEX_OF
+from redmeter.stored.keys import Keys, entry
+from redmeter.stored.packed_text import parse_moments
 
 #: Index entries that one listing with a filter reads at most.
 MAX_SCANNED = 100_000

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from redmeter.format.mark import MAX_MARKS, parse
-from redmeter.keys import Keys
 from redmeter.results import Mark
 from redmeter.store import Store
 from redmeter.store.replies import Command, raised
+from redmeter.stored.keys import Keys
+from redmeter.stored.mark import MAX_MARKS, parse
 
 
 def read_marks(

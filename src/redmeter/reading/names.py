@@ -14,11 +14,11 @@ import re
 from collections.abc import Iterable, Sequence
 
 from redmeter.errors import LimitExceeded
-from redmeter.families import INDEX_OF
-from redmeter.keys import HISTOGRAMS, Kept, Keys, entry
 from redmeter.store import Store, indexes
 from redmeter.store.query import Query, Read, run, together
 from redmeter.store.replies import Reply, raised
+from redmeter.stored.families import INDEX_OF
+from redmeter.stored.keys import HISTOGRAMS, Kept, Keys, entry
 
 #: Most index entries of one precision that one request looks at.
 MAX_NAMES = 100_000

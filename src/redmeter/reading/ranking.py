@@ -21,13 +21,13 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
-from redmeter.format.exponential_histogram import RELATIVE_ERROR
-from redmeter.format.moments import Sums
-from redmeter.keys import Retention
 from redmeter.names import format_name, parse_name
 from redmeter.reading.distributions import check_whole, window_of
 from redmeter.reading.label_sets import check_labels, has_labels, label_of
 from redmeter.results import Ranked, Ranking
+from redmeter.stored.exponential_histogram import RELATIVE_ERROR
+from redmeter.stored.keys import Retention
+from redmeter.stored.moments import Sums
 from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, Top
 
 #: Orders of a ranking, in addition to percentiles such as p50 and p99.9.

@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil
 from typing import TypeVar
 
-from redmeter.analysis.percentiles import merged
+from redmeter.analysis.comparing.percentiles import merged
 from redmeter.errors import LimitExceeded, StoreError, StoreRefused
-from redmeter.format import counter, gauge
-from redmeter.format.counter import MAX_COUNT, count_of
-from redmeter.keys import Retention, slice_start
 from redmeter.reading.foreign_keys import readable, warn_of
 from redmeter.results import Series
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import ParsedRead
 from redmeter.store.replies import Reply, is_misplaced, mapped, pairs, raised
+from redmeter.stored import counter, gauge
+from redmeter.stored.counter import MAX_COUNT, count_of
+from redmeter.stored.keys import Retention, slice_start
 
 T = TypeVar("T", int, float | None)
 
@@ -134,7 +134,7 @@ def counts_among(texts: Mapping[str, bytes], key: str, *, of: int) -> dict[str, 
 
 
 def counts_of(reply: Reply) -> dict[int, int]:
-    """Parse a counter's hash: interval start -> count. See format/counter.py.
+    """Parse a counter's hash: interval start -> count. See stored/counter.py.
 
     Raises:
         StoreError: the reply is an error, e.g. WRONGTYPE.
@@ -176,7 +176,7 @@ def measured(reply: Reply, starts: range) -> list[float | None]:
 
 
 def value_of(text: bytes | None, start: int, precision: int) -> float | None:
-    """Parse a gauge's "VALUE TIME"; None if it has another form, see format/gauge.py."""
+    """Parse a gauge's "VALUE TIME"; None if it has another form, see stored/gauge.py."""
     parsed = None if text is None else gauge.parse(text, start, precision)
     return parsed and parsed[1]
 

@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from redmeter.errors import LimitExceeded, StoreRefused
-from redmeter.families import INDEX_OF, listed_by
-from redmeter.keys import HISTOGRAMS, Keys, entry
 from redmeter.names import canonical
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Ask, Joined
@@ -22,6 +20,8 @@ from redmeter.reading.label_sets import LabelSets, base_of, has_labels, label_of
 from redmeter.store import View
 from redmeter.store.query import Query
 from redmeter.store.replies import Command, Reply, translate
+from redmeter.stored.families import INDEX_OF, listed_by
+from redmeter.stored.keys import HISTOGRAMS, Keys, entry
 from redmeter.types import Selector
 
 T = TypeVar("T")

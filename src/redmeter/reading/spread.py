@@ -1,6 +1,6 @@
 """Summaries of histograms: count, mean, percentiles. Values, no I/O.
 
-They are computed from a Distribution, see format/exponential_histogram.py. The count, the lowest
+They are computed from a Distribution, see stored/exponential_histogram.py. The count, the lowest
 and the highest value are exact. Total, mean and stddev are exact up to the rounding of doubles. A
 quantile is within 2.17 % of the exact one, no matter how many intervals, processes and label sets
 were merged.
@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.packed_text import merged, parse
 from redmeter.results import Series
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.packed_text import merged, parse
 
 #: Buckets and moments of an interval, as they are stored; None if there is none.
 Texts = tuple[bytes | None, bytes | None]

@@ -1,15 +1,15 @@
 """Statistics by the hour: of this hour, and of the last one before it that had something.
 
 They are kept in addition to the histograms, in the layout of "Redis in Action", and include the
-values of other programs: see format/statistics.py.
+values of other programs: see stored/statistics.py.
 """
 
-from redmeter.format.intervals import hours_of
-from redmeter.format.statistics import merged
-from redmeter.keys import HOUR, slice_start
 from redmeter.results import HourlyStats, Statistics
 from redmeter.store import Store
 from redmeter.store.replies import Reply, raised, scored
+from redmeter.stored.intervals import hours_of
+from redmeter.stored.keys import HOUR, slice_start
+from redmeter.stored.statistics import merged
 
 
 def read_statistics(store: Store, name: str) -> Statistics:

@@ -15,11 +15,6 @@ from dataclasses import replace
 from functools import partial
 
 from redmeter.errors import LimitExceeded, StoreRefused
-from redmeter.format import counter
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.moments import Sums, merge_all
-from redmeter.format.packed_text import merge_moments
-from redmeter.keys import Kept, Keys, Retention, entry
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.foreign_keys import warn_of
 from redmeter.reading.join import Ask, Joined, join, of_counts, of_window, read_on
@@ -38,6 +33,11 @@ from redmeter.results import Ranking
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Query, Read, run
 from redmeter.store.replies import raised
+from redmeter.stored import counter
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import Kept, Keys, Retention, entry
+from redmeter.stored.moments import Sums, merge_all
+from redmeter.stored.packed_text import merge_moments
 from redmeter.types import RANKED_INTERVALS, Top
 
 #: Series of one ranking at most, and of one round trip.

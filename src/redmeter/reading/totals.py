@@ -18,12 +18,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from redmeter.format.counter import count_of
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.moments import merge_all
-from redmeter.keys import Keys, slice_start
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS
-from redmeter.reading.curves import (
+from redmeter.reading.distributions import slices_answered, slices_asked
+from redmeter.reading.join import Joined, series_in
+from redmeter.reading.label_sets import LabelSets
+from redmeter.reading.page.curves import (
     QUANTILE,
     Curve,
     asked_counts,
@@ -33,15 +32,16 @@ from redmeter.reading.curves import (
     spread,
     summed,
 )
-from redmeter.reading.distributions import slices_answered, slices_asked
-from redmeter.reading.join import Joined, series_in
-from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.samples import number_of
 from redmeter.reading.spread import distributions
 from redmeter.reading.windows import Window, whole_window
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read, in_parts
 from redmeter.store.replies import Reply, is_misplaced, raised
+from redmeter.stored.counter import count_of
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import Keys, slice_start
+from redmeter.stored.moments import merge_all
 
 #: Shares of sampled durations that are read.
 MAX_SAMPLED = 20

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
-from redmeter.keys import Retention, slice_start
+from redmeter.stored.keys import Retention, slice_start
 
 #: How many values a small curve has at least.
 PIECES = 10

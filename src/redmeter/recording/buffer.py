@@ -21,12 +21,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from redmeter.keys import MAX_TIME, Kept, Keys
 from redmeter.losses import AGED, MEMORY, RETENTION, TOTAL
 from redmeter.recording.instance import needs_instance, with_instance
 from redmeter.recording.pending import IntervalFull, PendingSeries
 from redmeter.recording.resolution import Resolution
 from redmeter.recording.stats import RecorderStats
+from redmeter.stored.keys import MAX_TIME, Kept, Keys
 from redmeter.types import Operation, Operations
 
 #: Fields written by one batch: about 3 ms of the server's time.

@@ -7,13 +7,13 @@ intervals, every batch counts once, and errors are raised to the caller.
 import math
 from threading import Lock
 
-from redmeter.format.exponential_histogram import Distribution
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.pending import PendingCounter, PendingHistogram
 from redmeter.recording.stats import RecorderStats
 from redmeter.store import Store
 from redmeter.store.retry import WriteRetry, is_recoverable
+from redmeter.stored.exponential_histogram import Distribution
 from redmeter.types import RecorderHealth
 
 

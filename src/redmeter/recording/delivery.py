@@ -20,9 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
-from redmeter.analysis import patterns
+from redmeter.analysis.text import patterns
 from redmeter.errors import AccessDenied, StoreError, StoreMoving, StoreRefused, Unconfirmed
-from redmeter.keys import Kept
 from redmeter.losses import STORE_FULL
 from redmeter.recording.buffer import FIELDS_PER_BATCH, Buffer
 from redmeter.recording.instance import InstanceLease
@@ -33,6 +32,7 @@ from redmeter.store import Store
 from redmeter.store.durability import confirm
 from redmeter.store.retry import is_brief, is_recoverable, is_server_wide
 from redmeter.store.scripts import run_pipelined
+from redmeter.stored.keys import Kept
 from redmeter.types import Outcome
 
 

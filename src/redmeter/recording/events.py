@@ -2,7 +2,7 @@
 
 An instrument's list grows by one element with each event (a histogram's by two). Before it becomes
 long, and once an interval, its events are merged into fewer that mean the same. There is a class
-for each kind of list; none has state. Messages and marks have lists of their own: see messages/ and
+for each kind of list; none has state. Messages and marks have lists of their own: see logging/ and
 marks.py.
 """
 
@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple
 
-from redmeter.format.counter import MAX_COUNT
-from redmeter.format.exponential_histogram import Distribution
 from redmeter.recording.pending import (
     GaugeSample,
     NonFiniteCount,
@@ -23,6 +21,8 @@ from redmeter.recording.pending import (
     PendingHistogram,
     PendingSeries,
 )
+from redmeter.stored.counter import MAX_COUNT
+from redmeter.stored.exponential_histogram import Distribution
 
 #: An element of a list; for counters, the time of an event, or (time, amount).
 Event = Any

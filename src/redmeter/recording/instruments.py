@@ -20,9 +20,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, NoReturn, Protocol, TypeVar
 
-from redmeter.format.counter import check_amount
-from redmeter.format.numbers import to_float
-from redmeter.keys import check_time
 from redmeter.recording.events import (
     CounterEvents,
     Event,
@@ -37,6 +34,9 @@ from redmeter.recording.events import (
 from redmeter.recording.instance import without_instance
 from redmeter.recording.pending import GaugeSample
 from redmeter.recording.scopes import InProgress, Timer
+from redmeter.stored.counter import check_amount
+from redmeter.stored.keys import check_time
+from redmeter.stored.numbers import to_float
 
 #: `_due` if no flusher runs.
 NOW = -math.inf

@@ -12,11 +12,11 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
-from redmeter.format import counter, gauge, histogram, packed_text
-from redmeter.format.counter import MAX_COUNT
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.keys import HOUR, Kept, Keys
 from redmeter.losses import NOT_FINITE, OVERFLOW
+from redmeter.stored import counter, gauge, histogram, packed_text
+from redmeter.stored.counter import MAX_COUNT
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import HOUR, Kept, Keys
 from redmeter.types import Operations
 
 #: The value of an interval.

@@ -21,10 +21,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 
 from redmeter.clock import Clock
-from redmeter.format.counter import check_amount
-from redmeter.format.mark import Noted
-from redmeter.format.numbers import to_float
-from redmeter.keys import check_time
 from redmeter.losses import NOT_FINITE
 from redmeter.names import parse_name
 from redmeter.recording import process
@@ -35,9 +31,9 @@ from redmeter.recording.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.flusher import Flusher, FlushFailed, FlushRequest
 from redmeter.recording.instance import without_instance
 from redmeter.recording.instruments import NOW, Counter, Gauge, Histogram, Instrument
-from redmeter.recording.messages.coalesce import Fingerprint
-from redmeter.recording.messages.instrument import Messages
-from redmeter.recording.messages.redact import MessageRules
+from redmeter.recording.logging.coalesce import Fingerprint
+from redmeter.recording.logging.messages import Messages
+from redmeter.recording.logging.redact import MessageRules
 from redmeter.recording.next_store import NextStore
 from redmeter.recording.process import TicketLock
 from redmeter.recording.registry import Labels, Registry
@@ -46,6 +42,10 @@ from redmeter.recording.status import StatusReporter
 from redmeter.store import Store
 from redmeter.store.durability import NONE
 from redmeter.store.retry import is_recoverable
+from redmeter.stored.counter import check_amount
+from redmeter.stored.keys import check_time
+from redmeter.stored.mark import Noted
+from redmeter.stored.numbers import to_float
 from redmeter.types import RecorderHealth
 
 #: Minimum time to wait for a reply when the process ends, seconds.
@@ -204,7 +204,7 @@ class Recorder:
         """Record a message. Does not raise if the arguments are valid.
 
         Args:
-            logger, severity: as they are stored: see format/message.py.
+            logger, severity: as they are stored: see stored/message.py.
             pattern: the fingerprint, or None: see coalesce.py.
             text: of any length, with any characters.
             time: when it was logged, Unix seconds.

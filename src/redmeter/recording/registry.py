@@ -16,9 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from redmeter.errors import InvalidName
-from redmeter.format.message import SEVERITY, name_of
 from redmeter.names import canonical, parse_name, recorded_name
-from redmeter.recording.exceptions import NAME, Exceptions
 from redmeter.recording.instance import (
     INSTANCE_BYTES,
     needs_instance,
@@ -35,9 +33,11 @@ from redmeter.recording.instruments import (
     counter_class,
     histogram_class,
 )
-from redmeter.recording.marks import Marks
-from redmeter.recording.messages.instrument import Messages
-from redmeter.recording.messages.redact import MessageRules
+from redmeter.recording.logging.exceptions import NAME, Exceptions
+from redmeter.recording.logging.marks import Marks
+from redmeter.recording.logging.messages import Messages
+from redmeter.recording.logging.redact import MessageRules
+from redmeter.stored.message import SEVERITY, name_of
 
 #: The labels of a name's overflow instrument, and the name of the one for all.
 OVERFLOW_LABELS = {"overflow": "true"}

@@ -12,7 +12,6 @@ from collections import deque
 from functools import partial
 
 from redmeter.errors import AccessDenied, StoreError, StoreMoving
-from redmeter.keys import Kept
 from redmeter.losses import RETENTION
 from redmeter.recording.buffer import NO_RETENTION, BatchContents, Buffer
 from redmeter.recording.stats import RecorderStats
@@ -21,6 +20,7 @@ from redmeter.store.producers import SILENCE, InFlightBatch, Producer
 from redmeter.store.retry import Backoff
 from redmeter.store.scripts import Steps
 from redmeter.store.shard import Shard
+from redmeter.stored.keys import Kept
 from redmeter.types import Gap, Operations, Outcome
 
 

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from redmeter.errors import Unconfirmed
-from redmeter.keys import Kept, Keys
 from redmeter.losses import EMPTIED, TOTAL
+from redmeter.stored.keys import Kept, Keys
 from redmeter.types import Loss, LostEvents, RecorderHealth, Rejection
 
 #: Stands for the series of events that were lost together.

@@ -18,29 +18,8 @@ from redmeter.errors import (
     StoreUnavailable,
     Unconfirmed,
 )
-from redmeter.format import (
-    counter,
-    exception,
-    exponential_histogram,
-    gauge,
-    histogram,
-    mark,
-    message,
-)
-from redmeter.format.counter import check_amount
-from redmeter.format.exception import FINEST, SHARE_BYTES
-from redmeter.format.message import name_of
-from redmeter.format.numbers import to_float
-from redmeter.keys import MAX_TIME, Kept, Keys, check_time
 from redmeter.losses import AGED, FUTURE, NOT_FINITE
 from redmeter.names import cleaned, parse_name, recorded_name
-from redmeter.recording.exceptions import (
-    Found,
-    PendingExceptions,
-    next_number,
-    occurrence,
-    redact_exceptions,
-)
 from redmeter.recording.instance import (
     INSTANCE_BYTES,
     RENEW_SECONDS,
@@ -50,8 +29,15 @@ from redmeter.recording.instance import (
     without_instance,
 )
 from redmeter.recording.instruments import Counter, Gauge, Histogram
-from redmeter.recording.messages.coalesce import Fingerprint, message_event
-from redmeter.recording.messages.redact import MessageRules, redact_messages
+from redmeter.recording.logging.coalesce import Fingerprint, message_event
+from redmeter.recording.logging.exceptions import (
+    Found,
+    PendingExceptions,
+    next_number,
+    occurrence,
+    redact_exceptions,
+)
+from redmeter.recording.logging.redact import MessageRules, redact_messages
 from redmeter.recording.next_store import NextStore
 from redmeter.recording.pending import PendingHistogram
 from redmeter.recording.registry import LABEL_VALUE, Labels
@@ -62,6 +48,20 @@ from redmeter.store import Store
 from redmeter.store.durability import NONE, confirm
 from redmeter.store.producers import ASK_SECONDS
 from redmeter.store.shard import Shard
+from redmeter.stored import (
+    counter,
+    exception,
+    exponential_histogram,
+    gauge,
+    histogram,
+    mark,
+    message,
+)
+from redmeter.stored.counter import check_amount
+from redmeter.stored.exception import FINEST, SHARE_BYTES
+from redmeter.stored.keys import MAX_TIME, Kept, Keys, check_time
+from redmeter.stored.message import name_of
+from redmeter.stored.numbers import to_float
 from redmeter.types import LostEvents, Operations, Outcome, RecorderHealth
 
 logger = logging.getLogger("redmeter")

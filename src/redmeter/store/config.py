@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from redmeter.errors import IncompatibleStore, StoreMoving
-from redmeter.keys import FORMAT, HISTOGRAMS, UNNAMED_HISTOGRAMS, Kept, Keys, Retention
 from redmeter.store.replies import Command, Reply, mapped, raised
 from redmeter.store.scripts import BIND, RETAIN, Steps
+from redmeter.stored.keys import FORMAT, HISTOGRAMS, UNNAMED_HISTOGRAMS, Kept, Keys, Retention
 
 if TYPE_CHECKING:
     from redmeter.store.store import Store

@@ -11,7 +11,6 @@ from itertools import chain
 from typing import Any
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
-from redmeter.shards import ShardedKeys
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.connection import ServerLink
 from redmeter.store.query import ConfigRead, PlainRead, ShardedRead, ShardSteps
@@ -20,6 +19,7 @@ from redmeter.store.retry import is_moving, is_unanswered, retry_missing, unread
 from redmeter.store.scripts import collect_scripts
 from redmeter.store.topology import key_of, name_of, slot_of
 from redmeter.store.urls import in_short
+from redmeter.stored.shards import ShardedKeys
 
 #: The error of a primary for all of its slots while others have no node, and its meaning.
 _DOWN, STOPPED = "The cluster is down", "serves nothing, since the cluster is down"

@@ -17,7 +17,6 @@ from redmeter import settings
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.extras import install
-from redmeter.keys import Retention
 from redmeter.store import urls
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.connection import ServerLink
@@ -25,6 +24,7 @@ from redmeter.store.replies import Link
 from redmeter.store.sockets import Packer
 from redmeter.store.store import Store
 from redmeter.store.topology import as_told
+from redmeter.stored.keys import Retention
 from redmeter.zones import Zone
 
 #: As many threads may use a store at once; by default redis-py refuses the hundred-and-first.

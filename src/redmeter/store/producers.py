@@ -21,10 +21,10 @@ import time
 from collections.abc import Callable, Iterator
 
 from redmeter.clock import Clock
-from redmeter.keys import Kept, Keys
 from redmeter.store.kept_batches import KeptBatches
 from redmeter.store.replies import Link, raised
 from redmeter.store.scripts import PUBLISH
+from redmeter.stored.keys import Kept, Keys
 from redmeter.types import Batch, Gap, LostEvents, Operations
 
 #: Seconds for which a watermark outlives its producer's last batch: longer than fine samples, so a

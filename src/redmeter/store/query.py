@@ -19,8 +19,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from redmeter.keys import HISTOGRAMS, Kept, Retention
 from redmeter.store.replies import Command, Reply
+from redmeter.stored.keys import HISTOGRAMS, Kept, Retention
 
 if TYPE_CHECKING:
     from redmeter.store.store import Store

@@ -14,7 +14,7 @@ from redmeter.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from redmeter.expressions import late
+from redmeter.lazy_regex import late
 from redmeter.store.urls import advice
 
 #: One command: its name and arguments. No numbers: see sockets.py.

@@ -6,10 +6,10 @@ A hash that every shard has a part of is scanned on all shards at once.
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from redmeter.keys import Keys
-from redmeter.shards import ShardedKeys
 from redmeter.store.query import Query, ShardedRead, ShardSteps
 from redmeter.store.replies import Command, Reply, raised
+from redmeter.stored.keys import Keys
+from redmeter.stored.shards import ShardedKeys
 
 #: Fields that the server looks at in one step: about 1 ms.
 FIELDS = 5_000

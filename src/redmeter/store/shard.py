@@ -14,7 +14,6 @@ from typing import Any
 
 from redmeter.clock import Clock
 from redmeter.errors import StoreError, StoreMoving, StoreRefused, StoreUnavailable
-from redmeter.keys import Kept, Keys
 from redmeter.store import config as configs
 from redmeter.store.config import StoreConfig, WantedConfig
 from redmeter.store.connection import ServerLink
@@ -23,6 +22,7 @@ from redmeter.store.producers import WATERMARK_SECONDS, InFlightBatch, Producer,
 from redmeter.store.replies import SCRIPT, Command, Link, Reply, error_code, raised
 from redmeter.store.retry import WriteRetry, is_transient
 from redmeter.store.scripts import Script, Steps, apply_script, run_steps
+from redmeter.stored.keys import Kept, Keys
 from redmeter.types import Batch, Gap, LostEvents, Operations, Outcome, Rejection
 
 _WATERMARK = str(WATERMARK_SECONDS)

@@ -13,8 +13,6 @@ from typing import Any, TypeVar, cast
 
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import RedmeterError, StoreError
-from redmeter.keys import DEFAULT_HISTOGRAMS, HISTOGRAMS, Kept, Keys, Retention
-from redmeter.shards import ShardedKeys, shard_of
 from redmeter.store import config as configs
 from redmeter.store import fork_guard, indexes, producers
 from redmeter.store.cluster import ClusterLink
@@ -27,6 +25,8 @@ from redmeter.store.retry import retry_read
 from redmeter.store.scripts import run_pipelined, run_steps
 from redmeter.store.shard import Shard
 from redmeter.store.topology import probe_commands, refuse_cluster_node
+from redmeter.stored.keys import DEFAULT_HISTOGRAMS, HISTOGRAMS, Kept, Keys, Retention
+from redmeter.stored.shards import ShardedKeys, shard_of
 from redmeter.zones import UTC, Zone
 
 T = TypeVar("T")

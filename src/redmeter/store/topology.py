@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from redis.crc import key_slot
 
 from redmeter.errors import AccessDenied, StoreRefused, StoreUnavailable
-from redmeter.keys import Keys
-from redmeter.shards import TAGS
 from redmeter.store.connection import ServerLink
 from redmeter.store.replies import Command, Reply, pairs
 from redmeter.store.retry import is_redirect
+from redmeter.stored.keys import Keys
+from redmeter.stored.shards import TAGS
 
 #: Host and port.
 Address = tuple[str, int]

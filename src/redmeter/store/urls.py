@@ -12,7 +12,7 @@ import redis
 from redis.connection import URL_QUERY_ARGUMENT_PARSERS, parse_url, to_bool
 
 from redmeter.errors import InvalidSetting
-from redmeter.expressions import late
+from redmeter.lazy_regex import late
 
 _EXAMPLES = (
     "redis://HOST:PORT/DB, rediss://…, unix:///PATH, redis+cluster://HOST:PORT,…, "

@@ -5,18 +5,16 @@ from collections import Counter as Multiset
 from collections.abc import Iterable
 from dataclasses import replace
 
-from redmeter.analysis.changes import changes
+from redmeter.analysis.comparing.changes import changes
 from redmeter.analysis.explanation import Explanation, Status
 from redmeter.backends import Backend, Groups
 from redmeter.clock import ManualClock
 from redmeter.errors import InvalidValue, LimitExceeded
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.mark import distinct
-from redmeter.format.moments import Sums, merge_all
-from redmeter.keys import Retention, slice_start
 from redmeter.names import parse_name
 from redmeter.reading.aggregates import aggregated, summed_up
-from redmeter.reading.comparison import ExplainRequest
+from redmeter.reading.diagnosis.verdict import VerdictQuestion, build, find_mark
+from redmeter.reading.diagnosis.verdict_data import plan
+from redmeter.reading.diagnosis.windows import ExplainRequest
 from redmeter.reading.distributions import MAX_SERIES as MAX_NAMES
 from redmeter.reading.distributions import window_of
 from redmeter.reading.error_groups import (
@@ -27,7 +25,7 @@ from redmeter.reading.error_groups import (
     groups_in,
 )
 from redmeter.reading.error_groups import window_of as error_window
-from redmeter.reading.logs import check_limit
+from redmeter.reading.logs.recent import check_limit
 from redmeter.reading.names import matching
 from redmeter.reading.ranking import check, groups_of, intervals_of, rank
 from redmeter.reading.samples import check_number, window
@@ -41,8 +39,6 @@ from redmeter.reading.selection import (
     split,
 )
 from redmeter.reading.spread import Summary
-from redmeter.reading.verdict import VerdictQuestion, build, find_mark
-from redmeter.reading.verdict_data import plan
 from redmeter.results import (
     Changes,
     Frequency,
@@ -54,6 +50,10 @@ from redmeter.results import (
     Series,
     Statistics,
 )
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import Retention, slice_start
+from redmeter.stored.mark import distinct
+from redmeter.stored.moments import Sums, merge_all
 from redmeter.testing.diagnosis import explained, status_of
 from redmeter.testing.readings import (
     Window,

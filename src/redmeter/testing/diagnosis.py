@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
+from redmeter.analysis.comparing.status import BLOCK
 from redmeter.analysis.explanation import (
     DatabaseTime,
     ExceptionChanges,
@@ -10,21 +11,20 @@ from redmeter.analysis.explanation import (
     PatternChanges,
     Status,
 )
-from redmeter.analysis.status import BLOCK
 from redmeter.clock import ManualClock
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.mark import distinct
-from redmeter.keys import Retention, slice_start
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
-from redmeter.reading.busiest import RANKED, busiest
-from redmeter.reading.circumstances import DB_SECONDS, Circumstances, database_time
-from redmeter.reading.comparison import Comparison, ExplainRequest, compare
+from redmeter.reading.diagnosis.busiest import RANKED, busiest
+from redmeter.reading.diagnosis.context import DB_SECONDS, Circumstances, database_time
+from redmeter.reading.diagnosis.explain import WEB, compose, not_compared
+from redmeter.reading.diagnosis.label_counts import LabelEvents
+from redmeter.reading.diagnosis.status import MINUTE, Vitals, cause_request, judge, with_sentence
+from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compare
 from redmeter.reading.error_groups import ErrorWindow
 from redmeter.reading.exception_changes import changes_of, not_kept, windows_of
-from redmeter.reading.explain import WEB, compose, not_compared
-from redmeter.reading.label_events import LabelEvents
-from redmeter.reading.status import MINUTE, Vitals, cause_request, judge, with_sentence
 from redmeter.results import Mark
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import Retention, slice_start
+from redmeter.stored.mark import distinct
 from redmeter.testing.readings import stored_group
 from redmeter.testing.recorder import MemoryRecorder
 from redmeter.zones import UTC, Zone

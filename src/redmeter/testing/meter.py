@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 
 from redmeter import settings
 from redmeter.clock import ManualClock
-from redmeter.format.message import check_logger, check_severity, severity_of
-from redmeter.keys import HISTOGRAMS, Retention
 from redmeter.meter import Meter, _plain
 from redmeter.names import canonical
 from redmeter.queries import select
 from redmeter.reading.aggregates import aggregated
 from redmeter.reading.selection import selects
 from redmeter.recording.sync import SyncRecorder
+from redmeter.stored.keys import HISTOGRAMS, Retention
+from redmeter.stored.message import check_logger, check_severity, severity_of
 from redmeter.testing.backend import MemoryBackend
 from redmeter.testing.recorder import Event, Logged, MemoryRecorder
 from redmeter.zones import Zone

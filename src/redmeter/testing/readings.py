@@ -4,18 +4,18 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 
-from redmeter.format.exception import Details, Occurrences
-from redmeter.format.exponential_histogram import Distribution
-from redmeter.format.moments import merge_all
-from redmeter.keys import HOUR, STEP, slice_start
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
+from redmeter.reading.diagnosis.verdict_data import VerdictData
 from redmeter.reading.error_groups import ErrorWindow, StoredGroup, shares_of
 from redmeter.reading.label_sets import has_labels
-from redmeter.reading.log_counts import ordered
+from redmeter.reading.logs.frequencies import ordered
 from redmeter.reading.spread import Summary, summary_of
-from redmeter.reading.verdict_data import VerdictData
-from redmeter.recording.exceptions import Found
+from redmeter.recording.logging.exceptions import Found
 from redmeter.results import Frequency, HourlyStats, LogSource, Message, Statistics
+from redmeter.stored.exception import Details, Occurrences
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import HOUR, STEP, slice_start
+from redmeter.stored.moments import merge_all
 from redmeter.testing.recorder import Event, Logged
 
 #: Precision, start and end of a window, Unix seconds.

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidName
-from redmeter.format.counter import check_amount
-from redmeter.format.mark import Noted
-from redmeter.format.numbers import to_float
-from redmeter.keys import check_time
 from redmeter.names import recorded_name
-from redmeter.recording.exceptions import Found
 from redmeter.recording.instance import with_instance, without_instance
 from redmeter.recording.instruments import Gauge
-from redmeter.recording.messages.coalesce import Fingerprint, message_event
-from redmeter.recording.messages.redact import MessageRules, redact_messages
+from redmeter.recording.logging.coalesce import Fingerprint, message_event
+from redmeter.recording.logging.exceptions import Found
+from redmeter.recording.logging.redact import MessageRules, redact_messages
 from redmeter.recording.registry import Labels
 from redmeter.recording.sync import SyncMessages, SyncRecorder
 from redmeter.results import Message
+from redmeter.stored.counter import check_amount
+from redmeter.stored.keys import check_time
+from redmeter.stored.mark import Noted
+from redmeter.stored.numbers import to_float
 
 #: A record that is not older, seconds, is of now.
 _JUST_NOW = 1.0

@@ -2,7 +2,7 @@
 
 from redmeter.clock import SystemClock
 from redmeter.recording.instance import LEASE_SECONDS
-from redmeter.shards import shard_of
+from redmeter.stored.shards import shard_of
 from support.clusters import Cluster
 from support.progress import shards_on, slot_of
 from support.recorders import OpenBuffered, check_sums

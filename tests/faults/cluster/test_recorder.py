@@ -15,9 +15,9 @@ from redmeter.errors import StoreUnavailable
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.flusher import FlushFailed
 from redmeter.recording.recorder import Recorder
-from redmeter.shards import SHARDS, TAGS, shard_of
 from redmeter.store import Store
 from redmeter.store.config import new_version
+from redmeter.stored.shards import SHARDS, TAGS, shard_of
 from support.clusters import Cluster
 from support.names import one_in_each
 from support.nodes import Node

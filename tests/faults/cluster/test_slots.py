@@ -2,7 +2,7 @@
 
 import pytest
 
-from redmeter.shards import shard_of
+from redmeter.stored.shards import shard_of
 from support.clusters import Cluster
 from support.history import check_exact
 from support.nodes import Node

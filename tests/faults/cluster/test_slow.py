@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.shards import TAGS, shard_of
 from redmeter.store.retry import Backoff
+from redmeter.stored.shards import TAGS, shard_of
 from support.clusters import Cluster
 from support.progress import shards_on, totals
 from support.recorders import OpenBuffered

@@ -1,7 +1,7 @@
 -- hist: merge the buckets of distributions into intervals.
 -- Keys: hists:, a hash for each interval.
 -- Arguments: bytes of a key before its entry in the index; runs with a text of buckets for each
---   interval: "LOW|HIGH|ZEROS|POSITIVE|NEGATIVE", see format/packed_text.py.
+--   interval: "LOW|HIGH|ZEROS|POSITIVE|NEGATIVE", see stored/packed_text.py.
 -- A stored text that is not of this form counts as empty, as far as it is parsed here; readers parse
 --   all of it. No other program writes histograms, and they always expire.
 -- Cost: by the delta and by the part of the stored text between the lowest and highest bucket of the

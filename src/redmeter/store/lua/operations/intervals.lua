@@ -2,7 +2,7 @@
 -- and, if a family has one, an index. The values are passed as JSON, in runs of four:
 --   [precision, samples, [start, …], [value, …], …]
 -- Hashes with the same intervals follow each other, each with a value for every start: see
--- format/intervals.py. Their keys are the index, if there is one, and a hash for each interval.
+-- stored/intervals.py. Their keys are the index, if there is one, and a hash for each interval.
 
 -- Large batches are flushes of many series. There it pays to ask many keys at once whether they are
 -- new, and to trim one in SKIPPED hashes with a single new interval, another one each time: HLEN

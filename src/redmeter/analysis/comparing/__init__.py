@@ -1,0 +1,1 @@
+"""Methods that compare two windows, or one series with its past."""

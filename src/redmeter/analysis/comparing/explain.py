@@ -1,0 +1,416 @@
+"""What accounts for a rise or a fall of a count, an error rate or a p95, by the values of labels.
+
+Counts: the change of each group, and its share of the total's change, within each label. The same
+events appear in each label, so changes of different labels must not be added.
+
+Error rate: the rate R is the sum of w r over groups, of their shares of requests w and their rates
+r. A group changes it by its rate and by its share (midpoint decomposition; Kitagawa, "Components of
+a difference between two rates", 1955):
+
+    rate effect    (r1 - r0) (w0 + w1) / 2
+    mix effect     (w1 - w0) ((r0 + r1) / 2 - (R0 + R1) / 2)
+
+All effects of one label sum exactly to R1 - R0: they are computed as fractions. A group's mix
+effect is relative to the average rate, since more requests to an average group change nothing.
+
+p95: percentiles are not additive, so an effect is in seconds: the p95 of the window, less the p95
+of the window with this group replaced by its baseline, scaled to the length of the window. A route
+that is as slow as before explains nothing, however slow it is. Within a bucket of the histogram,
+values are interpolated, so that small effects are visible.
+
+The causes are the groups that stand out: see outliers.py. For an error rate its events are the
+failures, for a p95 the values above the lower one of both p95. A group whose share of requests
+changed, and that way the error rate, is a cause as well.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Final, NamedTuple, TypeVar
+
+from redmeter.analysis.comparing.noise import Windows
+from redmeter.analysis.comparing.outliers import (
+    FEWEST_INTERVALS,
+    Events,
+    Excess,
+    Key,
+    changed,
+    groups_of,
+    outliers,
+)
+from redmeter.analysis.explanation import ChangedGroup, ChangedLabel
+
+#: Groups of a label that are listed.
+MAX_GROUPS: Final = 20
+#: Least effect of a cause on an error rate or a p95, as a share of the baseline's.
+LEAST_EFFECT: Final = 0.01
+#: Least mix effect of a cause whose own error rate did not change, as a share of the total's change
+#: and of the baseline's rate.
+LEAST_MIX: Final = (0.2, 0.05)
+
+T = TypeVar("T")
+
+#: A histogram: upper edge of a bucket -> number of values in it. Zero and negative values have
+#: their own edges.
+Buckets = Mapping[float, float]
+
+
+class Causes(NamedTuple):
+    """The total before and after, the groups of each label, and the causes."""
+
+    before: float
+    after: float
+    dimensions: list[ChangedLabel]
+    causes: list[ChangedGroup]
+    #: Whether the total changed and no group is an outlier.
+    even: bool
+
+
+@dataclass(slots=True)
+class CountRow:
+    """The events of a label set; `before` is not scaled."""
+
+    labels: Mapping[str, str]
+    before: int = 0
+    after: int = 0
+    history: Sequence[int] = ()
+    #: The events of each interval of the window; without them, its sum is compared.
+    within: Sequence[int] = ()
+
+
+@dataclass(slots=True)
+class RateRow:
+    """The requests and failures of a label set."""
+
+    labels: Mapping[str, str]
+    before: int = 0
+    after: int = 0
+    failed_before: int = 0
+    failed_after: int = 0
+    history: Sequence[int] = ()
+    failed_history: Sequence[int] = ()
+    within: Sequence[int] = ()
+    failed_within: Sequence[int] = ()
+
+
+@dataclass(slots=True)
+class HistogramRow:
+    """The values of a label set."""
+
+    labels: Mapping[str, str]
+    before: Buckets = field(default_factory=dict)
+    after: Buckets = field(default_factory=dict)
+    #: The buckets of each interval before the window.
+    history: Sequence[Buckets] = ()
+
+
+# --- Counts --------------------------------------------------------------------------------
+
+
+def explain_count(rows: Sequence[CountRow], windows: Windows) -> Causes:
+    """Explain the change of a count.
+
+    Args:
+        windows: the lengths of the window and of the baseline.
+    """
+    scale = windows.scale
+    before, after = scale * sum(row.before for row in rows), sum(row.after for row in rows)
+    change = after - before
+    events = [
+        Events(row.labels, row.before, row.after, row.history, within=row.within) for row in rows
+    ]
+    out = outliers(events, windows)
+    groups = {}
+    for key, members in groups_of(row.labels for row in rows).items():
+        first, second = _sum(rows, members, "before"), _sum(rows, members, "after")
+        difference = second - scale * first
+        groups[key] = ChangedGroup(
+            label=key[0],
+            value=key[1],
+            before=scale * first,
+            after=second,
+            change=difference,
+            share=difference / change if change else None,
+            count_before=first,
+            count=second,
+        )
+    return _causes(before, after, groups, out, even=changed(events, windows))
+
+
+# --- Error rates ---------------------------------------------------------------------------
+
+
+class Effects(NamedTuple):
+    """The effects of a group on the overall rate."""
+
+    rate: Fraction
+    mix: Fraction
+
+
+def decompose(groups: Sequence[tuple[int, int, int, int]]) -> list[Effects]:
+    """Return the rate effect and the mix effect of each group; all of them sum to the change.
+
+    Args:
+        groups: requests before, failures before, requests after, failures after; there must be
+            requests before and after.
+    """
+    before, after = sum(row[0] for row in groups), sum(row[2] for row in groups)
+    overall = Fraction(sum(row[1] for row in groups), before)
+    overall += Fraction(sum(row[3] for row in groups), after)
+    effects = []
+    for n0, f0, n1, f1 in groups:
+        if not n0 and not n1:
+            effects.append(Effects(Fraction(0), Fraction(0)))
+            continue
+        # A group without requests on one side has no rate there: it only changes the mix.
+        r0 = Fraction(f0, n0) if n0 else Fraction(f1, n1)
+        r1 = Fraction(f1, n1) if n1 else Fraction(f0, n0)
+        w0, w1 = Fraction(n0, before), Fraction(n1, after)
+        mix = (w1 - w0) * (r0 + r1 - overall) / 2
+        effects.append(Effects((r1 - r0) * (w0 + w1) / 2, mix))
+    return effects
+
+
+def explain_rate(
+    rows: Sequence[RateRow], windows: Windows, *, ignore: Iterable[str] = ()
+) -> Causes:
+    """Explain the change of an error rate. There must be requests before and after.
+
+    Args:
+        windows: the lengths of the window and of the baseline.
+        ignore: labels by which requests failed, such as the status.
+    """
+    ignored = set(ignore)
+    labels = [{k: v for k, v in row.labels.items() if k not in ignored} for row in rows]
+    n0, n1 = sum(row.before for row in rows), sum(row.after for row in rows)
+    before, after = sum(r.failed_before for r in rows) / n0, sum(r.failed_after for r in rows) / n1
+    change = after - before
+    groups: dict[Key, ChangedGroup] = {}
+    for label, keys in _by_label(groups_of(labels)).items():
+        sums = [_rate_sums(rows, members) for members in keys.values()]
+        for key, (first, failed_first, second, failed), effect in zip(
+            keys, sums, decompose(sums), strict=True
+        ):
+            total = float(effect.rate + effect.mix)
+            groups[label, key] = ChangedGroup(
+                label=label,
+                value=key,
+                before=failed_first / first if first else None,
+                after=failed / second if second else None,
+                change=total,
+                share=total / change if change else None,
+                rate_effect=float(effect.rate),
+                mix_effect=float(effect.mix),
+                count_before=first,
+                count=second,
+            )
+    requests = [
+        Events(label_set, row.before, row.after, row.history, within=row.within)
+        for label_set, row in zip(labels, rows, strict=True)
+    ]
+    failures = [
+        Events(
+            label_set,
+            row.failed_before,
+            row.failed_after,
+            row.failed_history,
+            row.before,
+            row.after,
+            row.history,
+            row.failed_within,
+            row.within,
+        )
+        for label_set, row in zip(labels, rows, strict=True)
+    ]
+    out = [
+        excess
+        for excess in outliers(failures, windows)
+        if abs(groups[excess.key].change) >= LEAST_EFFECT * before
+    ]
+    least = max(LEAST_MIX[0] * abs(change), LEAST_MIX[1] * before)
+    named = {excess.key for excess in out}
+    for excess in outliers(requests, windows):
+        mix = groups[excess.key].mix_effect or 0.0
+        if excess.key not in named and mix * change > 0 and abs(mix) >= least:
+            out.append(excess)
+    return _causes(before, after, groups, out, even=changed(failures, windows))
+
+
+def _rate_sums(rows: Sequence[RateRow], members: Sequence[int]) -> tuple[int, int, int, int]:
+    return (
+        _sum(rows, members, "before"),
+        _sum(rows, members, "failed_before"),
+        _sum(rows, members, "after"),
+        _sum(rows, members, "failed_after"),
+    )
+
+
+# --- p95 -----------------------------------------------------------------------------------
+
+
+def quantile(buckets: Buckets, q: float) -> float:
+    """Return a quantile of a histogram, interpolated within the bucket.
+
+    Args:
+        buckets: there must be values in them.
+    """
+    rank = q * sum(buckets.values())
+    edges = sorted(edge for edge, count in buckets.items() if count > 0)
+    for edge in edges:
+        count = buckets[edge]
+        if rank <= count or edge == edges[-1]:
+            return lower_edge(edge) + (edge - lower_edge(edge)) * min(1.0, max(0.0, rank / count))
+        rank -= count
+    raise ValueError("no quantile of no values")
+
+
+def lower_edge(edge: float) -> float:
+    """Return the lower edge of a positive bucket, whose upper edge is 2^(1/16) times as high.
+
+    Zero and the edges of negative buckets are returned as they are.
+    """
+    return edge / _BASE if edge > 0 else edge
+
+
+_BASE: Final = 2 ** (1 / 16)
+
+
+def explain_p95(rows: Sequence[HistogramRow], windows: Windows, q: float = 0.95) -> Causes:
+    """Explain the change of a percentile. There must be values before and after.
+
+    Args:
+        windows: the lengths of the window and of the baseline.
+        q: the quantile.
+    """
+    whole_before = merge(row.before for row in rows)
+    whole = merge(row.after for row in rows)
+    before, after = quantile(whole_before, q), quantile(whole, q)
+    groups = {}
+    for key, members in groups_of(row.labels for row in rows).items():
+        first = merge(rows[at].before for at in members)
+        second = merge(rows[at].after for at in members)
+        groups[key] = ChangedGroup(
+            label=key[0],
+            value=key[1],
+            before=quantile(first, q) if first else None,
+            after=quantile(second, q) if second else None,
+            change=replaced_effect(whole, first, second, windows.scale, q),
+            count_before=round(sum(first.values())),
+            count=round(sum(second.values())),
+        )
+    threshold = min(before, after)
+    events = [
+        Events(
+            row.labels,
+            above(row.before, threshold),
+            above(row.after, threshold),
+            [above(each, threshold) for each in row.history],
+            _size(row.before),
+            _size(row.after),
+            [_size(each) for each in row.history],
+        )
+        for row in rows
+    ]
+    out = [
+        excess
+        for excess in outliers(events, windows)
+        if groups[excess.key].change * excess.excess > 0
+        # A group that became faster is no cause of a rise.
+        and groups[excess.key].change * (after - before) >= 0
+        and abs(groups[excess.key].change) >= LEAST_EFFECT * before
+    ]
+    return _causes(before, after, groups, out, even=changed(events, windows), additive=False)
+
+
+def replaced_effect(
+    whole: Buckets, before: Buckets, after: Buckets, scale: float, q: float
+) -> float:
+    """Return a percentile less the same with a group replaced by its baseline.
+
+    Args:
+        whole: the values of all groups in the window.
+        before, after: the values of the group in the baseline and in the window.
+    """
+    replaced = dict(whole)
+    for edge, count in after.items():
+        replaced[edge] = replaced.get(edge, 0.0) - count
+    for edge, count in before.items():
+        replaced[edge] = replaced.get(edge, 0.0) + scale * count
+    left = {edge: count for edge, count in replaced.items() if count > 1e-9}
+    return quantile(whole, q) - quantile(left, q) if left else 0.0
+
+
+def merge(histograms: Iterable[Buckets]) -> dict[float, float]:
+    """Merge histograms."""
+    merged: dict[float, float] = {}
+    for buckets in histograms:
+        for edge, count in buckets.items():
+            merged[edge] = merged.get(edge, 0.0) + count
+    return merged
+
+
+def above(buckets: Buckets, threshold: float) -> float:
+    """Return the number of values above a threshold, interpolated within its bucket."""
+    number = 0.0
+    for edge, count in buckets.items():
+        lower = lower_edge(edge)
+        if lower >= threshold:
+            number += count
+        elif edge > threshold:
+            number += count * (edge - threshold) / (edge - lower)
+    return number
+
+
+def _size(buckets: Buckets) -> float:
+    return sum(buckets.values())
+
+
+# --- What all have in common ---------------------------------------------------------------
+
+
+def judged(intervals: int) -> str:
+    """Return why noise cannot be estimated from so many intervals; "" if it can."""
+    if intervals >= FEWEST_INTERVALS:
+        return ""
+    return (
+        f"{intervals} intervals before the window, {FEWEST_INTERVALS} are needed to estimate noise"
+    )
+
+
+def _causes(
+    before: float,
+    after: float,
+    groups: Mapping[Key, ChangedGroup],
+    out: Sequence[Excess],
+    *,
+    even: bool,
+    additive: bool = True,
+) -> Causes:
+    causes = [replace(groups[excess.key], named=True) for excess in out]
+    causes.sort(key=lambda one: one.change * (after - before) < 0)
+    named = {(one.label, one.value) for one in causes}
+    dimensions = []
+    for label, values in _by_label(groups).items():
+        rows = [replace(one, named=(label, one.value) in named) for one in values.values()]
+        rows.sort(key=lambda one: (not one.named, -abs(one.change), one.value or ""))
+        rest = [row.change for row in rows[MAX_GROUPS:]]
+        dimensions.append(
+            ChangedLabel(
+                label=label,
+                groups=tuple(rows[:MAX_GROUPS]),
+                of=len(rows),
+                rest=sum(rest) if additive else None,
+            )
+        )
+    return Causes(before, after, dimensions, causes, even=even and not causes)
+
+
+def _by_label(groups: Mapping[Key, T]) -> dict[str, dict[str | None, T]]:
+    labels: dict[str, dict[str | None, T]] = {}
+    for (label, value), one in groups.items():
+        labels.setdefault(label, {})[value] = one
+    return labels
+
+
+def _sum(rows: Sequence[CountRow] | Sequence[RateRow], members: Sequence[int], name: str) -> int:
+    return sum([getattr(rows[at], name) for at in members])

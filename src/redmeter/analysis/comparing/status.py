@@ -1,0 +1,154 @@
+"""Whether the last five complete minutes of an application are as usual.
+
+    requests     or another count: the five-minute sum against the forecast of the sums before it
+    error rate   failures against the failures that the rate before leads one to expect, divided by
+                 their dispersion: failures come in bursts, and a binomial test alone would raise
+                 too many alarms. Blocks out of the ordinary do not count in the usual rate. Needs
+                 LEAST_REQUESTS requests
+    p95          its logarithm against the median of those of the five-minute blocks before, in
+                 robust standard deviations, at least RESOLUTION
+
+Each range is made for 997 of 1,000 values, wider than the 95 % of a chart, since three measures are
+looked at all the time.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from redmeter.analysis.comparing.tails import chance
+from redmeter.analysis.explanation import Check, ExplainLink
+from redmeter.analysis.forecasting.forecast import forecast
+from redmeter.results import Series
+
+#: Length of the window and of the blocks it is compared with, seconds.
+BLOCK: Final = 300
+#: Requests that an error rate and a p95 need, and blocks that a baseline needs.
+LEAST_REQUESTS: Final = 100
+FEWEST_BLOCKS: Final = 12
+#: Probability of a usual value out of its range.
+LEVEL: Final = 0.003
+#: A range of 95 % is widened by this factor, to the same level.
+_WIDER: Final = 1.5
+#: Robust standard deviations from the median, and the least relative distance: of a p95.
+_DEVIATIONS: Final = 3.5
+RESOLUTION: Final = 0.05
+#: Least distance of an error rate from the usual one.
+LEAST_RATE: Final = 0.002
+
+
+def check_requests(check: Check, value: int, blocks: Series[int]) -> Check:
+    """Judge a five-minute sum.
+
+    Args:
+        blocks: the sums before it.
+    """
+    expected = forecast(blocks, counts=True, ahead=1)
+    check = replace(check, value=value, count=value)
+    if not expected.ahead:
+        return replace(check, reason=expected.reason)
+    point = expected.ahead[0]
+    mid = point.mid + 0.375
+    # Traffic varies by factors, so the range is widened on a logarithmic scale.
+    low, high = (mid * ((edge + 0.375) / mid) ** _WIDER - 0.375 for edge in (point.low, point.high))
+    return _judged(check, max(0.0, low), point.mid, high)
+
+
+def check_rate(check: Check, failed: int, count: int, blocks: Sequence[tuple[int, int]]) -> Check:
+    """Judge an error rate.
+
+    Args:
+        blocks: failures and requests of the five-minute blocks before.
+    """
+    value = failed / count if count else None
+    check = replace(check, value=value, count=count)
+    if count < LEAST_REQUESTS:
+        few = f"{count:,} requests in 5 min are too few to judge an error rate"
+        return replace(check, reason=f"{few}: {LEAST_REQUESTS} are needed")
+    known = [block for block in blocks if block[1]]
+    if len(known) < FEWEST_BLOCKS:
+        return replace(check, reason=_too_few(len(known)))
+    failures, requests, spread = _usual(known)
+    share = count / (count + requests)
+
+    def is_usual(number: float) -> bool:
+        return chance(number / spread, failures / spread, share) > LEVEL
+
+    usual = failures / requests
+    slack = max(LEAST_RATE, 0.25 * usual) * count
+    middle = usual * count
+    low, high = middle, middle
+    step = max(1.0, math.sqrt(middle))
+    while is_usual(high) and high < count:
+        high += step / 4
+    while low > 0 and is_usual(low):
+        low -= step / 4
+    low, high = min(low, middle - slack), max(high, middle + slack)
+    return _judged(check, max(0.0, low / count), usual, min(1.0, high / count))
+
+
+def _usual(blocks: Sequence[tuple[int, int]]) -> tuple[float, float, float]:
+    """Return usual failures and requests, and the dispersion, without blocks that stand out."""
+    rates = sorted(failed / count for failed, count in blocks)
+    median = rates[len(rates) // 2]
+    total = sum(count for _, count in blocks)
+    pooled = max(median, 0.5 / total)
+
+    def score(block: tuple[int, int]) -> float:
+        return (block[0] - pooled * block[1]) / math.sqrt(max(1.0, pooled * block[1]))
+
+    scores = sorted(abs(score(block)) for block in blocks)
+    limit = max(3.5, 3.5 * 1.4826 * scores[len(scores) // 2])
+    kept = [block for block in blocks if abs(score(block)) <= limit]
+    failures, requests = sum(block[0] for block in kept), sum(block[1] for block in kept)
+    rate = failures / requests if failures else 0.5 / requests
+    squares = sum((f - rate * n) ** 2 / (rate * n) for f, n in kept)
+    spread = max(1.0, squares / max(1, len(kept) - 1)) * (1 + 4 / len(kept))
+    return float(failures), float(requests), spread
+
+
+def check_p95(check: Check, value: float | None, count: int, blocks: Sequence[float]) -> Check:
+    """Judge a p95.
+
+    Args:
+        blocks: those of the five-minute blocks before that have enough requests.
+    """
+    check = replace(check, value=value, count=count)
+    if value is None or count < LEAST_REQUESTS:
+        few = f"{count:,} requests in 5 min are too few to judge a p95"
+        return replace(check, reason=f"{few}: {LEAST_REQUESTS} are needed")
+    known = sorted(math.log(block) for block in blocks if block > 0)
+    if len(known) < FEWEST_BLOCKS:
+        return replace(check, reason=_too_few(len(known)))
+    median = known[len(known) // 2]
+    distances = sorted(abs(each - median) for each in known)
+    spread = 1.4826 * distances[len(distances) // 2] * (1 + 4 / len(known))
+    width = max(_DEVIATIONS * spread, 2 * RESOLUTION)
+    return _judged(check, math.exp(median - width), math.exp(median), math.exp(median + width))
+
+
+def _too_few(blocks: int) -> str:
+    return f"{blocks} blocks of 5 min before are too few: {FEWEST_BLOCKS} are needed"
+
+
+def _judged(check: Check, low: float, mid: float, high: float) -> Check:
+    assert check.value is not None, "it is known"
+    value, check = check.value, replace(check, low=low, mid=mid, high=high)
+    if low <= value <= high:
+        return replace(check, state="usual")
+    return replace(check, state="high" if value > high else "low")
+
+
+def check_of(measure: str, name: str, **links: Sequence[str]) -> Check:
+    """Return a check that is not judged yet."""
+    units = {"requests": "", "error rate": "ratio", "p95": "seconds", "count": ""}
+    names: Mapping[str, str] = {"p95": "http_request_seconds", "count": name}
+    return Check(
+        measure=measure,  # type: ignore[arg-type]
+        name=name,
+        unit=units[measure],
+        explain=ExplainLink(
+            name=names.get(measure, "http_requests"), failing=tuple(links.get("failing", ()))
+        ),
+    )

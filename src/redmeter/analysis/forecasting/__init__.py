@@ -1,0 +1,1 @@
+"""Forecasts: habits by the day and week, and ranges."""

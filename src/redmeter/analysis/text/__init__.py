@@ -1,0 +1,1 @@
+"""Texts: patterns, statements, secrets."""

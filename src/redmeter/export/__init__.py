@@ -1,0 +1,1 @@
+"""Text formats of other systems: pure, without I/O."""

@@ -1,1 +1,0 @@
-"""Text in, values out, and back. Pure: no files, no sockets."""

@@ -1,0 +1,1 @@
+"""Reads that answer why something changed."""

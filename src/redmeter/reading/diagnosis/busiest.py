@@ -1,0 +1,67 @@
+"""The busiest counters of a store without requests, for status().
+
+Two round trips: the newest intervals of up to MAX_SERIES series, in the order of their names, and
+the label sets of the MAX_COUNTERS busiest names. A name with more than MAX_LABEL_SETS is left out,
+since part of its events is no traffic.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from redmeter.analysis.comparing.percentiles import merged
+from redmeter.analysis.comparing.status import BLOCK
+from redmeter.reading.join import Ask, Joined, join, name_of, of_counts
+from redmeter.reading.label_sets import LabelSets, base_of
+from redmeter.reading.names import matching_ends
+from redmeter.reading.samples import counts_of
+from redmeter.reading.windows import Window
+from redmeter.store.query import Query, in_parts
+from redmeter.stored.keys import Keys, entry, slice_start
+
+MINUTE: Final = 60
+#: Counters that are judged, series that are ranked, and label sets of a counter.
+MAX_COUNTERS: Final = 3
+MAX_SERIES: Final = 1_000
+MAX_LABEL_SETS: Final = 500
+#: Five-minute intervals by which counters are ranked: an hour.
+RANKED: Final = 12
+
+#: Counts by start, of minutes and of five minutes.
+ByWidth = tuple[Mapping[int, int], Mapping[int, int]]
+
+
+def busiest_counters(keys: Keys, now: float) -> Query[dict[str, ByWidth]]:
+    """Read the busiest counters of the last hour, the busiest first.
+
+    Args:
+        now: the server's clock, Unix seconds.
+    """
+    cut = len(entry(BLOCK, ""))
+    ask = of_counts(keys.key("count"), Window(BLOCK, RANKED, (BLOCK,)))
+    ends = matching_ends(BLOCK, "*")
+    _, (page,) = yield [join(keys, keys.known, ends, cut, [ask], count=MAX_SERIES)]
+    sums = Counter[str]()
+    for member, (reply,) in Joined(page, 1, needed=False).readable():
+        sums[base_of(name_of(member))] += sum(counts_of(reply).values())
+    names = busiest(sums)
+    asks = [Ask("HGETALL", f"{keys.key('count')}{width}:") for width in (MINUTE, BLOCK)]
+    reads = []
+    for name in names:
+        label_sets = LabelSets(keys, keys.known, BLOCK, name)
+        reads.append([label_sets.join_base(asks), label_sets.join(asks, MAX_LABEL_SETS + 1)])
+    by_name: dict[str, ByWidth] = {}
+    for name, replies in zip(names, (yield from in_parts(reads)), strict=True):
+        joins = (Joined(reply, 2, needed=False) for reply in replies)
+        parts = [values for joined in joins for _, values in joined.readable()]
+        if len(parts) <= MAX_LABEL_SETS:
+            minutes, blocks = (merged(counts_of(part[at]) for part in parts) for at in (0, 1))
+            running = slice_start(now, BLOCK)  # which is no baseline
+            by_name[name] = minutes, {at: n for at, n in blocks.items() if at < running}
+    return by_name
+
+
+def busiest(sums: Mapping[str, int]) -> list[str]:
+    """Return the names with the most events."""
+    names = [name for name in sums if sums[name] > 0]
+    return sorted(names, key=lambda name: (-sums[name], name))[:MAX_COUNTERS]

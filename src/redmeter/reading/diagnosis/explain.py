@@ -1,0 +1,357 @@
+"""explain(): reads two windows of a name and what accounts for the difference.
+
+The method is in analysis/comparing/explain.py, the choice of intervals in windows.py. Three round
+trips: one for the clock and the kind of the metric, one for the label sets, one for the groups of
+exceptions. Further ones are read for each 1,000 label sets, and one for histograms.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from redmeter.analysis.comparing.explain import (
+    Causes,
+    CountRow,
+    HistogramRow,
+    RateRow,
+    explain_count,
+    explain_p95,
+    explain_rate,
+    judged,
+)
+from redmeter.analysis.comparing.sentences import explanation_parts, joined, text, unit_of
+from redmeter.analysis.explanation import ExceptionChanges, Explanation, Measure
+from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, is_failure
+from redmeter.reading.diagnosis.context import Circumstances, circumstances, window_note
+from redmeter.reading.diagnosis.label_counts import (
+    LabelEvents,
+    Labels,
+    edges_of,
+    read_counts,
+    read_histograms,
+    with_overflow,
+)
+from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compare
+from redmeter.reading.exception_changes import exception_changes
+from redmeter.reading.foreign_keys import there
+from redmeter.reading.label_sets import LabelSets
+from redmeter.reading.samples import number_of
+from redmeter.store import Store, indexes
+from redmeter.store.query import Query, Read, run, together
+from redmeter.store.replies import Reply
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import Kept, Keys, Retention, entry, span
+from redmeter.stored.moments import merge_all
+from redmeter.zones import UTC, Zone
+
+#: Totals of a web application, and the metric whose label sets explain them.
+WEB: Final = {HITS: REQUESTS, HITS_FAILED: REQUESTS, HITS_SECONDS: SECONDS}
+#: The failures of web requests: any status class or status that is_failure() accepts.
+FAILING: Final = {"status": "5xx"}
+
+Rows = list[tuple[Labels, Mapping[int, int]]]
+
+
+def read_explanation(store: Store, request: ExplainRequest) -> tuple[float, Explanation]:
+    """Read what accounts for a rise or a fall, as Meter.explain() does.
+
+    Returns:
+        The server's clock, Unix seconds, and the explanation.
+    """
+    view, explanation = run(store, lambda kept: explain(store.keys, kept, request, store.zone))
+    return view.now, explanation
+
+
+def explain(
+    keys: Keys, kept: Kept, request: ExplainRequest, zone: Zone = UTC
+) -> Query[Explanation]:
+    """Read what accounts for a rise or a fall.
+
+    Raises:
+        UnknownPrecision: the precision of the request is not kept.
+        StoreError: the server is unreachable or refuses.
+    """
+    name = WEB.get(request.name, request.name)
+    view, sizes = yield [
+        read
+        for index, retention in ((keys.known, kept.series), (keys.hists, kept.histograms))
+        for one in dict.fromkeys((name, request.name))
+        for read in (
+            LabelSets(keys, index, _longest(retention), one).size(),
+            _base_entry(keys, index, entry(_longest(retention), one)),
+        )
+    ]
+    counted, observed = _exist(sizes[: len(sizes) // 2]), _exist(sizes[len(sizes) // 2 :])
+    if name != request.name and not (counted | observed) & {0}:
+        name = request.name  # totals without label sets
+    histogram = not counted and bool(observed)
+    retention = view.histograms if histogram else view.retention
+    comparison = compare(request, retention, view.now, zone)
+    if comparison.reason:
+        return not_compared(comparison, name, histogram=histogram)
+    same = None
+    if name in (REQUESTS, SECONDS):
+        same = _same_time(comparison, view.histograms, view.now)
+    read = read_histograms if histogram else read_counts
+    events, around, exceptions = yield from together(
+        [
+            read(keys, name, comparison, request.labels),
+            circumstances(keys, comparison, same),
+            exception_changes(keys, comparison, view.now),
+        ]
+    )
+    assert isinstance(events, LabelEvents)
+    assert isinstance(around, Circumstances)
+    assert isinstance(exceptions, ExceptionChanges)
+    around.exceptions = exceptions
+    if name in (REQUESTS, SECONDS) and same is None:
+        around.not_compared.append("time in the database: not kept for these windows")
+    return compose(comparison, name, events, around, histogram=histogram)
+
+
+def not_compared(comparison: Comparison, name: str, *, histogram: bool) -> Explanation:
+    """Return the explanation of windows that are not kept."""
+    base = _base(comparison, name, "p95" if histogram else _measure(comparison.request))
+    parts = [text(comparison.reason[0].upper() + comparison.reason[1:] + ".")]
+    return replace(
+        base,
+        state="not kept",
+        reason=comparison.reason,
+        alternatives=tuple(comparison.alternatives),
+        parts=tuple(parts),
+        sentence=joined(parts),
+    )
+
+
+def compose(
+    comparison: Comparison,
+    name: str,
+    events: LabelEvents,
+    around: Circumstances,
+    *,
+    histogram: bool,
+) -> Explanation:
+    """Return the explanation of events that were read."""
+    request = comparison.request
+    measure: Measure = "p95" if histogram else _measure(request)
+    base = _base(comparison, name, measure)
+    if request.name == HITS_FAILED and name == REQUESTS:
+        events.counts = [row for row in events.counts if is_failure(row[0].get("status"))]
+    first = _first(events)
+    kept = comparison.recent if histogram else comparison.history
+    history = [at for at in kept if first is not None and at >= first]
+    count_before, count = _counts(events, comparison)
+    causes = None
+    if histogram and count_before and count:
+        causes = explain_p95(_histogram_rows(events, comparison, history), comparison.windows)
+    elif measure == "error rate" and count_before and count:
+        rows = _rate_rows(events.counts, comparison, history, request.failing, web=name == REQUESTS)
+        causes = explain_rate(rows, comparison.windows)
+    elif measure == "count" and (count_before or count):
+        causes = explain_count(_count_rows(events.counts, comparison, history), comparison.windows)
+    left_out = [*events.not_compared, *around.not_compared]
+    if around.exceptions.reason:
+        left_out.append(f"exceptions: {around.exceptions.reason}")
+    if note := window_note(first, comparison):
+        left_out.append(note)
+    base = replace(
+        base,
+        count_before=count_before,
+        count=count,
+        messages=around.messages,
+        exceptions=around.exceptions,
+        marks=tuple(around.marks),
+        database=around.database,
+        not_compared=tuple(left_out),
+    )
+    if causes is None:
+        side = "the baseline" if count else "the window"
+        reason = f"no events in {side if count or count_before else 'either window'}"
+        parts = [text(f"Nothing to compare: {reason}.")]
+        return replace(
+            base, state="no data", reason=reason, parts=tuple(parts), sentence=joined(parts)
+        )
+    return _complete(base, comparison, causes, judged(len(history)))
+
+
+def _complete(
+    base: Explanation, comparison: Comparison, causes: Causes, unsure: str
+) -> Explanation:
+    explanation = replace(
+        base,
+        state="compared",
+        before=causes.before,
+        after=causes.after,
+        change=causes.after - causes.before,
+        even=causes.even,
+        judged=not unsure,
+        judged_reason=unsure,
+        causes=tuple(causes.causes),
+        dimensions=tuple(causes.dimensions),
+    )
+    assert comparison.precision is not None, "it is compared"
+    width = span(comparison.precision)
+    parts = explanation_parts(explanation, comparison.baseline_name, width)
+    return replace(explanation, parts=tuple(parts), sentence=joined(parts))
+
+
+def _base(comparison: Comparison, name: str, measure: Measure) -> Explanation:
+    request, window, baseline = comparison.request, comparison.window, comparison.baseline
+    return Explanation(
+        name=name,
+        labels=dict(request.labels),
+        measure=measure,
+        unit={"count": "", "error rate": "ratio"}.get(measure, unit_of(name)),
+        precision=comparison.precision,
+        reaches=comparison.reaches,
+        since=window.start if window else comparison.since,
+        until=window.start + len(window) * window.step if window else comparison.until,
+        asked_since=comparison.since,
+        asked_until=comparison.until,
+        baseline=request.baseline,
+        baseline_since=baseline.start,
+        baseline_until=baseline.start + len(baseline) * baseline.step,
+    )
+
+
+# --- Rows ----------------------------------------------------------------------------------
+
+
+def _count_rows(counts: Rows, comparison: Comparison, history: Sequence[int]) -> list[CountRow]:
+    labels = with_overflow([own for own, _ in counts])
+    return [
+        CountRow(
+            own,
+            _sum(found, comparison.baseline),
+            _sum(found, comparison.window),
+            [found.get(at, 0) for at in history],
+            [found.get(at, 0) for at in comparison.window],
+        )
+        for own, (_, found) in zip(labels, counts, strict=True)
+    ]
+
+
+def _rate_rows(
+    counts: Rows,
+    comparison: Comparison,
+    history: Sequence[int],
+    failing: Mapping[str, str],
+    *,
+    web: bool,
+) -> list[RateRow]:
+    """Return the requests and failures of label sets, without the failing labels."""
+    rows: dict[tuple[tuple[str, str], ...], RateRow] = {}
+    any_failure = web and failing == FAILING
+    for row, (own, _) in zip(_count_rows(counts, comparison, history), counts, strict=True):
+        labels = {key: value for key, value in row.labels.items() if key not in failing}
+        known = rows.get(tuple(sorted(labels.items())))
+        if known is None:
+            zeros, none = [0] * len(history), [0] * len(comparison.window)
+            known = RateRow(
+                labels, history=zeros, failed_history=zeros, within=none, failed_within=none
+            )
+            rows[tuple(sorted(labels.items()))] = known
+        known.before += row.before
+        known.after += row.after
+        known.history = _added(known.history, row.history)
+        known.within = _added(known.within, row.within)
+        failed = (
+            is_failure(own.get("status"))
+            if any_failure
+            else all(own.get(label) == value for label, value in failing.items())
+        )
+        if failed:
+            known.failed_before += row.before
+            known.failed_after += row.after
+            known.failed_history = _added(known.failed_history, row.history)
+            known.failed_within = _added(known.failed_within, row.within)
+    return list(rows.values())
+
+
+def _added(counts: Sequence[int], others: Sequence[int]) -> list[int]:
+    return [one + other for one, other in zip(counts, others, strict=True)]
+
+
+def _histogram_rows(
+    events: LabelEvents, comparison: Comparison, history: Sequence[int]
+) -> list[HistogramRow]:
+    labels = with_overflow([own for own, _ in events.histograms])
+    return [
+        HistogramRow(
+            own,
+            edges_of(_merged(found, comparison.baseline)),
+            edges_of(_merged(found, comparison.window)),
+            [edges_of(found[at]) if at in found else {} for at in history],
+        )
+        for own, (_, found) in zip(labels, events.histograms, strict=True)
+    ]
+
+
+def _merged(found: Mapping[int, Distribution], intervals: range) -> Distribution:
+    return merge_all(Distribution(), (found[start] for start in intervals if start in found))
+
+
+def _sum(counts: Mapping[int, int], intervals: range) -> int:
+    return sum([counts.get(start, 0) for start in intervals])
+
+
+def _counts(events: LabelEvents, comparison: Comparison) -> tuple[int, int]:
+    """Return the number of events in the baseline and in the window."""
+    counts = [found for _, found in events.counts]
+    counts += [{at: one.count for at, one in found.items()} for _, found in events.histograms]
+    return (
+        sum(_sum(each, comparison.baseline) for each in counts),
+        sum(_sum(each, comparison.window) for each in counts),
+    )
+
+
+def _first(events: LabelEvents) -> int | None:
+    """Return the start of the first interval with events."""
+    starts = [min(found) for _, found in [*events.counts, *events.histograms] if found]
+    return min(starts, default=None)
+
+
+# --- Kinds and precisions ------------------------------------------------------------------
+
+
+def _measure(request: ExplainRequest) -> Measure:
+    return "error rate" if request.failing else "count"
+
+
+def _base_entry(keys: Keys, index: str, member: str) -> Read:
+    """Return the read of the entry of a series without labels, if there is one."""
+    return indexes.members(keys, index, f"[{member}", f"[{member}", count=1)
+
+
+def _longest(retention: Mapping[int, int]) -> int:
+    """Return the precision that reaches furthest back."""
+    return max(retention, key=lambda precision: precision * retention[precision])
+
+
+def _exist(replies: Sequence[Reply]) -> set[int]:
+    """Return which of the names have series: the numbers of their pairs of replies."""
+    return {
+        at
+        for at in range(len(replies) // 2)
+        if number_of(replies[2 * at]) or there(replies[2 * at + 1], 0)
+    }
+
+
+def _same_time(comparison: Comparison, retention: Retention, now: float) -> Comparison | None:
+    """Return the comparison of the same time by histograms; None if they do not keep it."""
+    request = comparison.request
+    if request.precision is not None and request.precision not in retention:
+        request = replace(request, precision=None)
+    window, baseline = comparison.window, comparison.baseline
+    request = replace(
+        request,
+        since=window.start,
+        until=window.start + len(window) * window.step,
+        baseline="custom",
+        baseline_since=baseline.start,
+        baseline_until=baseline.start + len(baseline) * baseline.step,
+    )
+    same = compare(request, retention, now)
+    if same.reason or len(same.window) * same.window.step != len(window) * window.step:
+        return None
+    return same

@@ -1,0 +1,333 @@
+"""Deploy verdicts: reads what analysis/comparing/verdict.py compares.
+
+Two round trips: marks, totals and the counts of all routes; then the histograms of the busiest
+routes. One more for each 1,000 label sets of requests beyond the first, and for log patterns.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple, cast
+
+from redmeter.analysis.comparing.changes import GONE_EXPECTED, severity_rank
+from redmeter.analysis.comparing.verdict import combined, count_tests, judge, ordered
+from redmeter.errors import InvalidValue
+from redmeter.names import (
+    HITS,
+    HITS_FAILED,
+    HITS_SECONDS,
+    REQUESTS,
+    SECONDS,
+)
+from redmeter.reading import marks as reading_marks
+from redmeter.reading.diagnosis.verdict_data import (
+    VerdictData,
+    VerdictPlan,
+    busiest,
+    check_against,
+    plan,
+    traffic_of,
+)
+from redmeter.reading.distributions import interval_distributions
+from redmeter.reading.join import Ask, Joined, series_in
+from redmeter.reading.label_sets import LabelSets
+from redmeter.reading.logs import recent as logs
+from redmeter.reading.page.http import route_of
+from redmeter.reading.samples import counts_of
+from redmeter.reading.totals import MAX_SAMPLED
+from redmeter.results import Frequency, Mark
+from redmeter.store import Store
+from redmeter.store.query import Query, Read, run
+from redmeter.store.replies import is_misplaced, raised
+from redmeter.stored.keys import HOUR, Keys, entry, span
+from redmeter.verdicts import (
+    BETTER,
+    NOT_KEPT,
+    SAME,
+    TOO_LITTLE,
+    WORSE,
+    Against,
+    Judgment,
+    Verdict,
+    VerdictMetric,
+    VerdictPatterns,
+    VerdictRow,
+)
+from redmeter.zones import Zone
+
+#: Label sets of requests that one round trip reads, and round trips at most.
+PAGE, MAX_PAGES = 1_000, 10
+#: Names of durations that are read.
+MAX_SECONDS = 10_000
+#: Log patterns of each kind.
+MAX_PATTERNS = 50
+
+_OTHER = "(other)"
+
+
+class VerdictQuestion(NamedTuple):
+    """Which verdict is asked for: see Queries.verdict()."""
+
+    #: The label of a mark; None: the newest one, unless `since` is given.
+    mark: str | None
+    #: The moment of the deploy, Unix seconds.
+    since: float | None
+    against: Against
+    precision: int
+
+
+def question(
+    mark: str | None, since: float | None, against: str, precision: int | None
+) -> VerdictQuestion:
+    """Check which verdict is asked for.
+
+    Raises:
+        InvalidValue: a mark and a time together, no such baseline, or no usable precision.
+    """
+    if mark is not None and since is not None:
+        raise InvalidValue(mark, "give a mark or since, not both")
+    return VerdictQuestion(mark, since, cast(Against, against), check_against(against, precision))
+
+
+def find_mark(
+    asked: VerdictQuestion, marks: Sequence[Mark], now: float
+) -> tuple[Mark | None, float]:
+    """Return the mark and the moment of a deploy.
+
+    Args:
+        marks: the oldest first.
+
+    Raises:
+        InvalidValue: there is no such mark, or the moment is in the future.
+    """
+    if asked.since is not None:
+        if asked.since > now:
+            raise InvalidValue(asked.since, "this moment is in the future")
+        return None, asked.since
+    matches = [one for one in marks if one.time <= now and asked.mark in (None, one.label)]
+    if not matches:
+        if asked.mark is None:
+            raise InvalidValue("", "there is no mark yet: set one when you deploy, or give since")
+        raise InvalidValue(asked.mark, "there is no mark with this label")
+    return matches[-1], matches[-1].time
+
+
+def read_verdict(store: Store, asked: VerdictQuestion) -> tuple[float, Verdict]:
+    """Read the verdict about a deploy.
+
+    Returns:
+        The server's clock, Unix seconds, and the verdict.
+
+    Raises:
+        InvalidValue: see find_mark().
+        UnknownPrecision: the store does not keep it.
+        StoreError: the server is unreachable or refuses.
+    """
+    view, (marks, windows, data) = run(store, lambda _: _read(store.keys, asked, store.zone))
+    patterns = logs.read_frequencies(store).frequencies
+    return view.now, build(asked, view.now, marks, windows, data, patterns)
+
+
+def _read(
+    keys: Keys, asked: VerdictQuestion, zone: Zone
+) -> Query[tuple[list[Mark], VerdictPlan, VerdictData]]:
+    width = asked.precision
+    requests = LabelSets(keys, keys.known, width, REQUESTS)
+    seconds = LabelSets(keys, keys.hists, width, SECONDS)
+    sampled = LabelSets(keys, keys.hists, width, HITS_SECONDS)
+    asks = [Ask("HGETALL", keys.key("count") + entry(width, ""))]
+    reads: list[Read] = [
+        reading_marks.asked(keys),
+        ("HGETALL", keys.count(width, HITS)),
+        ("HGETALL", keys.count(width, HITS_FAILED)),
+        requests.join(asks, PAGE),
+        seconds.join([], MAX_SECONDS),
+        sampled.join([], MAX_SAMPLED),
+    ]
+    view, replies = yield reads
+    marks = reading_marks.answered(raised(replies[0]))
+    _, moment = find_mark(asked, marks, view.now)
+    kept = view.retention, view.histograms
+    windows = plan(moment, view.now, asked.against, width, *kept, zone)
+    data = VerdictData()
+    if not windows.compares:
+        return marks, windows, data
+    for name, reply in zip((HITS, HITS_FAILED), replies[1:3], strict=True):
+        data.counts[name] = {} if is_misplaced(reply) else counts_of(reply)
+    joined = yield from requests.read_on(
+        Joined(replies[3], 1, needed=False), asks, PAGE, MAX_PAGES * PAGE
+    )
+    data.complete = len(joined[-1].members) < PAGE
+    for name, _, (values,) in series_in(joined):
+        data.counts[name] = counts_of(values)
+    if windows.not_kept is None:
+        chosen = set(busiest(data.counts, windows.starts))
+        timed = [Joined(reply, 0, needed=False) for reply in replies[4:]]
+        names = [
+            name
+            for name, parsed, _ in series_in(timed)
+            if parsed.base == HITS_SECONDS or route_of(parsed.labels) in chosen
+        ]
+        series = [HITS_SECONDS, *names]
+        data.times |= yield from interval_distributions(keys, series, width, windows.starts)
+    return marks, windows, data
+
+
+# --- The verdict ---------------------------------------------------------------------------
+
+
+def build(
+    asked: VerdictQuestion,
+    now: float,
+    marks: Sequence[Mark],
+    windows: VerdictPlan,
+    data: VerdictData,
+    patterns: Sequence[Frequency],
+) -> Verdict:
+    """Make a verdict of stored data.
+
+    Args:
+        now: Unix seconds.
+        marks: the oldest first.
+        patterns: the frequencies of log patterns within the last two hours.
+    """
+    mark, moment = find_mark(asked, marks, now)
+    overall, routes, number = None, list[VerdictRow](), 0
+    if windows.compares:
+        traffic, number = traffic_of(windows, data)
+        rows = judge(
+            traffic,
+            lengths=windows.lengths,
+            seconds=_lengths(windows),
+            level=windows.level,
+            paired=windows.paired,
+            without_times=_without_times(windows),
+        )
+        overall, routes = rows[0], ordered(rows[1:])
+    judgment, reason = _judgment(windows, overall, routes)
+    return Verdict(
+        judgment,
+        reason,
+        mark,
+        moment,
+        asked.against,
+        asked.precision,
+        windows.looks,
+        windows.look,
+        windows.next_look,
+        windows.after,
+        windows.before,
+        windows.not_kept,
+        tests=count_tests([*([overall] if overall else []), *routes]),
+        overall=overall,
+        routes=tuple(routes),
+        routes_of=number,
+        patterns=changed_patterns(
+            patterns, moment, windows.after.until if windows.after else None, now
+        ),
+        marks=tuple(one for one in marks if one != mark and _within(one, windows)),
+    )
+
+
+def _lengths(windows: VerdictPlan) -> tuple[float, float]:
+    assert windows.after is not None
+    assert windows.before is not None
+    after, before = windows.after, windows.before
+    return float(after.until - after.since), float(before.until - before.since)
+
+
+def _without_times(windows: VerdictPlan) -> str:
+    if windows.not_kept is None:
+        return ""
+    return f"histograms of {span(windows.precision)} do not reach back to the baseline"
+
+
+def _within(mark: Mark, windows: VerdictPlan) -> bool:
+    return any(
+        window is not None and window.since <= mark.time < window.until
+        for window in (windows.after, windows.before)
+    )
+
+
+# --- In words ------------------------------------------------------------------------------
+
+
+def _judgment(
+    windows: VerdictPlan, overall: VerdictRow | None, routes: Sequence[VerdictRow]
+) -> tuple[Judgment, str]:
+    if windows.look is None:
+        assert windows.next_look is not None
+        at = datetime.fromtimestamp(windows.next_look, UTC)
+        return TOO_LITTLE, f"the first look is complete at {at:%H:%M:%S} UTC"
+    if overall is None:
+        missing = windows.not_kept
+        assert missing is not None
+        back = datetime.fromtimestamp(missing.oldest, UTC)
+        width = span(windows.precision)
+        return NOT_KEPT, (
+            f"{missing.of} of {width} reach back to {back:%Y-%m-%d %H:%M} UTC, after the baseline"
+        )
+    rows = [*routes, overall]  # A route explains more than the whole.
+    for judgment in (WORSE, BETTER):
+        changed = [
+            _sentence(row, what, metric)
+            for row in rows
+            for what, metric in (("error rate", row.error_rate), ("p95", row.p95))
+            if metric.verdict == judgment
+        ]
+        if changed:
+            more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
+            whole = combined([overall.error_rate, overall.p95])
+            if judgment == WORSE or whole not in (TOO_LITTLE, NOT_KEPT):
+                return judgment, changed[0] + more
+    if overall.verdict in (TOO_LITTLE, NOT_KEPT):
+        metrics = ("error rate", overall.error_rate), ("p95", overall.p95)
+        why = [f"{what}: {one.reason}" for what, one in metrics if one.verdict == overall.verdict]
+        return overall.verdict, "; ".join(why)
+    return SAME, "no change of the error rate or p95 beyond chance"
+
+
+def _sentence(row: VerdictRow, what: str, metric: VerdictMetric) -> str:
+    of = "of all requests" if row.route is None else f"of {row.route}"
+    values = [_value(what, one) for one in (metric.before, metric.after)]
+    return f"{what} {of}: {values[0]} → {values[1]}"
+
+
+def _value(what: str, value: float | None) -> str:
+    if value is None:
+        return "unknown"
+    if what == "error rate":
+        return f"{value * 100:.3g} %"
+    return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s"
+
+
+def changed_patterns(
+    frequencies: Iterable[Frequency], since: float, until: float | None, now: float
+) -> VerdictPatterns:
+    """Return the log patterns that are new since a deploy, and those that vanished.
+
+    A pattern vanished if it was not seen since, though at least 8 messages were expected by the end
+    of a complete look. The rate before is that of an hour or more, so that a burst right before the
+    deploy is not taken for a rate.
+
+    Args:
+        frequencies: of the last hour and of the hour before.
+        since: the moment of the deploy; now: Unix seconds.
+        until: end of the newest complete look; None: no look is complete, so none has vanished.
+    """
+    kept_since = now - 2 * HOUR
+    if since <= kept_since:
+        return VerdictPatterns()
+    new, vanished = [], []
+    for one in frequencies:
+        if one.pattern == _OTHER or one.first is None:
+            continue
+        if since <= one.first < (until or now):
+            new.append(one)
+        elif until is not None and one.last is not None and one.last < since:
+            known = max(since - max(one.first, kept_since), HOUR)
+            expected = (one.count + one.before) * (until - since) / known
+            if expected >= GONE_EXPECTED:
+                vanished.append(one)
+    for patterns in (new, vanished):
+        patterns.sort(key=lambda one: (severity_rank(one.severity), -one.count - one.before))
+    return VerdictPatterns(True, tuple(new[:MAX_PATTERNS]), tuple(vanished[:MAX_PATTERNS]))

@@ -1,0 +1,1 @@
+"""Reads of whole stores: listings, /metrics, rows."""

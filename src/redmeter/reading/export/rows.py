@@ -1,0 +1,168 @@
+"""Rows of an export: every finished interval of many series, a few series at a time.
+
+The window ends where it ended when the export began, so the rows of all series end together.
+Series are read in chunks, so memory depends on the size of a chunk and on the list of names.
+"""
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from redmeter.errors import InvalidName, UnknownPrecision
+from redmeter.names import parse_name
+from redmeter.reading.distributions import read_summaries
+from redmeter.reading.foreign_keys import readable
+from redmeter.reading.names import read_names
+from redmeter.reading.samples import Grid, read_series, window
+from redmeter.store import Store
+from redmeter.stored.keys import slice_start
+
+KINDS = ("counters", "gauges", "histograms")
+#: Series that one round trip reads.
+CHUNK = {"counters": 200, "gauges": 200, "histograms": 20}
+
+#: What a pattern begins with literally.
+_HEAD = re.compile(r"[^*?\[{]*")
+
+
+class Row(NamedTuple):
+    """An interval of a series. Fields that its kind does not have are None."""
+
+    #: Start of the interval, Unix seconds.
+    time: int
+    #: counter, gauge or histogram.
+    kind: str
+    #: The name without labels.
+    name: str
+    labels: Mapping[str, str]
+    #: The number of events of a counter, the newest value of a gauge.
+    value: float | None
+    # Columns of histograms
+    count: int | None = None  # type: ignore[assignment]  # tuple.count() counts members
+    sum: float | None = None
+    min: float | None = None
+    max: float | None = None
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+
+
+class Export(NamedTuple):
+    """The request for an export.
+
+    Attributes:
+        pattern: of names without labels: `*` any text, `?` one character, `[abc]` one of these.
+        labels: only label sets that have these.
+        precision: interval width, seconds.
+        kinds: some of KINDS.
+        since, until: the window, Unix seconds; None for all that is kept.
+    """
+
+    pattern: str
+    labels: Mapping[str, str]
+    precision: int
+    kinds: Sequence[str]
+    since: float | None = None
+    until: float | None = None
+
+
+def export_rows(
+    store: Store, wanted: Export, progress: Callable[[int, int], None] = lambda *_: None
+) -> Iterator[list[Row]]:
+    """Yield the rows of an export, some series at a time.
+
+    Args:
+        progress: called with the number of series that were read, and of all.
+
+    Raises:
+        UnknownPrecision: no kind keeps it.
+        LimitExceeded: more than 100,000 series begin like the pattern.
+        StoreError: the server is unreachable or refuses.
+    """
+    view, _ = store.read()
+    kept = {kind: view.retention_of(kind) for kind in wanted.kinds}
+    kinds = [kind for kind in wanted.kinds if wanted.precision in kept[kind]]
+    if not kinds:
+        kept[wanted.kinds[0]].check(wanted.precision)
+        raise UnknownPrecision(wanted.precision, kept[wanted.kinds[0]])
+    # The running interval may grow.
+    newest = slice_start(view.now, wanted.precision) - 1
+    until = newest if wanted.until is None else min(wanted.until, newest)
+    chosen = {kind: _chosen(store, wanted, kind) for kind in kinds}
+    number, done = sum(map(len, chosen.values())), 0
+    progress(0, number)
+    for kind, names in chosen.items():
+        for at in range(0, len(names), CHUNK[kind]):
+            chunk = names[at : at + CHUNK[kind]]
+            yield list(_READERS[kind](store, chunk, wanted.precision, wanted.since, until))
+            done += len(chunk)
+            progress(done, number)
+
+
+def _chosen(store: Store, wanted: Export, kind: str) -> list[str]:
+    """Return the stored names of a kind that are exported, sorted."""
+    head = _HEAD.match(wanted.pattern)
+    begins = f"{head[0] if head else ''}*"
+    matches = re.compile(fnmatch.translate(wanted.pattern)).match
+    chosen = []
+    for stored in read_names(store, begins, kind):
+        base, labels = _parsed(stored)
+        if matches(base) and wanted.labels.items() <= labels.items():
+            chosen.append(stored)
+    return chosen
+
+
+def _parsed(stored: str) -> tuple[str, dict[str, str]]:
+    """Return a name without labels, and labels; other programs' names may have another form."""
+    try:
+        base, labels = parse_name(stored)
+    except InvalidName:
+        return stored, {}
+    return base, dict(labels)
+
+
+Reader = Callable[[Store, Sequence[str], int, float | None, float], Iterator[Row]]
+
+
+def _counters(
+    store: Store, names: Sequence[str], precision: int, since: float | None, until: float
+) -> Iterator[Row]:
+    by_series = read_series(store, names, precision, since=since, until=until)
+    for stored, series in by_series.items():
+        base, labels = _parsed(stored)
+        for start, value in series:
+            yield Row(start, "counter", base, labels, value)
+
+
+def _gauges(
+    store: Store, names: Sequence[str], precision: int, since: float | None, until: float
+) -> Iterator[Row]:
+    view, replies = store.read([("HGETALL", store.keys.gauge(precision, name)) for name in names])
+    ends = window(view.retention, precision, view.now, since, until)
+    grid = Grid(precision, *ends, view.now)
+    by_name = {name: [reply] for name, reply in zip(names, replies, strict=True)}
+    for stored, (reply,) in readable(by_name, needed=False).items():
+        base, labels = _parsed(stored)
+        for start, value in grid.gauge(stored, reply):
+            if value is not None:
+                yield Row(start, "gauge", base, labels, value)
+
+
+def _histograms(
+    store: Store, names: Sequence[str], precision: int, since: float | None, until: float
+) -> Iterator[Row]:
+    by_series = read_summaries(store, names, precision, since=since, until=until)
+    for stored, summary in by_series.items():
+        base, labels = _parsed(stored)
+        for start, one in summary.over_time():
+            if one is not None:
+                spread = one.count, one.total, one.low, one.high, one.p50, one.p95, one.p99
+                yield Row(start, "histogram", base, labels, None, *spread)
+
+
+_READERS: Mapping[str, Reader] = {
+    "counters": _counters,
+    "gauges": _gauges,
+    "histograms": _histograms,
+}

@@ -1,0 +1,133 @@
+"""The values of a scrape: grand totals of counters and histograms, and current values of gauges.
+
+The only values that never fall are grand totals. Series of other programs have none, and neither
+have histograms until the first value that a version with totals stores: they are counted as not
+exported. One round trip lists the series, unless that was done a moment ago; another one reads all
+values.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from redmeter.export.exposition import Format, Template
+from redmeter.export.prometheus_names import Catalog
+from redmeter.names import INSTANCE, PART_SECONDS, is_part, parse_name
+from redmeter.reading.export.listing import ExportList
+from redmeter.reading.foreign_keys import there
+from redmeter.store import Store, indexes
+from redmeter.store.query import Query, Read, run
+from redmeter.stored import gauge
+from redmeter.stored.counter import count_of
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import Kept, Keys, slice_start
+from redmeter.stored.packed_text import parse
+
+#: Fields that one command reads.
+CHUNK = 5_000
+#: How long the last value of a gauge is its current one, seconds.
+LOOKBACK = 300
+#: Templates that are kept: formats that scrapers ask for.
+TEMPLATES = 4
+
+
+class _Values(NamedTuple):
+    """In the orders of a template."""
+
+    counters: list[bytes | None]
+    gauges: list[float | None]
+    histograms: dict[str, Distribution]
+
+
+class Scraper:
+    """Makes the texts of scrapes. Safe to share between threads.
+
+    Args:
+        store: the store.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._exports = ExportList(store, widest=True)
+        self._lock = threading.Lock()
+        self._templates: dict[Format, tuple[Catalog, Template]] = {}
+
+    def scrape(self, form: Format) -> bytes:
+        """Return the text of a scrape.
+
+        Raises:
+            LimitExceeded, StoreError: of the store.
+        """
+        listed = self._exports.read()
+        template = self._template(listed.catalog, form)
+        now, keys = listed.time(), self._store.keys
+        _, values = run(self._store, lambda kept: _read(keys, kept, template, now))
+        without = values.counters.count(None)
+        without += len(template.histograms) - len(values.histograms)
+        hidden = {**listed.catalog.hidden, "no-total": without}
+        shown = {reason: count for reason, count in hidden.items() if count}
+        return template.filled(*values, shown)
+
+    def _template(self, catalog: Catalog, form: Format) -> Template:
+        with self._lock:
+            of, template = self._templates.get(form, (None, None))
+            if template is None or of is not catalog:
+                template = Template(catalog, form)
+                if len(self._templates) >= TEMPLATES:
+                    self._templates.clear()
+                self._templates[form] = catalog, template
+            return template
+
+
+def _read(keys: Keys, kept: Kept, template: Template, now: float) -> Query[_Values]:
+    width = max((p for p in kept.series if p <= LOOKBACK), default=min(kept.series))
+    newest = slice_start(now, width)
+    starts = [newest + width, newest, newest - width]  # the server's clock may be ahead
+    fields = [str(start) for start in starts]
+    hashes = [
+        (keys.total, template.counters),
+        (keys.sums, template.histograms),
+        (keys.spreads, template.histograms),
+    ]
+    reads: list[Read] = [
+        indexes.fields(keys, key, chunk) for key, names in hashes for chunk in _chunks(names)
+    ]
+    totals = len(reads)
+    reads += [("HMGET", keys.gauge(width, name), *fields) for name in template.gauges]
+    _, replies = yield reads
+    answers = iter(replies[:totals])
+    counters, sums, spreads = (
+        [text for chunk in _chunks(names) for text in there(next(answers), [None] * len(chunk))]
+        for _, names in hashes
+    )
+    values: list[float | None] = []
+    for name, reply in zip(template.gauges, replies[totals:], strict=True):
+        part = INSTANCE in name and is_part(parse_name(name).labels)
+        lookback = PART_SECONDS if part and width <= LOOKBACK else max(LOOKBACK, width)
+        texts = there(reply, [None] * len(starts))
+        read = zip(starts, texts, strict=True)
+        measured = [gauge.parse(text, start, width) for start, text in read if text is not None]
+        values.append(
+            next((value for at, value in filter(None, measured) if at > now - lookback), None)
+        )
+    pairs = zip(template.histograms, spreads, sums, strict=True)
+    histograms = {
+        name: distribution
+        for name, buckets, moments in pairs
+        if (distribution := parse(buckets, moments)) is not None
+    }
+    return _Values([_count(text) for text in counters], values, histograms)
+
+
+def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (names[at : at + CHUNK] for at in range(0, len(names), CHUNK))
+
+
+def _count(text: bytes | None) -> bytes | None:
+    """Return a grand total; None if it is another program's."""
+    if text is None or (text.isdigit() and len(text) < 19):
+        return text
+    try:
+        return b"%d" % count_of(text)
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""Reads of messages and their patterns."""

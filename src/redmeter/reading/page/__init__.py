@@ -1,0 +1,1 @@
+"""Reads that the page alone needs."""

@@ -1,0 +1,425 @@
+"""Requests and response times by route, with the totals of all requests (totals.py).
+
+Counts are from `http_requests{method,route,status}`. Durations are from
+`http_request_seconds{method,route}`: means and totals of all label sets from their moments,
+percentiles from the histograms of some.
+
+Two round trips: counts and moments of label sets, up to a limit; then the histograms of the routes
+whose percentiles are shown: the busiest, and those that may be the slowest (see ranking.py). More
+label sets than one round trip reads take further ones.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from redmeter.errors import InvalidValue, LimitExceeded
+from redmeter.names import HITS, REQUESTS, SECONDS, is_failure
+from redmeter.reading.distributions import slices_answered, slices_asked
+from redmeter.reading.join import Ask, Joined, of_before, of_window, series_in
+from redmeter.reading.label_sets import OTHER, LabelSets
+from redmeter.reading.page.curves import asked_counts
+from redmeter.reading.ranking import bound
+from redmeter.reading.samples import counts_of, number_of, summed
+from redmeter.reading.totals import Totals, totals
+from redmeter.reading.windows import Frame, Span, Window, histogram_window, span_of, whole_window
+from redmeter.store import Store
+from redmeter.store.query import Query, in_parts, run, together
+from redmeter.store.replies import Reply
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import Keys
+from redmeter.stored.moments import Sums, merge_all
+from redmeter.stored.packed_text import merge_moments
+
+#: Label sets that one round trip reads: of requests, and of their durations.
+MAX_REQUESTS, MAX_SECONDS = 1_000, 500
+#: Label sets of requests that a list reads at most, and rows that it has.
+MAX_LABEL_SETS, MAX_ROWS = 10_000, 200
+#: Series of which histograms are read: of the busiest, and of those that may be the slowest.
+MAX_READ = 40
+#: The quantile that routes are compared by.
+SLOW = 0.95
+#: Series of requests of which small curves are made.
+MAX_DRAWN = 300
+
+ORDERS = ("count", "p95", "failing", "total")
+
+
+@dataclass(slots=True)
+class Route:
+    """A route within a window."""
+
+    route: str
+    count: int = 0
+    #: Requests within as long a time before the window; None where nothing keeps it.
+    before: int | None = None
+    per_second: float = 0.0
+    #: Its share of all requests, 0 to 1.
+    share: float = 0.0
+    #: Requests that failed, and their part of its own, 0 to 1.
+    failed: int = 0
+    failing: float = 0.0
+    #: The mean of its durations, and their p95, seconds; None where none is known.
+    mean: float | None = None
+    p95: float | None = None
+    #: The sum of its durations, seconds, and its share of that of all routes.
+    total: float | None = None
+    total_share: float | None = None
+    #: Its counts by intervals, see `RouteTable.values_start` and `values_precision`; None
+    #: before its first request, nothing if there are too many routes.
+    values: list[float | None] = field(default_factory=list)
+
+    def value(self, order: str) -> float:
+        """Return the value that routes are ordered by: see read_routes()."""
+        values = {"count": self.count, "p95": self.p95, "failing": self.failed}
+        return values.get(order, self.total) or 0.0
+
+
+@dataclass(slots=True)
+class RouteTable:
+    """The routes within a window, and right before it."""
+
+    window: Span
+    #: The highest first.
+    rows: list[Route]
+    #: Routes that there are, of those that were asked for.
+    found: int = 0
+    #: Label sets of requests that there are, and how many were looked at.
+    of: int = 0
+    examined: int = 0
+    #: Series of durations that there are, and of how many histograms were read.
+    timed: int = 0
+    timed_read: int = 0
+    #: Whether only some requests were timed: then totals are estimates.
+    sampled: bool = False
+    values_start: int = 0
+    values_precision: int = 1
+    #: Start of the oldest interval with a request.
+    oldest: int | None = None
+    #: Requests of the label sets that were looked at; the same before the window, None where
+    #: nothing keeps it.
+    count: int = 0
+    count_before: int | None = None
+    slowest: Route | None = None
+    slowest_before: float | None = None
+    #: All requests. By `hits`, or, where nobody counts that, of the label sets that were looked at:
+    #: which of them it is; "" where there is neither. Then how many, the same before the window,
+    #: and how many seconds that took.
+    hits_name: str = ""
+    hits: int = 0
+    hits_before: int | None = None
+    seconds: float = 1.0
+
+
+class _Routes:
+    """Sums label sets up by route, and chooses those of which histograms and curves are read.
+
+    Args:
+        table: is filled in.
+        window: of counters.
+        requests: the label sets of requests, with their counts.
+        durations: the label sets of durations, with their moments.
+    """
+
+    def __init__(
+        self,
+        table: RouteTable,
+        window: Window,
+        requests: Sequence[Joined],
+        durations: Sequence[Joined],
+    ) -> None:
+        self._table = table
+        self.by_route: dict[str, Route] = {}
+        #: The series of each route, counted and timed.
+        self._counted: dict[str, list[str]] = {}
+        self._timed: dict[str, list[str]] = {}
+        self._sums: dict[str, Sums] = {}
+        #: The timed share of the series that are sampled.
+        self._shares: dict[str, float] = {}
+        self._count(requests, 0 if window.earlier else None)
+        self._time(durations)
+
+    def _count(self, requests: Sequence[Joined], before: int | None) -> None:
+        table = self._table
+        table.count_before = before
+        for name, (_, labels), replies in series_in(requests):
+            table.examined += 1
+            route = route_of(labels)
+            row = self.by_route.setdefault(route, Route(route, before=before))
+            self._counted.setdefault(route, []).append(name)
+            counts = counts_of(replies[0])
+            if counts:
+                oldest = min(counts)
+                table.oldest = oldest if table.oldest is None else min(table.oldest, oldest)
+            count = sum(counts.values())
+            row.count += count
+            table.count += count
+            if is_failure(dict(labels).get("status")):
+                row.failed += count
+            if len(replies) > 1:
+                earlier = sum(counts_of(replies[1]).values())
+                row.before = (row.before or 0) + earlier
+                table.count_before = (table.count_before or 0) + earlier
+
+    def _time(self, durations: Sequence[Joined]) -> None:
+        for name, (_, labels), replies in series_in(durations):
+            whole = merge_moments(replies[0][1::2])
+            if not whole.count:
+                continue
+            self._sums[name] = whole
+            self._timed.setdefault(route_of(labels), []).append(name)
+            share = _share(dict(labels).get("sampled"))
+            if share is not None:
+                self._shares[name] = share
+        self._table.sampled = bool(self._shares)
+        for route, names in self._timed.items():
+            row = self.by_route.setdefault(route, Route(route))
+            row.mean = merge_all(Sums(), (self._sums[name] for name in names)).exact_mean
+            # An estimate, where series are samples.
+            totals = [(self._sums[name].exact_total, self._shares.get(name, 1.0)) for name in names]
+            row.total = finite_sum(None if n is None else n / share for n, share in totals)
+        timed = [self.by_route[route] for route in self._timed]
+        everything = finite_sum(row.total for row in timed)
+        for row in timed:
+            if row.total is not None and everything is not None:
+                row.total_share = row.total / everything if everything > 0 else 0.0
+
+    def set_shares(self) -> None:
+        """Set the shares and rates of the routes."""
+        table = self._table
+        all_counted = table.examined >= table.of or table.hits_name != HITS
+        everything = table.count if all_counted else max(table.hits, table.count)
+        for row in self.by_route.values():
+            if table.count_before is None:
+                row.before = None
+            row.per_second = row.count / table.seconds
+            row.share = row.count / everything if everything else 0.0
+            row.failing = row.failed / row.count if row.count else 0.0
+
+    def ordered(self, order: str, containing: str) -> list[Route]:
+        """Return the routes that contain a text, the highest first."""
+        rows = [row for row in self.by_route.values() if containing in row.route]
+        if order == "failing":
+            rows = [row for row in rows if row.failed]
+        return sorted(rows, key=lambda row: (-row.value(order), row.route))
+
+    def drawn(self, order: str, offset: int, limit: int, containing: str) -> list[str]:
+        """Return the series whose curves are drawn: of the routes likely to be shown."""
+        likely = self.ordered("total" if order == "p95" else order, containing)
+        shown = likely[0 if order == "p95" else offset : offset + limit]
+        return [name for row in shown for name in self._counted.get(row.route, ())][:MAX_DRAWN]
+
+    def draw(self, names: list[str], replies: Sequence[Reply], slots: range) -> None:
+        """Set the curves of the routes."""
+        answers = dict(zip(names, replies, strict=True))
+        for route, some in self._counted.items():
+            if some[0] in answers:
+                parts = [answers[name] for name in some if name in answers]
+                self.by_route[route].values = summed(parts, slots)
+
+    def compared(self) -> list[str]:
+        """Return the series of which histograms are read: half the busiest, half the slowest."""
+        sums = self._sums
+        busiest = sorted(sums, key=lambda name: -sums[name].count)[:MAX_READ]
+        slowest = sorted(sums, key=lambda name: -bound(sums[name], SLOW))[: MAX_READ // 2]
+        return list(dict.fromkeys([*busiest[: MAX_READ // 2], *slowest, *busiest]))[:MAX_READ]
+
+    def set_percentiles(
+        self, spreads: Mapping[str, Distribution], before: Mapping[str, Distribution]
+    ) -> None:
+        """Set the percentiles of the routes, and the slowest route."""
+        table = self._table
+        for route, names in self._timed.items():
+            self.by_route[route].p95 = _quantile(spreads.get(name) for name in names)
+        table.timed_read = len(spreads)
+        slow = [row for row in self.by_route.values() if row.p95 is not None]
+        if slow:
+            table.slowest = max(slow, key=lambda row: (row.p95 or 0.0, row.route))
+            names = self._timed[table.slowest.route]
+            table.slowest_before = _quantile(before.get(name) for name in names)
+
+
+def route_of(labels: Iterable[tuple[str, str]]) -> str:
+    """Return the route of labels; "" if they have none."""
+    values = dict(labels)
+    return values.get("route", OTHER if values.get("overflow") == "true" else "")
+
+
+def finite_sum(totals: Iterable[float | None]) -> float | None:
+    """Return a sum; None where a part is unknown, or past the largest double."""
+    known = [math.nan if total is None else total for total in totals]
+    whole = sum(known)
+    return whole if math.isfinite(whole) else None
+
+
+def _quantile(spreads: Iterable[Distribution | None]) -> float | None:
+    both = merge_all(Distribution(), filter(None, spreads))
+    return both.quantile(SLOW) if both.count else None
+
+
+def _share(text: str | None) -> float | None:
+    try:
+        share = float(text or "")
+    except ValueError:
+        return None
+    return share if 0.0 < share <= 1.0 else None
+
+
+# --- Reading -------------------------------------------------------------------------------
+
+
+def requests(
+    keys: Keys,
+    window: Window,
+    observed: Window,
+    *,
+    order: str = "count",
+    limit: int = 50,
+    offset: int = 0,
+    containing: str = "",
+    durations: bool = True,
+    label_sets: int = MAX_REQUESTS,
+) -> Query[tuple[Totals, RouteTable]]:
+    """Read totals and routes.
+
+    Args:
+        window: of counters.
+        observed: of histograms.
+        order, limit, offset, containing: which routes are returned: see read_routes().
+        durations: read the durations of all requests, too.
+        label_sets: how many label sets of requests are read at most; of durations half as many.
+    """
+    questions: list[Query[Any]] = [
+        totals(keys, window, observed, durations=durations),
+        _routes(keys, window, observed, order, limit, offset, containing, label_sets),
+    ]
+    everything, (routes, table, now) = yield from together(questions)
+    _compare(table, everything, window, now)
+    routes.set_shares()
+    return everything, table
+
+
+def _routes(
+    keys: Keys,
+    window: Window,
+    observed: Window,
+    order: str,
+    limit: int,
+    offset: int,
+    containing: str,
+    label_sets: int,
+) -> Query[tuple[_Routes, RouteTable, float]]:
+    """Read routes; return also the server's time, Unix seconds."""
+    counts: list[Ask] = [of_window(keys.key("count"), window)]
+    if window.earlier:
+        counts.append(of_before(keys.key("count"), window))
+    moments = [of_window(keys.key("moments"), observed)]
+    requests = LabelSets(keys, keys.known, window.fine, REQUESTS)
+    seconds = LabelSets(keys, keys.hists, observed.fine, SECONDS)
+    view, (counted, timed, of, timed_of) = yield [
+        requests.join(counts, MAX_REQUESTS),
+        seconds.join(moments, MAX_SECONDS),
+        requests.size(),
+        seconds.size(),
+    ]
+    now = view.now
+    first, first_timed = Joined(counted, len(counts), needed=False), Joined(timed, 1, needed=False)
+    pages = yield from together(
+        [
+            requests.read_on(first, counts, MAX_REQUESTS, label_sets),
+            seconds.read_on(first_timed, moments, MAX_SECONDS, label_sets // 2),
+        ]
+    )
+    span, of_sets = span_of(window, observed, now), number_of(of)
+    table = RouteTable(span, [], of=of_sets, timed=number_of(timed_of))
+    routes = _Routes(table, window, *pages)
+
+    compared, drawn = routes.compared(), routes.drawn(order, offset, limit, containing)
+    fields, before, slots = observed.slices(now), observed.slices_before(now), window.slots(now)
+    table.values_start, table.values_precision = slots.start, slots.step
+    spreads, spreads_before, curves = yield from in_parts(
+        [
+            slices_asked(keys, compared, fields),
+            slices_asked(keys, compared, before) if before else [],
+            asked_counts(keys, drawn, slots.step),
+        ]
+    )
+    routes.set_percentiles(
+        slices_answered(compared, fields, spreads, needed=False),
+        slices_answered(compared, before, spreads_before, needed=False) if before else {},
+    )
+    routes.draw(drawn, curves, slots)
+    ordered = routes.ordered(order, containing)
+    table.rows, table.found = ordered[offset : offset + limit], len(ordered)
+    return routes, table, now
+
+
+def _compare(table: RouteTable, totals: Totals, window: Window, now: float) -> None:
+    """Write down how many requests there were in all, before, and within how many seconds."""
+    started = totals.hits.start if totals.hits.values else table.oldest
+    if totals.exist:
+        table.hits_name, table.hits = HITS, totals.count
+        table.hits_before = totals.count_before
+        if totals.began:
+            table.hits_before = table.count_before = None
+    elif table.count:
+        table.hits_name, table.hits, table.hits_before = REQUESTS, table.count, table.count_before
+    if not table.hits_before and not table.count_before:
+        # Nothing is known of the time before: who counts now may not have been there.
+        table.hits_before = table.count_before = None
+    now = window.moment(now)
+    table.seconds = window.seconds(now)
+    if not table.hits_before and started is not None:
+        # It began within the window: the time before does not count.
+        table.seconds = min(table.seconds, max(now - started, 1.0))
+
+
+def read_routes(
+    store: Store,
+    precision: int,
+    *,
+    order: str = "count",
+    limit: int = 50,
+    offset: int = 0,
+    containing: str = "",
+    frame: Frame | None = None,
+) -> tuple[float, RouteTable]:
+    """Read the routes of a web application.
+
+    In two round trips, and one more for each 1,000 label sets of requests beyond the first.
+
+    Args:
+        precision: interval width, seconds; its samples are the window.
+        order: `count`, `p95`, `failing` (failed requests; routes without any are left out),
+            or `total`: the time that all requests of a route take in all, count x mean.
+        limit, offset: which rows.
+        containing: only routes that contain this text.
+        frame: the window; None: all samples of the precision.
+
+    Returns:
+        The server's clock, Unix seconds, and the routes.
+
+    Raises:
+        InvalidValue: there is no such order.
+        UnknownPrecision, LimitExceeded, StoreError: see redmeter.reading.top.top.
+    """
+    if order not in ORDERS:
+        raise InvalidValue(order, f"order by one of {', '.join(ORDERS)}")
+    if not 1 <= limit <= MAX_ROWS:
+        raise LimitExceeded("rows", limit, MAX_ROWS, "ask for 1 or more, up to the limit")
+    view, (_, table) = run(
+        store,
+        lambda kept: requests(
+            store.keys,
+            window := whole_window(kept.series, precision, frame),
+            histogram_window(kept.histograms, window),
+            order=order,
+            limit=limit,
+            offset=offset,
+            containing=containing,
+            durations=False,
+            label_sets=MAX_LABEL_SETS,
+        ),
+    )
+    return view.now, table

@@ -1,0 +1,178 @@
+"""What there is, with a small curve of each: the rows of a list, of one kind of series.
+
+Two round trips: which series there are, and what sums each has; then the curves of those rows that
+are on display (rowcurves.py). Ordered by name, a list goes on page by page. Another order needs the
+sums of all series: up to MAX_LISTED are read at once; of more, a ranking is shown that was made
+before (rowrankings.py), or, until there is one, the first MAX_LISTED by name.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from redmeter.reading.foreign_keys import there
+from redmeter.reading.join import Joined, join, name_of
+from redmeter.reading.label_sets import base_of
+from redmeter.reading.names import matching_ends
+from redmeter.reading.page.curves import Curve, asked_counts, counted
+from redmeter.reading.page.row_curves import row_curves
+from redmeter.reading.page.rows import (
+    Row,
+    RowGroup,
+    RowRanking,
+    add_members,
+    asks_of,
+    hide_unknown_before,
+    sorted_rows,
+)
+from redmeter.reading.windows import Frame, Window, histogram_window, whole_window
+from redmeter.store import indexes
+from redmeter.store.query import Query, together
+from redmeter.stored.families import INDEX_OF
+from redmeter.stored.keys import Kept, Keys, entry
+
+#: Series that are looked at for one list.
+MAX_LISTED = 1_000
+
+
+@dataclass(slots=True)
+class Listing:
+    """A part of what there is."""
+
+    rows: list[Row]
+    #: Series of the kind that match, as far as that is known without looking at each: those that
+    #: begin as the pattern does.
+    total: int
+    examined: int
+    #: Rows that there are after grouping and matching, of those that were looked at. A ranking
+    #: keeps the first of them.
+    found: int
+    #: When the series were ranked, Unix seconds; None where these rows were read just now.
+    ranked_at: float | None = None
+    #: The busiest of them at the precision of the window, where that was asked for; and the series
+    #: that each of these rows stands for.
+    curves: list[Curve] = field(default_factory=list)
+    busiest: dict[str, list[str]] = field(default_factory=dict)
+
+
+def index_of(keys: Keys, kind: str) -> str:
+    """Return the index of a kind of series."""
+    return keys.key(INDEX_OF[kind].name)
+
+
+def window_for(kept: Kept, kind: str, precision: int, frame: Frame | None = None) -> Window:
+    """Return the window of a list.
+
+    Raises:
+        UnknownPrecision: it is not kept.
+    """
+    window = whole_window(kept.series, precision, frame)
+    return histogram_window(kept.histograms, window) if kind == "histograms" else window
+
+
+def listing(
+    keys: Keys,
+    window: Window,
+    *,
+    kind: str = "counters",
+    pattern: str = "*",
+    grouped: bool = False,
+    order: str = "name",
+    limit: int = 50,
+    offset: int = 0,
+    curves: int = 0,
+    charted: Window | None = None,
+    needed: bool = True,
+    ranked: RowRanking | None = None,
+) -> Query[Listing]:
+    """Read rows.
+
+    Args:
+        window: of the kind.
+        kind: one of KINDS.
+        pattern: as for names: see names.py.
+        grouped: one row for all label sets of a name.
+        order: one of ORDERS, see rows.place(). Gauges are listed by name in any case.
+        limit, offset: which rows.
+        curves: of how many of the first counters curves are read, too.
+        charted: the window of these curves; None: the same.
+        needed: see Joined.
+        ranked: all series of that kind, pattern and order, ranked before.
+    """
+    asks = asks_of(keys, kind, window, order)
+    ends = matching_ends(window.fine, pattern)
+    counting = indexes.size_between(keys, index_of(keys, kind), *ends)
+    # By name the list goes on where the page before ended; else all is put in order.
+    by_name = order == "name" or kind == "gauges"
+    pages = by_name and not grouped and _is_a_beginning(pattern)
+    if ranked is not None:
+        view, (number,) = yield [counting]
+        now, examined, found = view.now, ranked.examined, ranked.found
+        shown = [
+            replace(group, row=replace(group.row)) for group in ranked.rows[offset : offset + limit]
+        ]
+    else:
+        first, most = (offset, limit) if pages else (0, MAX_LISTED)
+        index, cut = index_of(keys, kind), len(entry(window.fine, ""))
+        joining = join(keys, index, ends, cut, asks, count=most, offset=first)
+        _, (reply, number) = yield [joining, counting]
+        joined = Joined(reply, len(asks), needed=needed)
+        groups: dict[str, RowGroup] = {}
+        add_members(groups, joined, kind, pattern, grouped=grouped)
+        for group in groups.values():
+            group.compare()
+        now, examined, found = joined.now, len(joined.members), len(groups)
+        shown = sorted_rows(groups.values(), order)
+        shown = shown if pages else shown[offset : offset + limit]
+        if examined == MAX_LISTED and not pages:
+            unfinished = base_of(name_of(joined.members[-1]))
+            for group in shown:
+                group.row.complete = group.row.name != unfinished
+    total = there(number, 0)
+    busiest = {group.row.name: group.names() for group in shown[:curves]}
+    made: list[Curve] = []
+    if shown:
+        small = row_curves(
+            keys, shown, window, now, before=order != "change", fresh=ranked is not None
+        )
+        _, made = yield from together([small, redrawn(keys, charted or window, busiest)])
+        for group in shown:
+            group.compare()
+    if ranked is not None:
+        shown = sorted_rows(shown, order)
+    rows = [group.row for group in shown]
+    hide_unknown_before(rows)
+    return Listing(
+        rows,
+        total,
+        examined,
+        total if pages else found,
+        None if ranked is None else ranked.at,
+        made,
+        busiest,
+    )
+
+
+def redrawn(keys: Keys, window: Window, busiest: Mapping[str, Sequence[str]]) -> Query[Any]:
+    """Read the curves of rows, at the precision of the window; one round trip.
+
+    Args:
+        busiest: the name of a row -> the counters that it stands for, the busiest first.
+    """
+    commands_of = {
+        name: asked_counts(keys, commands, window.fine) for name, commands in busiest.items()
+    }
+    view, replies = yield [command for commands in commands_of.values() for command in commands]
+    answers = iter(replies)
+    start = window.start(view.now)
+    return [
+        counted(
+            name, [next(answers) for _ in commands], window.fine, start, view.now, len(commands)
+        )
+        for name, commands in commands_of.items()
+    ]
+
+
+def _is_a_beginning(pattern: str) -> bool:
+    """Return whether a pattern is a prefix, or one name."""
+    return not any(c in pattern.removesuffix("*") for c in "*?[")

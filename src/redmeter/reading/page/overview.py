@@ -1,0 +1,302 @@
+"""Everything that the first page shows, in two round trips.
+
+The panels are queries of their own: http.py, listing.py, log_overview.py. Here they are combined,
+with five numbers that summarize them and the curves of the main chart.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from redmeter.errors import LimitExceeded
+from redmeter.names import HITS_FAILED, REQUESTS
+from redmeter.reading import marks as marking
+from redmeter.reading.foreign_keys import there
+from redmeter.reading.logs.overview import LogOverview, log_overview
+from redmeter.reading.page.background_ranking import RankingKey, RowRankings
+from redmeter.reading.page.curves import Curve, curves
+from redmeter.reading.page.http import RouteTable, requests
+from redmeter.reading.page.listing import Listing, listing, redrawn
+from redmeter.reading.page.rows import RowRanking
+from redmeter.reading.totals import Totals
+from redmeter.reading.windows import Frame, Span, Window, histogram_window, whole_window
+from redmeter.results import Mark
+from redmeter.store import Store, View
+from redmeter.store.query import Query, run, together
+from redmeter.stored.keys import Kept, Keys
+
+#: Rows of the panels.
+PAGES, COUNTERS, CHANGES, FREQUENT = 6, 12, 6, 6
+#: Curves that may be asked for.
+MAX_CURVES = 20
+#: Counters whose curves are drawn where there is no web application.
+DRAWN = 5
+#: How long panels that change slowly are kept, seconds: of intervals below a minute, and of
+#: others.
+PANELS_SECONDS_FINE, PANELS_SECONDS = 1.0, 5.0
+#: Windows whose panels are kept.
+MAX_KEPT = 32
+
+#: Makes a query of health/, which reading/ does not import.
+HealthQuery = Callable[[Keys], Query[Any]]
+
+
+@dataclass(slots=True)
+class Number:
+    """One of the five numbers; None where nothing is known."""
+
+    value: float | None = None
+    #: The same of as long a time before.
+    before: float | None = None
+    #: Its series or route.
+    name: str = ""
+    #: Events behind it, and behind the value before; those of an hour are scaled to the time that
+    #: has passed.
+    count: int = 0
+    count_before: int | None = None
+    #: Whether it is an estimate from a sample.
+    sampled: bool = False
+    #: Since when it is known, Unix seconds; None: throughout the window.
+    since: int | None = None
+    #: Loggers that were read for it, and that there are.
+    examined: int = 0
+    of: int = 0
+    #: Whether the hours of messages are sliding hours; else clock hours.
+    sliding: bool = True
+
+
+@dataclass(slots=True)
+class Numbers:
+    """Is it normal now?"""
+
+    #: A second.
+    hits: Number = field(default_factory=Number)
+    #: Failed requests, a share of those whose failures are known, 0 to 1.
+    errors: Number = field(default_factory=Number)
+    #: The p95 of all requests, seconds.
+    p95: Number = field(default_factory=Number)
+    #: The page that is slowest by p95, seconds.
+    slowest: Number = field(default_factory=Number)
+    #: Messages of severity error or critical in the last hour, and as many as it would have by now
+    #: at the rate of the hour before.
+    logged: Number = field(default_factory=Number)
+
+
+@dataclass(slots=True)
+class Overview:
+    """What the first page shows."""
+
+    window: Span
+    numbers: Numbers
+    chart: list[Curve]
+    marks: list[Mark]
+    #: The busiest routes; what changed in the log, and what comes most often; the busiest counters.
+    pages: RouteTable
+    messages: LogOverview
+    counters: Listing
+    #: The answer of the query that the caller adds.
+    health: Any
+
+
+class Watch:
+    """Reads the first page again and again: what changes slowly is kept for a few seconds.
+
+    Args:
+        store: to read from.
+        rankings: of all series, where they are too many to be read for an answer.
+        health: makes a query that is read with the other panels; its answer is `Overview.health`.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        rankings: RowRankings | None = None,
+        health: HealthQuery | None = None,
+    ) -> None:
+        self._store, self._health = store, health or _nothing
+        self._rankings = rankings or RowRankings(store)
+        # Interval width and window -> when they were read, monotonic, and the panels.
+        self._kept: dict[tuple[int, Frame | None], tuple[float, _Panels]] = {}
+
+    def look(
+        self,
+        precision: int,
+        *,
+        series: Sequence[str] = (),
+        store: Store | None = None,
+        frame: Frame | None = None,
+    ) -> tuple[View, Overview]:
+        """Read the first page. Several threads may call it.
+
+        Args:
+            precision: interval width, seconds; its samples are the window.
+            series: stored names of the series of the chart, instead of the usual ones.
+            store: the same store, where some of it may be left out.
+            frame: the window; None: all samples of the precision.
+
+        Returns:
+            The view of the store, and the first page.
+
+        Raises:
+            UnknownPrecision: the store does not keep it.
+            LimitExceeded: over MAX_CURVES series.
+            StoreError: the server is unreachable or refuses.
+        """
+        store = store or self._store
+        if len(series) > MAX_CURVES:
+            raise LimitExceeded("series", len(series), MAX_CURVES, "ask for fewer at a time")
+        now = self._store.clock.monotonic()
+        key = precision, None if frame is None else frame._replace(now=0.0)
+        read, kept = self._kept.get(key, (-math.inf, None))
+        if now - read > (PANELS_SECONDS if precision >= 60 else PANELS_SECONDS_FINE):
+            kept = None
+        busiest = RankingKey(precision, grouped=True)
+        framed = frame is not None and frame != Frame(now=frame.now)
+        ranked = None if framed else self._rankings.last(busiest)
+        view, (found, panels) = run(
+            store,
+            lambda k: overview(
+                store.keys, k, precision, series, kept, ranked, self._health(store.keys), frame
+            ),
+        )
+        if kept is None and not store.skipped():
+            if len(self._kept) >= MAX_KEPT:
+                self._kept.clear()
+            self._kept[key] = now, panels
+        if not framed:
+            self._rankings.refresh(busiest, panels.counters)
+        return view, found
+
+
+class _Panels(NamedTuple):
+    """What changes slowly."""
+
+    counters: Listing
+    logs: LogOverview
+    marks: list[Mark]
+    health: Any
+
+
+def overview(
+    keys: Keys,
+    kept: Kept,
+    precision: int,
+    series: Sequence[str],
+    panels: _Panels | None,
+    ranked: RowRanking | None,
+    health: Query[Any],
+    frame: Frame | None = None,
+) -> Query[tuple[Overview, _Panels]]:
+    """Read the overview and the panels that change slowly.
+
+    Args:
+        keys: names of the store's keys.
+        kept: the store's retention.
+        precision, series: see look().
+        panels: panels that were read a moment ago, and are not read again.
+        ranked: a ranking of all counters, made earlier.
+        health: read with the panels.
+        frame: see Watch.look(). Curves are of all samples, whatever the window is.
+    """
+    window = whole_window(kept.series, precision, frame)
+    observed = histogram_window(kept.histograms, window)
+    charted = whole_window(kept.series, window.fine)
+    questions: list[Query[Any]] = [
+        requests(keys, window, observed, limit=PAGES),
+        curves(keys, series, charted, whole_window(kept.histograms, observed.fine)),
+    ]
+    if panels is None:
+        questions += [
+            listing(
+                keys,
+                window,
+                grouped=True,
+                order="count",
+                limit=COUNTERS + 1,  # one of them may be left out, see below
+                curves=DRAWN,
+                charted=charted,
+                needed=False,
+                ranked=ranked,
+            ),
+            log_overview(keys, limit=0),
+            _marks(keys, charted),
+            health,
+        ]
+    else:
+        questions.append(redrawn(keys, charted, panels.counters.busiest))
+    (all_requests, pages), chart, *asked = yield from together(questions)
+    if panels is None:
+        panels = _Panels(*asked)
+        busiest = panels.counters.curves
+    else:
+        (busiest,) = asked
+    counters, said = panels.counters, panels.logs
+    began = pages.hits_name and pages.hits_before is None
+    for row in counters.rows:
+        if row.name == REQUESTS and pages.examined >= row.series:  # of which more is known
+            row.count, row.series, row.before = pages.count, pages.of, pages.count_before
+            row.complete = pages.examined == pages.of
+        if began:  # within the time before, which is therefore no measure for others either
+            row.before = None
+    if pages.slowest is not None and pages.slowest not in pages.rows:
+        pages.rows.append(pages.slowest)
+    result = Overview(
+        pages.window,
+        _numbers(all_requests, pages, said, window),
+        chart if series else _usual(all_requests, busiest),
+        panels.marks,
+        pages,
+        replace(said, changes=said.changes[:CHANGES], frequent=said.frequent[:FREQUENT]),
+        # The page shows failures as a rate; the counter is in its list of all metrics.
+        replace(counters, rows=[r for r in counters.rows if r.name != HITS_FAILED][:COUNTERS]),
+        panels.health,
+    )
+    return result, panels
+
+
+def _numbers(all_requests: Totals, pages: RouteTable, said: LogOverview, window: Window) -> Numbers:
+    numbers = Numbers()
+    seconds = max(window.before, 1)
+    if pages.hits_name:
+        before = None if pages.hits_before is None else pages.hits_before / seconds
+        numbers.hits = Number(pages.hits / pages.seconds, before, pages.hits_name)
+        numbers.hits.count, numbers.hits.count_before = pages.hits, pages.hits_before
+        # Other writers' label sets, of which some may not have been looked at.
+        numbers.hits.sampled = pages.hits_name == REQUESTS and pages.examined < pages.of
+    failures, failures_before = all_requests.failures, all_requests.failures_before
+    numbers.errors = Number(failures.rate, count=failures.failed)
+    numbers.errors.since = all_requests.failures_since()
+    if pages.hits_before and failures_before.of:
+        numbers.errors.before = failures_before.rate
+        numbers.errors.count_before = failures_before.failed
+    if (took := all_requests.durations) is not None:
+        numbers.p95 = Number(took.p95, took.p95_before, sampled=took.sampled)
+        numbers.p95.since = all_requests.durations_since()
+    if pages.slowest is not None:
+        slowest = pages.slowest
+        numbers.slowest = Number(slowest.p95, pages.slowest_before, slowest.route)
+    if said.sources:
+        numbers.logged = Number(said.errors, said.errors_expected)
+        numbers.logged.sliding = said.errors_sliding
+        numbers.logged.count, numbers.logged.count_before = said.errors, said.errors_before
+        numbers.logged.examined, numbers.logged.of = said.compared, said.sources
+    return numbers
+
+
+def _usual(all_requests: Totals, busiest: list[Curve]) -> list[Curve]:
+    """Return the curves of a web application, or, where there is none, of the busiest counters."""
+    curves = [curve for curve in all_requests.drawn if curve.values]
+    if curves:
+        return curves
+    return [curve for curve in busiest if curve.values]
+
+
+def _marks(keys: Keys, window: Window) -> Query[list[Mark]]:
+    view, (reply,) = yield [marking.asked(keys)]
+    marks = marking.answered(there(reply, []))
+    return [mark for mark in marks if mark.time >= window.start(view.now)]
+
+
+def _nothing(_: Keys) -> Query[None]:
+    yield ()

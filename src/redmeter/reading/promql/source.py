@@ -1,0 +1,382 @@
+"""Stored intervals for PromQL: an IntervalSource that reads a store.
+
+One round trip lists the names, unless that was done a moment ago; one more for each 500 counters
+reads their intervals of as many precisions as the query needs.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+
+from redmeter.errors import StoreError
+from redmeter.export.prometheus_names import COUNTER, GAUGE
+from redmeter.promql.buckets import classic_buckets, named_bounds
+from redmeter.promql.errors import QueryError
+from redmeter.promql.grid import Grid, Part, accumulate, lay, make_grid
+from redmeter.promql.intervals import CounterTable, GaugeSamples, Native, Stored
+from redmeter.promql.limits import Limits
+from redmeter.promql.nodes import Matcher
+from redmeter.promql.semantics import Series, matches
+from redmeter.promql.values import Bools, Floats, Labels
+from redmeter.reading.export.listing import Exports
+from redmeter.reading.foreign_keys import readable
+from redmeter.reading.promql.selectors import BUCKET, COUNT, SUM, Chosen, choose
+from redmeter.store import Store, View, indexes
+from redmeter.store.query import ParsedRead, Query, Read, run
+from redmeter.store.replies import Reply, pairs, raised
+from redmeter.stored import counter, gauge
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import Kept, Keys
+from redmeter.stored.packed_text import parse, parse_moments
+
+#: Series that one round trip reads: counters and gauges, and histograms.
+CHUNK, HISTOGRAM_CHUNK = 500, 50
+#: Histograms that one selector may select.
+MAX_HISTOGRAMS = 500
+#: By how much the times of this process and the server may differ, seconds.
+SLACK = 5.0
+
+T = TypeVar("T")
+#: Values of the intervals of a part, and which are stored.
+Row = tuple[Floats, Bools]
+
+
+class StoreSource:
+    """Reads intervals from a store.
+
+    Args:
+        store: the store.
+        exports: its series.
+    """
+
+    def __init__(self, store: Store, exports: Exports) -> None:
+        self._store, self._exports = store, exports
+
+    def read(self, matchers: Sequence[Matcher], since: int, limits: Limits) -> Stored:
+        """Return the data that fulfills all matchers, from a time in milliseconds on."""
+        chosen = choose(self._exports, matchers)
+        limits.check_series(len(chosen))
+        return self.read_chosen(chosen, matchers, since, limits)
+
+    def read_chosen(
+        self, chosen: Sequence[Chosen], matchers: Sequence[Matcher], since: int, limits: Limits
+    ) -> Stored:
+        """Return the data of series that were chosen by matchers, as read() does."""
+        counters = [one for one in chosen if one.series.kind == COUNTER]
+        gauges = [one for one in chosen if one.series.kind == GAUGE]
+        sums = [one for one in chosen if one.suffix in (COUNT, SUM)]
+        natives = [
+            one
+            for one in chosen
+            if one.suffix == BUCKET or (not one.suffix and one.series.kind not in (COUNTER, GAUGE))
+        ]
+        if len(natives) > MAX_HISTOGRAMS:
+            raise QueryError(
+                f"the query selects {len(natives):,} histograms, more than {MAX_HISTOGRAMS}."
+                " Add label matchers to the selector"
+            )
+        request = _Request(self._store.keys, since / 1000, self._exports.time(), limits)
+        stored = Stored()
+        if counters:
+            stored.counters.append(self._run(partial(request.counters, counters)))
+        if sums:
+            stored.counters.append(self._run(partial(request.sums, sums)))
+        if gauges:
+            stored.gauges.extend(self._run(partial(request.gauges, gauges)))
+        if natives:
+            every = self._run(partial(request.natives, natives))
+            unchanged = [one for one, how in zip(every, natives, strict=True) if not how.suffix]
+            shown = [one for one, how in zip(every, natives, strict=True) if how.suffix]
+            stored.natives.extend(unchanged)
+            classic = classic_buckets(shown, named_bounds(matchers))
+            tables = [_matching(table, matchers) for table in classic]
+            stored.counters.extend(table for table in tables if table.labels)
+            limits.check_series(sum(len(table.labels) for table in tables))
+        return stored
+
+    def _run(self, query: Callable[[Kept], Query[T]]) -> T:
+        return run(self._store, query)[1]
+
+
+def _matching(table: CounterTable, matchers: Sequence[Matcher]) -> CounterTable:
+    """Return the rows that fulfill all matchers, those of `le` included."""
+    which = np.array([matches(labels, matchers) for labels in table.labels], bool)
+    labels = [each for each, kept in zip(table.labels, which, strict=True) if kept]
+    rows = table.values[which], table.birth[which], table.complete[which]
+    return CounterTable(table.grid, labels, *rows)
+
+
+class _Request:
+    """The reads of one selector.
+
+    Args:
+        since: Unix seconds.
+        now: the server's time, about.
+    """
+
+    def __init__(self, keys: Keys, since: float, now: float, limits: Limits) -> None:
+        self._keys, self._since, self._now, self._limits = keys, since, now, limits
+        self._grids: dict[float, Grid] = {}
+
+    def _precisions(self, retention: Mapping[int, int]) -> dict[int, int]:
+        """Return the part of a retention that the request needs."""
+        grid = make_grid(retention, self._now, self._since - SLACK)
+        return {part.precision: retention[part.precision] for part in grid.parts}
+
+    def _grid(self, needed: Mapping[int, int], now: float) -> Grid:
+        if now not in self._grids:
+            self._grids = {now: make_grid(needed, now, -np.inf)}
+        return self._grids[now]
+
+    def counters(self, chosen: Sequence[Chosen], kept: Kept) -> Query[CounterTable]:
+        """Read counters."""
+        needed = self._precisions(kept.series)
+        tables = []
+        for chunk in _chunks(chosen, CHUNK):
+            self._limits.interrupt()
+            reads = [
+                self._hash(needed, precision, self._keys.count(precision, one.series.stored))
+                for one in chunk
+                for precision in needed
+            ]
+            names = [one.series.stored for one in chunk]
+            view, replies = yield [*reads, indexes.totals(self._keys, names)]
+            totals = dict(zip(names, raised(replies[-1]), strict=True))
+            rows = _by_series(chunk, replies[:-1], len(needed))
+            grid = self._grid(needed, view.now)
+            sums = np.array([_number(totals[one.series.stored]) for one in rows], np.float64)
+            tables.append(_table(grid, needed, rows, sums))
+        return _joined(tables)
+
+    def _hash(self, needed: Mapping[int, int], precision: int, key: str) -> ParsedRead:
+        def fields(reply: Reply) -> Mapping[int, float]:
+            return counter.parse(pairs(reply))
+
+        return self._laid(needed, precision, ("HGETALL", key), fields)
+
+    def _laid(
+        self,
+        needed: Mapping[int, int],
+        precision: int,
+        command: tuple[str, str],
+        fields: Callable[[Reply], Mapping[int, float]],
+    ) -> ParsedRead:
+        """Return a read of a hash that becomes a row of a part of the grid."""
+
+        def row(view: View, reply: Reply) -> Row | StoreError:
+            if isinstance(reply, StoreError):
+                return reply
+            for part in self._grid(needed, view.now).parts:
+                if part.precision == precision:
+                    return _row(part, view.now, fields(reply))
+            return np.zeros(0), np.zeros(0, bool)  # finer intervals reach as far back
+
+        return ParsedRead(command, row)
+
+    def sums(self, chosen: Sequence[Chosen], kept: Kept) -> Query[CounterTable]:
+        """Read counts and sums of histograms."""
+        needed = self._precisions(kept.histograms)
+        whole = len(needed) == len(kept.histograms)
+        tables = []
+        for chunk in _chunks(chosen, CHUNK):
+            self._limits.interrupt()
+            reads = [
+                self._laid(
+                    needed,
+                    precision,
+                    ("HGETALL", self._keys.moments(precision, one.series.stored)),
+                    partial(_moments, summed=one.suffix == SUM),
+                )
+                for one in chunk
+                for precision in needed
+            ]
+            view, replies = yield reads
+            rows = _by_series(chunk, replies, len(needed))
+            grid = self._grid(needed, view.now)
+            tables.append(_table(grid, needed, rows, None, whole=whole))
+        return _joined(tables)
+
+    def natives(self, chosen: Sequence[Chosen], kept: Kept) -> Query[list[Native]]:
+        """Read histograms."""
+        needed = self._precisions(kept.histograms)
+        whole = len(needed) == len(kept.histograms)
+        natives = []
+        for chunk in _chunks(chosen, HISTOGRAM_CHUNK):
+            self._limits.interrupt()
+            reads: list[Read] = [
+                ("HGETALL", key(precision, one.series.stored))
+                for one in chunk
+                for precision in needed
+                for key in (self._keys.hist, self._keys.moments)
+            ]
+            view, replies = yield reads
+            grid = self._grid(needed, view.now)
+            rows = _by_series(chunk, replies, 2 * len(needed))
+            for one in chunk:
+                hashes = rows.get(one, [()] * 2 * len(needed))
+                both = dict(zip(needed, zip(hashes[::2], hashes[1::2], strict=True), strict=True))
+                natives.append(_native(grid, view.now, one.labels, both, whole=whole))
+                self._limits.interrupt()
+        return natives
+
+    def gauges(self, chosen: Sequence[Chosen], kept: Kept) -> Query[list[GaugeSamples]]:
+        """Read gauges."""
+        needed = self._precisions(kept.series)
+        samples: dict[int, GaugeSamples] = {}
+        for chunk in _chunks(chosen, CHUNK):
+            self._limits.interrupt()
+            view, replies = yield [
+                ParsedRead(
+                    ("HGETALL", self._keys.gauge(precision, one.series.stored)),
+                    partial(_gauge, one.labels, precision),
+                )
+                for one in chunk
+                for precision in needed
+            ]
+            grid = self._grid(needed, view.now)
+            for series in _by_series(chunk, replies, len(needed)).values():
+                for part in grid.parts:
+                    empty = GaugeSamples(part.precision * 1000, part.first * 1000, [])
+                    gauge_samples = series[list(needed).index(part.precision)]
+                    samples.setdefault(part.precision, empty).series.append(gauge_samples)
+        return list(samples.values())
+
+
+def _chunks(chosen: Sequence[Chosen], size: int) -> list[Sequence[Chosen]]:
+    return [chosen[at : at + size] for at in range(0, len(chosen), size)]
+
+
+def _by_series(
+    chosen: Sequence[Chosen], replies: Sequence[Reply], each: int
+) -> dict[Chosen, Sequence[Reply]]:
+    """Return the replies of each series, without those of other programs."""
+    rows = {one: replies[at * each : (at + 1) * each] for at, one in enumerate(chosen)}
+    return readable(rows, needed=False)
+
+
+def _row(part: Part, now: float, fields: Mapping[int, float]) -> Row:
+    size = part.count(int(now))
+    values, stored = np.zeros(size), np.zeros(size, bool)
+    lay(part, size, fields, values, stored)
+    return values, stored
+
+
+def _number(text: bytes | None) -> float:
+    try:
+        return float(counter.count_of(text))
+    except ValueError:
+        return 0.0
+
+
+def _table(
+    grid: Grid,
+    needed: Mapping[int, int],
+    rows: Mapping[Chosen, Sequence[Row]],
+    totals: Floats | None,
+    *,
+    whole: bool = False,
+) -> CounterTable:
+    counts, stored = [], []
+    for part in grid.parts:
+        number = list(needed).index(part.precision)
+        size = part.count(grid.now // 1000)
+        parts = [row[number] for row in rows.values()]
+        counts.append(np.array([values for values, _ in parts]).reshape(len(rows), size))
+        stored.append(np.array([there for _, there in parts], bool).reshape(len(rows), size))
+    function = accumulate(grid, counts, stored, totals, whole=whole)
+    labels = [one.labels for one in rows]
+    return CounterTable(grid, labels, function.values, function.birth, function.complete)
+
+
+def _joined(tables: Sequence[CounterTable]) -> CounterTable:
+    """Return one table of several; chunks are read at moments that differ a little."""
+    first, *others = tables
+    if not others:
+        return first
+    grid = tables[-1].grid
+    values = [grid_values(table, grid) for table in tables]
+    return CounterTable(
+        grid,
+        [labels for table in tables for labels in table.labels],
+        np.concatenate(values),
+        np.concatenate([table.birth for table in tables]),
+        np.concatenate([table.complete for table in tables]),
+    )
+
+
+def grid_values(table: CounterTable, grid: Grid) -> Floats:
+    """Return a table's values at the edges of another grid."""
+    return table.values if table.grid is grid else table.grid.at(table.values, grid.edges)
+
+
+def _moments(reply: Reply, *, summed: bool) -> dict[int, float]:
+    fields = {}
+    for start, text in pairs(reply):
+        moments = parse_moments(text)
+        if moments is not None and start.isdigit():
+            fields[int(start)] = moments.total if summed else float(moments.count)
+    return fields
+
+
+def _gauge(labels: Labels, precision: int, _: View, reply: Reply) -> Series | StoreError:
+    if isinstance(reply, StoreError):
+        return reply
+    samples = sorted(
+        measured
+        for start, text in pairs(reply)
+        if start.isdigit() and (measured := gauge.parse(text, int(start), precision)) is not None
+    )
+    times = np.array([round(at * 1000) for at, _ in samples], np.int64)
+    return Series(labels, times, np.array([value for _, value in samples], np.float64))
+
+
+def _native(
+    grid: Grid,
+    now: float,
+    labels: Labels,
+    hashes: Mapping[int, tuple[Reply, Reply]],
+    *,
+    whole: bool,
+) -> Native:
+    """Return a histogram, given buckets and moments at each precision."""
+    parts: list[dict[int, Distribution]] = []
+    for part in grid.parts:
+        buckets, moments = (dict(pairs(reply)) for reply in hashes[part.precision])
+        parts.append({})
+        for start, text in buckets.items():
+            if start.isdigit() and int(start) >= part.first:
+                distribution = parse(text, moments.get(start))
+                if distribution is not None:
+                    parts[-1][int(start)] = distribution
+    every = [one for part in parts for one in part.values()]
+    positive = sorted({index for one in every for index in one.positive})
+    negative = sorted({index for one in every for index in one.negative})
+    size = 3 + len(positive) + len(negative)
+    place = {index: 3 + number for number, index in enumerate(positive)}
+    mirrored = {index: 3 + len(positive) + number for number, index in enumerate(negative)}
+    counts, stored = [], []
+    for part, distributions in zip(grid.parts, parts, strict=True):
+        columns = part.count(int(now))
+        values, there = np.zeros((size, columns)), np.zeros(columns, bool)
+        for begin, one in distributions.items():
+            column = min((begin - part.first) // part.precision, columns - 1)
+            if part.end is not None and begin >= part.end:
+                continue
+            there[column] = True
+            values[:3, column] += one.count, one.moments.total, one.zeros
+            for index, count in one.positive.items():
+                values[place[index], column] += count
+            for index, count in one.negative.items():
+                values[mirrored[index], column] += count
+        counts.append(values)
+        stored.append(np.tile(there, (size, 1)))
+    function = accumulate(grid, counts, stored, None, whole=whole)
+    table = CounterTable(
+        *(grid, [labels] * size, function.values, function.birth, function.complete)
+    )
+    # Bucket i holds values up to 2^((i+1)/16) here, and up to 2^(i/16) as Prometheus counts.
+    return Native(
+        labels, table, *(tuple(i + 1 for i in indexes) for indexes in (positive, negative))
+    )

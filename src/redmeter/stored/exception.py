@@ -1,0 +1,216 @@
+"""Exceptions: the stored groups, their counts, and the last traceback of each.
+
+    exceptions:          sorted set, GROUP, scored with the time of its last exception
+    exception:GROUP      hash, see FIELDS; of "(other)": exceptions of groups beyond the limit
+
+GROUP is a hash of the type and of the functions of the application that the exception came through
+(group_of()). Every process computes the same group, without asking another one.
+
+Counts by interval are texts, the newest interval first, as those of steps.py:
+
+    "300"    "1784700300 3 0 1"    3 in the five minutes from 1784700300, 1 ten minutes before
+
+Routes and releases are bounded lists, as JSON: `[["/buy", count, first, last], …]`. Beyond the
+limit, those that were seen last stay, and the others are merged as "(other)".
+
+Bound: MAX_GROUPS groups. For a new group, the group that was seen least recently is removed if it
+was silent for an hour; otherwise the exception is counted in "(other)". Both are counted.
+
+Pure: no I/O.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from redmeter.errors import InvalidValue
+from redmeter.stored.keys import Keys, slice_start
+from redmeter.stored.steps import Steps, parse
+from redmeter.types import Operation
+
+#: How long a group is kept after its last exception, seconds: 90 days.
+LIFE = 90 * 86400
+#: Most groups of a store.
+MAX_GROUPS = 1_000
+#: A group that was silent for so long may be removed for a new one, seconds.
+SILENT = 3600
+#: The group of exceptions beyond the limit, and the name of routes and releases beyond theirs.
+OTHER = "(other)"
+
+#: Interval width -> number of intervals that are kept, seconds: a day, 10 days and 90 days.
+INTERVALS = {300: 288, 3600: 254, 86400: 90}
+#: The width of the intervals in which exceptions wait.
+FINEST = 300
+
+#: Most routes and releases of a group.
+MAX_ROUTES, MAX_RELEASES = 20, 10
+#: Characters of the message and of the traceback, and bytes of a route or release.
+MESSAGE_LIMIT, TRACEBACK_LIMIT, SHARE_BYTES = 300, 6_000, 120
+
+#: Fields of a group that describe its newest exception, in the order of Details.
+DETAILS = ("type", "message", "place", "log_place", "function", "traceback")
+
+
+class Details(NamedTuple):
+    """The newest exception of a group, redacted."""
+
+    #: Module and qualified name of the type.
+    kind: str
+    message: str
+    #: The innermost frame of the application, `pay.py:42 in charge`; "" without a traceback.
+    place: str
+    #: What log messages have in their pattern, `[PaymentFailed at pay.py:42 in charge]`.
+    log_place: str
+    #: Module and qualified name of the function of `place`, `shop.pay.Order.charge`.
+    function: str
+    #: Frames, messages and causes; "" if it was dropped for lack of memory.
+    traceback: str
+
+    @property
+    def size(self) -> int:
+        """Number of characters."""
+        return sum(map(len, self))
+
+
+class Share(NamedTuple):
+    """How often the exceptions of a group came from one route, or from one release."""
+
+    events: int
+    #: Unix seconds.
+    first: float
+    last: float
+
+    def merge(self, other: "Share") -> "Share":
+        """Return the sum of both."""
+        ends = min(self.first, other.first), max(self.last, other.last)
+        return Share(self.events + other.events, *ends)
+
+
+class Occurrences(NamedTuple):
+    """Exceptions of one group within an interval."""
+
+    events: int
+    #: Unix seconds.
+    first: float
+    last: float
+    #: None for OTHER, and for all intervals of a group but the newest.
+    details: Details | None
+    routes: Mapping[str, Share]
+    releases: Mapping[str, Share]
+
+    def merge(self, other: "Occurrences") -> "Occurrences":
+        """Return the sum of both, with the details of the newer one."""
+        newer, older = (other, self) if other.last >= self.last else (self, other)
+        return Occurrences(
+            self.events + other.events,
+            min(self.first, other.first),
+            newer.last,
+            newer.details or older.details,
+            merge_shares(self.routes, other.routes, MAX_ROUTES),
+            merge_shares(self.releases, other.releases, MAX_RELEASES),
+        )
+
+
+def merge_shares(
+    some: Mapping[str, Share], others: Mapping[str, Share], most: int
+) -> dict[str, Share]:
+    """Merge routes, or releases; beyond `most` of them, those seen least recently are OTHER."""
+    merged = dict(some)
+    for name, share in others.items():
+        merged[name] = share.merge(merged[name]) if name in merged else share
+    named = sorted((name for name in merged if name != OTHER), key=lambda name: merged[name].last)
+    for name in named[: max(0, len(named) - most)]:
+        share = merged.pop(name)
+        merged[OTHER] = share.merge(merged[OTHER]) if OTHER in merged else share
+    return merged
+
+
+def group_of(kind: str, functions: Iterable[str], members: Iterable[str] = ()) -> str:
+    """Return the group of an exception: 16 hexadecimal digits.
+
+    Args:
+        kind: its type.
+        functions: of the application, in the order of the calls.
+        members: the types within an exception group.
+    """
+    text = "\n".join((kind, "", *members, "", *functions))
+    return hashlib.blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def is_group(text: str) -> bool:
+    """Return whether a text is a group: what group_of() returns."""
+    return len(text) == 16 and not text.strip("0123456789abcdef")
+
+
+def check_group(group: object) -> str:
+    """Check the group that a caller gave, and return it.
+
+    Raises:
+        InvalidValue: it is none.
+    """
+    if not isinstance(group, str) or not is_group(group):
+        raise InvalidValue(group, "the ID of a group of exceptions is 16 hexadecimal digits")
+    return group
+
+
+def operations(
+    keys: Keys, found: Mapping[int, Mapping[str, Occurrences]], width: int
+) -> tuple[Operation, ...]:
+    """Turn exceptions into the operations of one batch.
+
+    Args:
+        found: start of an interval -> group -> exceptions.
+        width: of the intervals, seconds; 0: only the totals are counted.
+    """
+    precisions = [(p, kept) for p, kept in INTERVALS.items() if width and p % width == 0]
+    numbers = (
+        LIFE,
+        MAX_GROUPS,
+        SILENT,
+        MAX_ROUTES,
+        MAX_RELEASES,
+        len(keys.key("exception").encode()),
+    )
+    args = [*map(str, numbers), str(len(precisions))]
+    for pair in precisions:
+        args += map(str, pair)
+    newest = {group: start for start in sorted(found) for group in found[start]}
+    named = [keys.exceptions, keys.key("exception", OTHER)]
+    losses = [("", 0), ("", 0)]
+    for start in sorted(found):
+        for group, one in found[start].items():
+            named.append(keys.key("exception", group))
+            losses.append(("exceptions", one.events))
+            details = one.details if newest[group] == start else None
+            args += (group, str(start), str(one.events), f"{one.first:.3f}", f"{one.last:.3f}")
+            args += details or [""] * len(DETAILS)
+            for shares in (one.routes, one.releases):
+                args.append(str(len(shares)))
+                for name, share in shares.items():
+                    args += (name, str(share.events))
+                    args += (f"{share.first:.0f}", f"{share.last:.0f}")
+    if len(named) == 2:
+        return ()
+    return (Operation("exception", tuple(named), tuple(args), lambda: losses),)
+
+
+def counts_between(text: bytes | None, width: int, start: int, end: int) -> list[int]:
+    """Return the counts of the intervals that begin within [start, end), the oldest first.
+
+    Args:
+        text: as it is stored; None and other forms mean that nothing was counted.
+        start, end: multiples of the width.
+    """
+    steps: Steps | None = parse(text)
+    counts = [0] * max(0, (end - start) // width)
+    if steps is not None:
+        for number, events in enumerate(steps.counts):
+            at = (steps.newest - number * width - start) // width
+            if 0 <= at < len(counts):
+                counts[at] += events
+    return counts
+
+
+def oldest_kept(width: int, now: float) -> int:
+    """Return the start of the oldest interval that is kept."""
+    return slice_start(now, width) - (INTERVALS[width] - 1) * width
