@@ -46,6 +46,10 @@ class Arguments(TypedDict, total=False):
     """Approximate limit of the memory for events that are not stored yet; above it, texts of
     messages and old samples of fine precisions are dropped and counted. Default, in bytes:
     `16777216`."""
+    repair_bytes: int | None
+    """Approximate limit of the memory for events of the last minute that the server has
+    acknowledged: a process sends them again if the server loses them. The default holds 30 seconds
+    of 1,000 counters. 0: none; losses are reported all the same. Default, in bytes: `8388608`."""
     max_series: int | None
     """The most series of one process; further ones are recorded as (other). Default: `10000`."""
     max_label_sets: int | None

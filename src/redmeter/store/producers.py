@@ -260,11 +260,9 @@ class Producers:
             if waiting_since is None:
                 waiting_since = now
             if len(self._all) < POOL or now - waiting_since >= PATIENCE:
-                producer = Producer(self._clock)
-                producer.lock.acquire()
-                self._all.append(producer)
-                return producer
-            time.sleep(POLL)
+                self._all.append(Producer(self._clock))
+            else:
+                time.sleep(POLL)
 
     def borrow_idle(self, *, everyone: bool) -> Iterator[Producer]:
         """Yield the producers that ask the server for a gap now.
