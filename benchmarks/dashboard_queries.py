@@ -30,6 +30,7 @@ import numpy as np
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
 
 from prometheus_server import PrometheusServer, found  # noqa: E402
+from promql.engine_tests.samples import Samples  # noqa: E402
 from redmeter import Meter  # noqa: E402
 from redmeter import store as stores  # noqa: E402
 from redmeter.errors import InvalidName  # noqa: E402
@@ -39,7 +40,6 @@ from redmeter.promql.errors import QueryError  # noqa: E402
 from redmeter.promql.evaluator import Engine  # noqa: E402
 from redmeter.promql.nodes import Matcher, Selector  # noqa: E402
 from redmeter.promql.parser import parse  # noqa: E402
-from redmeter.promql.samples import Samples  # noqa: E402
 from redmeter.promql.semantics import Series, matches  # noqa: E402
 from redmeter.promql.values import NAME, Floats, Labels, with_label, without  # noqa: E402
 from redmeter.reading.export.listing import ExportList  # noqa: E402

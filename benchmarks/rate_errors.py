@@ -20,11 +20,11 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
 
+from promql.engine_tests.samples import Samples  # noqa: E402
 from promql.interval_source import Memory, labels_of  # noqa: E402
 from redmeter.promql.evaluator import Engine  # noqa: E402
 from redmeter.promql.intervals import Intervals  # noqa: E402
 from redmeter.promql.nodes import Matcher  # noqa: E402
-from redmeter.promql.samples import Samples  # noqa: E402
 from redmeter.promql.semantics import Series  # noqa: E402
 from redmeter.promql.values import Floats, Times, Vector  # noqa: E402
 from redmeter.stored.keys import DEFAULT_RETENTION  # noqa: E402

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from promql.engine_tests.samples import Samples
 from redmeter.promql.evaluator import Engine
 from redmeter.promql.nodes import Matcher
-from redmeter.promql.samples import Samples
 from redmeter.promql.semantics import Series, matches
 from support.realdata import FOLDER, NAMED
 

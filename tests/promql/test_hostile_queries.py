@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from promql.engine_tests.samples import Samples
 from redmeter.promql import regex
 from redmeter.promql.errors import BadQuery, QueryError
 from redmeter.promql.evaluator import Engine
 from redmeter.promql.limits import Limits
 from redmeter.promql.parser import parse
-from redmeter.promql.samples import Samples
 from redmeter.promql.semantics import Series
 from redmeter.promql.tokens import scan
 from support.fuzzing import assert_work_is_linear, fuzzed, fuzzed_slowly, grown, mutated

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from promql.engine_tests.samples import Samples
 from redmeter.promql.evaluator import Answer, Engine
 from redmeter.promql.nodes import Matcher
-from redmeter.promql.samples import Samples
 from redmeter.promql.semantics import Series, matches
 from redmeter.promql.values import Labels, Vector
 from support.examples import scaled

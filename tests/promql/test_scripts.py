@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from redmeter.promql.promqltest.__main__ import main
-from redmeter.promql.promqltest.runner import run_script
+from promql.engine_tests.__main__ import main
+from promql.engine_tests.runner import run_script
 from support.realdata import FOLDER, NAMED
 
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.test"))

@@ -1,7 +1,8 @@
 """PromQL, evaluated over any stored data.
 
 The package does no I/O: an Engine asks a Semantics object for selectors and range functions, and
-does the rest. Samples is the semantics of Prometheus over raw samples.
+does the rest. Intervals is the semantics of a store of intervals; that of Prometheus over raw
+samples is in tests/promql/engine_tests, which runs its test scripts.
 
 It needs the extra redmeter[prometheus]; nothing else imports it.
 """

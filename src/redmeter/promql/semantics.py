@@ -1,8 +1,7 @@
 """What the evaluator needs of stored data.
 
-Selectors and range functions are all that depends on how data is stored. `samples.Samples` reads
-samples with their times, as Prometheus does. Stores that know more than samples implement the same
-protocol; operators, aggregations and other functions are common to all.
+Selectors and range functions are all that depends on how data is stored: as intervals, or as
+samples with their times, as in Prometheus. Operators, aggregations and other functions are common.
 """
 
 from collections.abc import Sequence

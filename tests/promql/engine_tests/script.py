@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass, field
 
+from promql.engine_tests.notation import duration
 from redmeter.promql.errors import QueryError
-from redmeter.promql.promqltest.notation import duration
 
 _EVAL = re.compile(
     r"eval(?P<old>_fail|_warn|_info|_ordered)?\s+"

@@ -7,9 +7,9 @@ marker, `{{schema:0 count:3 sum:5 buckets:[1 2]}}` a native histogram, with the 
 import re
 from dataclasses import replace
 
+from promql.engine_tests.samples import STALE
 from redmeter.promql.errors import QueryError, UnsupportedQuery
 from redmeter.promql.histogram import Hint, Histogram
-from redmeter.promql.samples import STALE
 from redmeter.promql.values import NAME, Labels
 
 #: One sample; None where there is none.

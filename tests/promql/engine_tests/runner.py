@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from promql.engine_tests import notation
+from promql.engine_tests.notation import CUSTOM_BUCKETS, Sample
+from promql.engine_tests.samples import Samples
+from promql.engine_tests.script import Clear, Eval, Load, parse_script
 from redmeter.promql.errors import QueryError, UnsupportedQuery
 from redmeter.promql.evaluator import Answer, Engine
 from redmeter.promql.histogram import Buckets, Histogram
 from redmeter.promql.nodes import Matcher
-from redmeter.promql.promqltest import notation
-from redmeter.promql.promqltest.notation import CUSTOM_BUCKETS, Sample
-from redmeter.promql.promqltest.script import Clear, Eval, Load, parse_script
-from redmeter.promql.samples import Samples
 from redmeter.promql.semantics import Series, matches
 from redmeter.promql.values import NAME, Labels, Vector, format_float, label, without
 

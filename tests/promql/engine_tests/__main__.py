@@ -1,6 +1,6 @@
-"""python -m redmeter.promql.promqltest FILE… [--json]
+"""PYTHONPATH=tests python -m promql.engine_tests FILE… [--json]
 
-Runs test scripts, prints each failure with its line, and exits with 1 if there is one.
+Runs PromQL test scripts, prints each failure with its line, and exits with 1 if there is one.
 """
 
 import argparse
@@ -10,14 +10,14 @@ from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
+from promql.engine_tests.runner import Outcome, run_script
 from redmeter.promql.errors import QueryError
-from redmeter.promql.promqltest.runner import Outcome, run_script
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the scripts that the arguments name; return the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m redmeter.promql.promqltest", description="Run PromQL test scripts."
+        prog="python -m promql.engine_tests", description="Run PromQL test scripts."
     )
     parser.add_argument("file", nargs="+", type=Path)
     parser.add_argument("--json", action="store_true", help="print every outcome as JSON")

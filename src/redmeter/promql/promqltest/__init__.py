@@ -1,1 +1,0 @@
-"""Runs PromQL test scripts in the format of Prometheus' `promqltest`."""
