@@ -15,7 +15,7 @@ import redis
 from dashboard import _cpu, _opened, _served
 from prometheus_server import PrometheusServer, found
 from redmeter import Meter
-from redmeter.promql.limits import Limits
+from redmeter.promql.errors import Limits
 from redmeter.promql.parser import parse
 from redmeter.promql.semantics import Series
 from redmeter.reading.export.listing import ExportList

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from redmeter.promql.errors import Limits
 from redmeter.promql.grid import Cumulative, Grid, accumulate, lay, make_grid
 from redmeter.promql.intervals import CounterTable, GaugeSamples, Native, Stored
-from redmeter.promql.limits import Limits
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.semantics import Series, matches
 from redmeter.promql.values import Labels

@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 
 from promql.engine_tests.samples import Samples
 from redmeter.promql import regex
-from redmeter.promql.errors import BadQuery, QueryError
+from redmeter.promql.errors import BadQuery, Limits, QueryError
 from redmeter.promql.evaluator import Engine
-from redmeter.promql.limits import Limits
-from redmeter.promql.parser import parse
+from redmeter.promql.parser import parse, scan
 from redmeter.promql.semantics import Series
-from redmeter.promql.tokens import scan
 from support.fuzzing import assert_work_is_linear, fuzzed, fuzzed_slowly, grown, mutated
 
 TIMES = np.arange(0, 600_000, 60_000, dtype=np.int64)

@@ -378,8 +378,7 @@ def _required(parameters: Parameters, name: str) -> str:
 def _limits(parameters: Parameters, arrived: float) -> Any:
     """Return the limits of a query, which ends PATIENCE after it arrived, or by `timeout`."""
     from redmeter.promql.answers import parse_duration
-    from redmeter.promql.errors import QueryTimeout
-    from redmeter.promql.limits import Limits
+    from redmeter.promql.errors import Limits, QueryTimeout
 
     text = parameters.one("timeout")
     seconds = PATIENCE if text is None else min(PATIENCE, parse_duration("timeout", text) / 1000)

@@ -4,11 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from redmeter.promql.errors import QueryError
+from redmeter.promql.errors import Notes, QueryError
 from redmeter.promql.functions import check_label_name
 from redmeter.promql.histogram import Histogram
 from redmeter.promql.nodes import Aggregation
-from redmeter.promql.notes import Notes
 from redmeter.promql.values import (
     NAME,
     Bools,
@@ -174,18 +173,18 @@ def aggregate(vector: Vector, node: Aggregation, parameter: Floats | str, notes:
         mean = node.operator == "avg"
         histograms[group] = _total(vector.histograms[rows], native & ~mixed, mean=mean)
         present[group] = (present[group] | native.any(axis=0)) & ~mixed
-    if node.operator == "quantile" and present.any():
+    if node.operator == "quantile":
         assert not isinstance(parameter, str)
-        check_quantiles(parameter[present.any(axis=0)], node, notes)
+        assert node.parameter is not None
+        check_quantiles(parameter, present, node.parameter.position, notes)
     return Vector(list(members), values, present, histograms, nameless).nonempty()
 
 
-def check_quantiles(quantiles: Floats, node: Aggregation, notes: Notes) -> None:
-    """Warn about quantiles outside of 0 to 1."""
-    assert node.parameter is not None
-    for quantile in np.unique(quantiles):
+def check_quantiles(quantiles: Floats, present: Bools, position: str, notes: Notes) -> None:
+    """Warn about quantiles outside of 0 to 1, at the times at which a row of results has one."""
+    for quantile in np.unique(quantiles[present.any(axis=0)]):
         if not 0 <= quantile <= 1:
-            notes.bad_quantile(format_float(quantile), node.parameter.position)
+            notes.bad_quantile(format_float(quantile), position)
 
 
 def _total(histograms: Objects, mask: Bools, *, mean: bool) -> Objects:

@@ -4,11 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from redmeter.promql.errors import QueryError
+from redmeter.promql.errors import Limits, Notes, QueryError, quoted
 from redmeter.promql.histogram import Histogram
-from redmeter.promql.limits import Limits
 from redmeter.promql.nodes import Binary, Matching
-from redmeter.promql.notes import Notes, quoted
 from redmeter.promql.values import (
     NAME,
     Bools,

@@ -8,9 +8,7 @@ import numpy as np
 
 from redmeter.promql import binary, functions, histogram_functions, nodes
 from redmeter.promql.aggregation import aggregate
-from redmeter.promql.errors import BadQuery, QueryError
-from redmeter.promql.limits import Limits
-from redmeter.promql.notes import Notes
+from redmeter.promql.errors import BadQuery, Limits, Notes, QueryError
 from redmeter.promql.parser import parse
 from redmeter.promql.range_functions import FUNCTIONS, apply
 from redmeter.promql.semantics import RangeCall, Semantics, Series

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from redmeter.promql import regex
-from redmeter.promql.errors import QueryError
-from redmeter.promql.notes import quoted
+from redmeter.promql.errors import QueryError, quoted
 from redmeter.promql.values import NAME, Floats, Vector, label, merge_duplicates, with_label
 
 # Parts of dates, in UTC, of many timestamps at once.

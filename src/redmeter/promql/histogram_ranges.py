@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from redmeter.promql.errors import Notes
 from redmeter.promql.histogram import Histogram
-from redmeter.promql.notes import Notes
 from redmeter.promql.values import Floats, Objects, Times
 
 # Extending the difference of two samples to the window that they were read from.

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from redmeter.promql.limits import Limits
-from redmeter.promql.notes import Notes
+from redmeter.promql.errors import Limits, Notes
 from redmeter.promql.range_functions import apply
 from redmeter.promql.semantics import RangeCall, Series
 from redmeter.promql.values import (

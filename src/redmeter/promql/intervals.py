@@ -13,12 +13,11 @@ from typing import Protocol
 import numpy as np
 
 from redmeter.names import PART_SECONDS, is_part
+from redmeter.promql.errors import Limits, Notes
 from redmeter.promql.grid import Grid
 from redmeter.promql.histogram import Histogram
 from redmeter.promql.interval_ranges import counter_range, gauge_range, native_range
-from redmeter.promql.limits import Limits
 from redmeter.promql.nodes import Matcher
-from redmeter.promql.notes import Notes
 from redmeter.promql.semantics import RangeCall, Series
 from redmeter.promql.values import (
     Bools,

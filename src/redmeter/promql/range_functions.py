@@ -9,10 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from redmeter.promql.aggregation import masked_mean, masked_quantile, masked_sum, masked_variance
+from redmeter.promql.aggregation import (
+    check_quantiles,
+    masked_mean,
+    masked_quantile,
+    masked_sum,
+    masked_variance,
+)
+from redmeter.promql.errors import Limits, Notes
 from redmeter.promql.histogram_ranges import HISTOGRAM_FUNCTIONS, Window, extrapolation
-from redmeter.promql.limits import Limits
-from redmeter.promql.notes import Notes
 from redmeter.promql.semantics import RangeCall, Series
 from redmeter.promql.values import (
     Bools,
@@ -21,7 +26,6 @@ from redmeter.promql.values import (
     Times,
     Vector,
     empty_vector,
-    format_float,
     label,
 )
 
@@ -113,10 +117,8 @@ def apply(call: RangeCall, found: list[Series], limits: Limits, notes: Notes) ->
         if histograms is None:
             histograms = np.full(shape, None, dtype=object)
         _apply_mixed(call, series, (values[row], present[row], histograms[row]), notes)
-    if call.function == "quantile_over_time" and present.any():
-        for quantile in np.unique(call.arguments[0][present.any(axis=0)]):
-            if not 0 <= quantile <= 1:
-                notes.bad_quantile(format_float(quantile), call.argument_position)
+    if call.function == "quantile_over_time":
+        check_quantiles(call.arguments[0], present, call.argument_position, notes)
     nameless = np.array([series.nameless for series in found], bool)
     labels = [series.labels for series in found]
     return Vector(labels, values, present, histograms, nameless).nonempty()

@@ -10,9 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
-from redmeter.promql.limits import Limits
+from redmeter.promql.errors import Limits, Notes
 from redmeter.promql.nodes import Matcher
-from redmeter.promql.notes import Notes
 from redmeter.promql.regex import full_match
 from redmeter.promql.values import (
     Bools,

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from redmeter.promql.errors import QueryError
-from redmeter.promql.limits import Limits
+from redmeter.promql.errors import Limits, QueryError
 
 #: Names and values of labels, sorted by name, the metric name among them as __name__.
 Labels = tuple[tuple[str, str], ...]

@@ -9,9 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from redmeter.promql.limits import Limits
+from redmeter.promql.errors import Limits, Notes
 from redmeter.promql.nodes import Matcher
-from redmeter.promql.notes import Notes
 from redmeter.promql.range_functions import apply
 from redmeter.promql.semantics import RangeCall, Series
 from redmeter.promql.values import (

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from redmeter.export.prometheus_names import COUNTER, GAUGE
+from redmeter.promql.errors import Limits
 from redmeter.promql.intervals import LOOKBACK
-from redmeter.promql.limits import Limits
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.semantics import matches
 from redmeter.promql.values import Labels, with_label

@@ -13,10 +13,9 @@ import numpy as np
 from redmeter.errors import StoreError
 from redmeter.export.prometheus_names import COUNTER, GAUGE
 from redmeter.promql.buckets import classic_buckets, named_bounds
-from redmeter.promql.errors import QueryError
+from redmeter.promql.errors import Limits, QueryError
 from redmeter.promql.grid import Grid, Part, accumulate, lay, make_grid
 from redmeter.promql.intervals import CounterTable, GaugeSamples, Native, Stored
-from redmeter.promql.limits import Limits
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.semantics import Series, matches
 from redmeter.promql.values import Bools, Floats, Labels
