@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from redmeter.promql.errors import Limits
-from redmeter.promql.grid import Cumulative, Grid, accumulate, lay, make_grid
-from redmeter.promql.intervals import CounterTable, GaugeSamples, Native, Stored
+from redmeter.promql.intervals import GaugeSamples, Native, Stored
+from redmeter.promql.intervals.grid import CounterTable, Grid, accumulate, lay, make_grid
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.semantics import Series, matches
 from redmeter.promql.values import Labels
@@ -37,11 +37,12 @@ def kept(events: Events, retention: Mapping[int, int], now: float) -> dict[int, 
 
 def cumulative(
     grid: Grid,
+    labels: list[Labels],
     rows: Sequence[Mapping[int, Mapping[int, float]]],
     totals: Sequence[float] | None,
     *,
     whole: bool = False,
-) -> Cumulative:
+) -> CounterTable:
     """Return the cumulative functions of stored intervals."""
     counts, stored = [], []
     for part in grid.parts:
@@ -52,7 +53,7 @@ def cumulative(
         counts.append(values)
         stored.append(there)
     sums = None if totals is None else np.array(totals, float)
-    return accumulate(grid, counts, stored, sums, whole=whole)
+    return accumulate(grid, labels, counts, stored, sums, whole=whole)
 
 
 class Memory:
@@ -79,10 +80,7 @@ class Memory:
         if chosen:
             rows = [kept(events, self.retention, self.now) for events in chosen.values()]
             totals = [sum(count for _, count in events) for events in chosen.values()]
-            found = cumulative(grid, rows, totals)
-            stored.counters.append(
-                CounterTable(grid, list(chosen), found.values, found.birth, found.complete)
-            )
+            stored.counters.append(cumulative(grid, list(chosen), rows, totals))
         for own, buckets in self.natives.items():
             if matches(own, matchers):
                 stored.natives.append(self._native(grid, own, buckets, whole=whole))
@@ -101,8 +99,7 @@ class Memory:
         series: list[Events] = [every, value_sum, []]
         rows = [kept(each, self.retention, self.now) for each in series]
         rows += [kept(buckets[index], self.retention, self.now) for index in indexes]
-        found = cumulative(grid, rows, None, whole=whole)
-        table = CounterTable(grid, [own] * len(rows), found.values, found.birth, found.complete)
+        table = cumulative(grid, [own] * len(rows), rows, None, whole=whole)
         return Native(own, table, indexes, ())
 
     def _samples(self, own: Labels, precision: int, values: list[tuple[float, float]]) -> Series:

@@ -9,10 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promql.interval_source import Events, Memory, cumulative, kept, labels_of
-from redmeter.promql.buckets import MAX_BOUNDS, classic_buckets, full_resolution, named_bounds
 from redmeter.promql.evaluator import Answer, Engine
-from redmeter.promql.grid import FLUSHED, make_grid
 from redmeter.promql.intervals import Intervals, Native
+from redmeter.promql.intervals.buckets import (
+    MAX_BOUNDS,
+    classic_buckets,
+    full_resolution,
+    named_bounds,
+)
+from redmeter.promql.intervals.grid import FLUSHED, make_grid
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.parser import parse
 from redmeter.promql.values import Labels, Vector
@@ -164,7 +169,7 @@ def test_counters_without_a_grand_total_count_too() -> None:
     stored = memory.read([], 0, engine(memory).limits)
     grid = stored.counters[0].grid
     row = kept([(99_950, 4), (99_990, 1)], RETENTION, NOW)
-    found = cumulative(grid, [row], [0])
+    found = cumulative(grid, [()], [row], [0])
     assert found.values[0, 0] == 0
     assert found.values[0, -1] == 5
     assert found.complete[0]

@@ -3,11 +3,11 @@
 from typing import Literal
 
 from redmeter.promql.answers import seconds, series_of
-from redmeter.promql.buckets import full_resolution
 from redmeter.promql.errors import Limits
 from redmeter.promql.evaluator import Answer, Engine
 from redmeter.promql.histogram import Histogram
 from redmeter.promql.intervals import LOOKBACK, Intervals
+from redmeter.promql.intervals.buckets import full_resolution
 from redmeter.promql.nodes import Kind
 from redmeter.reading.export.listing import ExportList, Exports
 from redmeter.reading.promql.source import StoreSource

@@ -12,10 +12,10 @@ import numpy as np
 
 from redmeter.errors import StoreError
 from redmeter.export.prometheus_names import COUNTER, GAUGE
-from redmeter.promql.buckets import classic_buckets, named_bounds
 from redmeter.promql.errors import Limits, QueryError
-from redmeter.promql.grid import Grid, Part, accumulate, lay, make_grid
-from redmeter.promql.intervals import CounterTable, GaugeSamples, Native, Stored
+from redmeter.promql.intervals import GaugeSamples, Native, Stored
+from redmeter.promql.intervals.buckets import classic_buckets, named_bounds
+from redmeter.promql.intervals.grid import CounterTable, Grid, Part, accumulate, lay, make_grid
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.semantics import Series, matches
 from redmeter.promql.values import Bools, Floats, Labels
@@ -101,10 +101,7 @@ class StoreSource:
 
 def _matching(table: CounterTable, matchers: Sequence[Matcher]) -> CounterTable:
     """Return the rows that fulfill all matchers, those of `le` included."""
-    which = np.array([matches(labels, matchers) for labels in table.labels], bool)
-    labels = [each for each, kept in zip(table.labels, which, strict=True) if kept]
-    rows = table.values[which], table.birth[which], table.complete[which]
-    return CounterTable(table.grid, labels, *rows)
+    return table.rows(np.array([matches(labels, matchers) for labels in table.labels], bool))
 
 
 class _Request:
@@ -284,9 +281,8 @@ def _table(
         parts = [row[number] for row in rows.values()]
         counts.append(np.array([values for values, _ in parts]).reshape(len(rows), size))
         stored.append(np.array([there for _, there in parts], bool).reshape(len(rows), size))
-    function = accumulate(grid, counts, stored, totals, whole=whole)
     labels = [one.labels for one in rows]
-    return CounterTable(grid, labels, function.values, function.birth, function.complete)
+    return accumulate(grid, labels, counts, stored, totals, whole=whole)
 
 
 def _joined(tables: Sequence[CounterTable]) -> CounterTable:
@@ -371,10 +367,7 @@ def _native(
                 values[mirrored[index], column] += count
         counts.append(values)
         stored.append(np.tile(there, (size, 1)))
-    function = accumulate(grid, counts, stored, None, whole=whole)
-    table = CounterTable(
-        *(grid, [labels] * size, function.values, function.birth, function.complete)
-    )
+    table = accumulate(grid, [labels] * size, counts, stored, None, whole=whole)
     # Bucket i holds values up to 2^((i+1)/16) here, and up to 2^(i/16) as Prometheus counts.
     return Native(
         labels, table, *(tuple(i + 1 for i in indexes) for indexes in (positive, negative))

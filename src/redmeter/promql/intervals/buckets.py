@@ -16,7 +16,8 @@ import numpy as np
 
 from redmeter.promql import nodes
 from redmeter.promql.histogram import bound
-from redmeter.promql.intervals import CounterTable, Native
+from redmeter.promql.intervals import Native
+from redmeter.promql.intervals.grid import CounterTable
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.values import NAME, Floats, format_float, with_label, without
 
@@ -149,10 +150,7 @@ def classic_buckets(natives: Iterable[Native], named: Sequence[str] = ()) -> lis
     which = [number for number, edge in enumerate(bounds) if zeros or edge]
     shown = {format_float(bounds[number]) for number in which}
     further = [text for text in named if text not in shown]
-    return [
-        _with_named(one, _classic(one, shift, (lowers, uppers), bounds, which), further)
-        for one in chosen
-    ]
+    return [_classic(one, shift, (lowers, uppers), bounds, which, further) for one in chosen]
 
 
 def _groups(indexes: Iterable[int], shift: int, next_to: int) -> list[int]:
@@ -170,6 +168,7 @@ def _classic(
     groups: tuple[Sequence[int], Sequence[int]],
     bounds: Sequence[float],
     which: Sequence[int],
+    further: Sequence[str],
 ) -> CounterTable:
     values = one.table.values
     split = 3 + len(one.positive)
@@ -185,30 +184,20 @@ def _classic(
     above = summed(one.positive, values[3:split], groups[1])
     counts = np.cumsum(np.concatenate([below, values[2:3], above]), axis=0)
     cumulative = np.concatenate([counts, values[:1]])[list(which)]
+    if further:
+        edges = [(0.0, 0.0)]
+        edges += [(bound(index - 1, SCHEMA), bound(index, SCHEMA)) for index in one.positive]
+        edges += [(-bound(index, SCHEMA), -bound(index - 1, SCHEMA)) for index in one.negative]
+        shares = np.array(
+            [[_share_up_to(float(text), *pair) for pair in edges] for text in further]
+        )
+        cumulative = np.concatenate([cumulative, np.array(shares) @ values[2:]])
     bare = without(one.labels, (LE,))
-    labels = [with_label(bare, LE, format_float(bounds[number])) for number in which]
-    size = len(which)
+    texts = [*(format_float(bounds[number]) for number in which), *further]
+    labels = [with_label(bare, LE, text) for text in texts]
+    size = len(labels)
     birth, complete = np.repeat(one.table.birth[:1], size), np.repeat(one.table.complete[:1], size)
     return CounterTable(one.table.grid, labels, cumulative, birth, complete)
-
-
-def _with_named(one: Native, table: CounterTable, named: Sequence[str]) -> CounterTable:
-    """Return classic buckets with further bounds."""
-    if not named:
-        return table
-    edges = [(0.0, 0.0)]
-    edges += [(bound(index - 1, SCHEMA), bound(index, SCHEMA)) for index in one.positive]
-    edges += [(-bound(index, SCHEMA), -bound(index - 1, SCHEMA)) for index in one.negative]
-    shares = np.array([[_share_up_to(float(text), *pair) for pair in edges] for text in named])
-    bare = without(one.labels, (LE,))
-    size = len(table.labels) + len(named)
-    return CounterTable(
-        table.grid,
-        [*table.labels, *(with_label(bare, LE, text) for text in named)],
-        np.concatenate([table.values, shares @ one.table.values[2:]]),
-        np.repeat(one.table.birth[:1], size),
-        np.repeat(one.table.complete[:1], size),
-    )
 
 
 def _share_up_to(value: float, lower: float, upper: float) -> float:

@@ -4,20 +4,24 @@ A counter is the cumulative function of grid.py. It is exact at the edges of int
 between them, so an increase is a difference: nothing is extrapolated, and the first count of a
 series is not lost. Histograms are cumulative functions of each bucket. Gauges are samples, each
 with its own time; a window takes them from the finest precision that holds all of it.
+
+rate(), increase() and delta() of counters and histograms are differences of cumulative functions.
+Other functions work on samples: of counters these are the values at the edges of intervals. Where a
+window has no sample, functions that aggregate over time take the value held at its end.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
 from redmeter.names import PART_SECONDS, is_part
 from redmeter.promql.errors import Limits, Notes
-from redmeter.promql.grid import Grid
 from redmeter.promql.histogram import Histogram
-from redmeter.promql.interval_ranges import counter_range, gauge_range, native_range
+from redmeter.promql.intervals.grid import CounterTable
 from redmeter.promql.nodes import Matcher
+from redmeter.promql.range_functions import apply
 from redmeter.promql.semantics import RangeCall, Series
 from redmeter.promql.values import (
     Bools,
@@ -27,63 +31,17 @@ from redmeter.promql.values import (
     Times,
     Vector,
     concatenate,
+    empty_vector,
 )
 
 #: How long a gauge keeps its last value, in milliseconds; longer where its intervals are wider.
 LOOKBACK = 300_000
 #: The same for the part of one process, which reports it continually; in milliseconds.
 PART_LOOKBACK = PART_SECONDS * 1000
-
-
-@dataclass(frozen=True)
-class CounterTable:
-    """Counters on one grid.
-
-    Attributes:
-        grid: their edges.
-        labels: of each row.
-        values: cumulative, series x edges.
-        birth: the first time at which each exists, in milliseconds.
-        complete: which are known to be 0 before the first edge.
-    """
-
-    grid: Grid
-    labels: list[Labels]
-    values: Floats
-    birth: Times
-    complete: Bools
-
-    def present(self, times: Times) -> Bools:
-        """Return which counters exist at which times."""
-        present: Bools = times >= self.birth[:, None]
-        return present
-
-    def at(self, times: Times) -> Floats:
-        """Return their values at some times."""
-        return self.grid.at(self.values, times)
-
-    def newest(self, times: Times) -> Floats:
-        """Return their values; those of the newest two seconds are the grand totals."""
-        return self.at(np.where(times >= self.grid.horizon, self.grid.now, times))
-
-    def row(self, number: int) -> "CounterTable":
-        """Return the table of one row."""
-        part = slice(number, number + 1)
-        return CounterTable(
-            *(self.grid, self.labels[part], self.values[part]),
-            *(self.birth[part], self.complete[part]),
-        )
-
-    def series(self, after: int, until: int) -> list[Series]:
-        """Return the values at the edges later than `after` and no later than `until`."""
-        edges = self.grid.edges[:-1]
-        inside = (edges > after) & (edges <= min(until, self.grid.horizon))
-        times = edges[inside]
-        values = self.values[:, :-1][:, inside]
-        return [
-            Series(labels, times[times >= birth], values[row][times >= birth])
-            for row, (labels, birth) in enumerate(zip(self.labels, self.birth, strict=True))
-        ]
+#: The functions that are differences of cumulative functions.
+DIFFERENCES = ("rate", "increase", "delta")
+#: The functions of the last two samples.
+LAST_TWO = ("irate", "idelta")
 
 
 @dataclass(frozen=True)
@@ -120,7 +78,7 @@ class Native:
 
     def series(self, after: int, until: int) -> Series:
         """Return the histograms at the edges later than `after` and no later than `until`."""
-        first = self.table.row(0).series(after, until)[0]
+        first = self.table.rows(slice(1)).series(after, until)[0]
         present = np.ones(len(first.times), bool)
         histograms = self.histograms(self.table.at(first.times), present, gauge=False)
         return Series(self.labels, first.times, np.zeros(len(first.times)), histograms)
@@ -185,7 +143,7 @@ class Intervals:
         limits.check_histograms(len(stored.natives), len(times))
         for native in stored.natives:
             limits.interrupt()
-            present = native.table.row(0).present(times)
+            present = native.table.rows(slice(1)).present(times)
             histograms = native.histograms(native.table.newest(times), present[0], gauge=False)
             zeros = np.zeros(present.shape)
             vectors.append(Vector([native.labels], zeros, present, histograms[None]))
@@ -275,3 +233,131 @@ class Intervals:
             wide = grid.wider_than(call.window, since)
             if wide is not None and wide[0] - call.window > since:
                 notes.wide_intervals(*wide, call.window, call.position)
+
+
+# --- Range functions -------------------------------------------------------------------------
+
+
+def differences(table: CounterTable, call: RangeCall) -> tuple[Floats, Bools]:
+    """Return how much counters increase within each window.
+
+    Events of the last two seconds may not have arrived. A window that ends there is measured up to
+    two seconds ago, and its increase is extended to the whole window.
+    """
+    grid, window = table.grid, call.window
+    ends, starts = call.ends, call.ends - window
+    late = ends > grid.horizon
+    measured = np.where(late, grid.horizon - starts, window)
+    factor = window / np.maximum(measured, 1)
+    increase = (table.at(np.minimum(ends, grid.horizon)) - table.at(starts)) * factor
+    known = (starts >= grid.edges[0]) | table.complete[:, None]
+    usable = ~late | (starts < grid.horizon - 1_000)
+    present = table.present(ends) & known & usable
+    if call.function == "rate":
+        increase = increase / (window / 1000)
+    return increase, present
+
+
+def last_two(table: CounterTable, call: RangeCall) -> tuple[Floats, Bools]:
+    """Return the increase within the last whole interval before the end of each window."""
+    edges = table.grid.edges
+    place = np.searchsorted(edges[:-1], np.minimum(call.ends, table.grid.horizon), side="right") - 1
+    start = np.maximum(place - 1, 0)
+    last = np.maximum(place, 1)
+    width = edges[last] - edges[start]
+    change = table.values[:, last] - table.values[:, start]
+    if call.function == "irate":
+        change = change / (width / 1000)
+    near = edges[last] + np.maximum(call.window, width) >= call.ends
+    return change, table.present(edges[last]) & (place >= 1) & near
+
+
+def counter_range(call: RangeCall, table: CounterTable, limits: Limits, notes: Notes) -> Vector:
+    """Return a range function of counters."""
+    columns = len(call.times)
+    if not table.labels:
+        return empty_vector(columns)
+    if call.function in DIFFERENCES:
+        return Vector(table.labels, *differences(table, call))
+    if call.function in LAST_TWO:
+        return Vector(table.labels, *last_two(table, call))
+    if call.function == "resets":
+        present = table.present(call.ends)
+        return Vector(table.labels, np.zeros(present.shape), present)
+    after, until = int(call.ends.min()) - call.window, int(call.ends.max())
+    sampled = apply(call, table.series(after, until), limits, notes)
+    held = Vector(table.labels, table.at(call.ends), table.present(call.ends))
+    return with_held(call, sampled, held, limits, notes)
+
+
+def native_range(call: RangeCall, native: Native, limits: Limits, notes: Notes) -> Vector:
+    """Return a range function of a histogram."""
+    if call.function not in (*DIFFERENCES, *LAST_TWO):
+        after, until = int(call.ends.min()) - call.window, int(call.ends.max())
+        return apply(call, [native.series(after, until)], limits, notes)
+    function = differences if call.function in DIFFERENCES else last_two
+    numbers, present = function(native.table, call)
+    rows = present[:1]
+    histograms = native.histograms(numbers, rows[0], gauge=True)
+    return Vector([native.labels], np.zeros(rows.shape), rows, histograms[None])
+
+
+def gauge_range(
+    call: RangeCall,
+    gauges: Sequence[GaugeSamples],
+    held: Vector,
+    limits: Limits,
+    notes: Notes,
+) -> Vector:
+    """Return a range function of gauges, each window from the finest precision that holds it."""
+    columns = len(call.times)
+    labels = held.labels
+    values, present = np.zeros((len(labels), columns)), np.zeros((len(labels), columns), bool)
+    rows = {each: row for row, each in enumerate(labels)}
+    left = np.ones(columns, bool)
+    for number, samples in enumerate(gauges):
+        last = number == len(gauges) - 1
+        chosen = left & ((call.ends - call.window >= samples.oldest) | last)
+        left &= ~chosen
+        part = np.flatnonzero(chosen)
+        if not len(part):
+            continue
+        vector = apply(_columns(call, part), samples.series, limits, notes)
+        for row, own in enumerate(vector.labels):
+            values[rows[own], part] = vector.values[row]
+            present[rows[own], part] = vector.present[row]
+    return with_held(call, Vector(labels, values, present), held, limits, notes)
+
+
+def with_held(
+    call: RangeCall, sampled: Vector, held: Vector, limits: Limits, notes: Notes
+) -> Vector:
+    """Return a function over time, of the value held where a window has no sample.
+
+    Args:
+        sampled: the function where windows have samples.
+        held: the value of each series at the end of each window.
+    """
+    if not call.function.endswith("_over_time"):
+        return sampled
+    values, present = np.zeros(held.values.shape), np.zeros(held.values.shape, bool)
+    rows = {own: row for row, own in enumerate(sampled.labels)}
+    for row, own in enumerate(held.labels):
+        if own in rows:
+            values[row], present[row] = sampled.values[rows[own]], sampled.present[rows[own]]
+        part = np.flatnonzero(held.present[row] & ~present[row])
+        if not len(part):
+            continue
+        # Windows of a millisecond, each with one sample.
+        moments, first = np.unique(call.ends[part], return_index=True)
+        single = Series(own, moments, held.values[row, part][first])
+        function = apply(replace(_columns(call, part), window=1), [single], limits, notes)
+        if len(function):
+            values[row, part], present[row, part] = function.values[0], function.present[0]
+    return Vector(held.labels, values, present)
+
+
+def _columns(call: RangeCall, part: Times) -> RangeCall:
+    """Return a call at some of its evaluation times."""
+    arguments = tuple(argument[part] for argument in call.arguments)
+    return replace(call, arguments=arguments, times=call.times[part], ends=call.ends[part])

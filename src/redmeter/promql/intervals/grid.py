@@ -22,7 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from redmeter.promql.values import Bools, Floats, Times
+from redmeter.promql.semantics import Series
+from redmeter.promql.values import Bools, Floats, Labels, Times
 
 #: How long events are on their way, at most, as readers assume; milliseconds.
 FLUSHED = 2_000
@@ -136,37 +137,73 @@ def make_grid(retention: Mapping[int, int], now: float, since: float) -> Grid:
 
 
 @dataclass(frozen=True)
-class Cumulative:
-    """Cumulative functions on a grid.
+class CounterTable:
+    """The cumulative functions of counters on one grid.
 
     Attributes:
+        grid: their edges.
+        labels: of each row.
         values: series x edges.
         birth: for each series the first edge at which it exists, in milliseconds.
         complete: whether each series is known to be 0 before its first edge.
     """
 
+    grid: Grid
+    labels: list[Labels]
     values: Floats
     birth: Times
     complete: Bools
 
+    def present(self, times: Times) -> Bools:
+        """Return which counters exist at which times."""
+        present: Bools = times >= self.birth[:, None]
+        return present
+
+    def at(self, times: Times) -> Floats:
+        """Return their values at some times."""
+        return self.grid.at(self.values, times)
+
+    def newest(self, times: Times) -> Floats:
+        """Return their values; those of the newest two seconds are the grand totals."""
+        return self.at(np.where(times >= self.grid.horizon, self.grid.now, times))
+
+    def rows(self, chosen: Bools | slice) -> "CounterTable":
+        """Return some rows."""
+        labels = [self.labels[number] for number in np.arange(len(self.labels))[chosen]]
+        rest = self.values[chosen], self.birth[chosen], self.complete[chosen]
+        return CounterTable(self.grid, labels, *rest)
+
+    def series(self, after: int, until: int) -> list[Series]:
+        """Return the values at the edges later than `after` and no later than `until`."""
+        edges = self.grid.edges[:-1]
+        inside = (edges > after) & (edges <= min(until, self.grid.horizon))
+        times = edges[inside]
+        values = self.values[:, :-1][:, inside]
+        return [
+            Series(labels, times[times >= birth], values[row][times >= birth])
+            for row, (labels, birth) in enumerate(zip(self.labels, self.birth, strict=True))
+        ]
+
 
 def accumulate(
     grid: Grid,
+    labels: list[Labels],
     counts: Sequence[Floats],
     stored: Sequence[Bools],
     totals: Floats | None,
     *,
     whole: bool = False,
-) -> Cumulative:
+) -> CounterTable:
     """Return the cumulative functions of series.
 
     Args:
+        labels: of each series.
         counts: for each part of the grid, series x intervals.
         stored: for each part of the grid, which of them are stored.
         totals: the grand totals; None: unknown, and the functions begin with 0.
         whole: whether the grid has all precisions that are kept; matters without totals.
     """
-    size = len(counts[0])
+    size = len(labels)
     columns = len(grid.edges)
     values = np.zeros((size, columns))
     exists = np.zeros((size, columns), bool)
@@ -194,7 +231,7 @@ def accumulate(
         complete = values[:, 0] == 0
     first = np.where(exists.any(axis=1), exists.argmax(axis=1), columns - 1)
     birth = np.where(complete, grid.edges[first], grid.edges[0])
-    return Cumulative(values, birth, complete)
+    return CounterTable(grid, labels, values, birth, complete)
 
 
 def lay(part: Part, count: int, fields: Mapping[int, float], row: Floats, stored: Bools) -> None:
