@@ -54,8 +54,8 @@ def rows(conn: "redis.Redis", url: str) -> Iterator[Row]:
 
 def _recording(meter: "Meter", *, totals: bool) -> Callable[[], None]:
     """Return what records a request."""
-    from redmeter.integrations.options import Options
-    from redmeter.integrations.web import Requests
+    from redmeter.integrations.shared.options import Options
+    from redmeter.integrations.shared.web import Requests
     from redmeter.names import HITS
 
     requests, chance, number = Requests(meter, Options()), random.Random(1), 0

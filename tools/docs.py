@@ -27,7 +27,7 @@ from typer.models import ArgumentInfo, CommandInfo, OptionInfo
 from redmeter import Meter, cli
 from redmeter.cli import failure
 from redmeter.cli.app import app
-from redmeter.integrations import options
+from redmeter.integrations.shared import options
 from redmeter.losses import LOSS_REASONS
 from redmeter.settings import SETTINGS, WEB, Setting
 
@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import python_api
 
 ROOT = Path(__file__).parents[1]
-OPTIONS = "src/redmeter/integrations/options.py"
+OPTIONS = "src/redmeter/integrations/shared/options.py"
 FAULTS = "docs/faults.md"
 FIX = "python tools/docs.py writes it anew (so does make format)"
 _GENERAL = """\

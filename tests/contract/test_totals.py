@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from redmeter.ingest.replay import replay
-from redmeter.integrations.options import Options
-from redmeter.integrations.web import Requests
+from redmeter.integrations.shared.options import Options
+from redmeter.integrations.shared.web import Requests
 from redmeter.names import canonical
 from redmeter.reading.page.curves import Curve
 from redmeter.reading.page.http import MAX_REQUESTS

@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from redmeter import Meter
-from redmeter.integrations import spent
 from redmeter.integrations.asgi import RedmeterMiddleware
+from redmeter.integrations.shared import databases
 from redmeter.names import parse_name
 from redmeter.testing import MemoryMeter
 from support.asgi import Message, ask, call, connect, http_scope, live
@@ -560,11 +560,11 @@ def test_what_is_spent_within_is_recorded(
     memory: MemoryMeter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the next request in the same task begins anew."""
-    monkeypatch.setattr(spent, "_enabled", True)
+    monkeypatch.setattr(databases, "_enabled", True)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] == "/db":
-            spent.spend(spent.DATABASE, 0.5)
+            databases.spend(databases.DATABASE, 0.5)
         memory.clock.advance(2)
         await send(START)
         await asyncio.create_task(send(body(b"")))  # in a context of its own
@@ -574,7 +574,7 @@ def test_what_is_spent_within_is_recorded(
     async def both() -> None:
         for path in ("/db", "/none"):
             await call(around, http_scope("GET", path), [])
-        assert spent._current.get() is None
+        assert databases._current.get() is None
 
     contextvars.Context().run(asyncio.run, both())  # whatever other tests left in theirs
     name = 'http_request_db_ratio{method="GET",route="(unmatched)"}'

@@ -10,7 +10,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter.integrations.celery import install
-from redmeter.integrations.tasks import TASKS
+from redmeter.integrations.shared.tasks import TASKS
 from redmeter.testing import MemoryMeter
 from support.programs import SOURCES, Programs
 from support.servers import Server

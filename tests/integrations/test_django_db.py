@@ -156,7 +156,7 @@ assert ratio.low > 0.5, ratio
 SLOW = """
 import sqlite3, time
 from django.db import transaction
-from redmeter.integrations.spent import collecting
+from redmeter.integrations.shared.databases import collecting
 
 class Slow(sqlite3.Connection):
     def commit(self):

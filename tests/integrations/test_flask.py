@@ -353,7 +353,7 @@ def test_names_that_are_no_settings_are_told(caplog: pytest.LogCaptureFixture) -
     assert [record.message for record in caplog.records] == [
         "redmeter ignores a setting: REDMETER_SLOW_REQUESTS is not a setting of Redmeter"
     ]
-    assert app.wsgi_app.cleaner is not None  # type: ignore[attr-defined]
+    assert app.wsgi_app.requests.cleaner is not None  # type: ignore[attr-defined]
 
 
 def test_static_files_have_one_route(memory: MemoryMeter, tmp_path: Any) -> None:
@@ -445,7 +445,7 @@ def test_a_cleaner_may_be_had(memory: MemoryMeter) -> None:
     Redmeter(app, memory, cleaner=True)
     assert client_of(app).get("/users/1").data == b"user 1"
     middleware: Any = app.wsgi_app
-    assert middleware.cleaner is not None
+    assert middleware.requests.cleaner is not None
 
 
 @pytest.mark.parametrize("url", ["off", "nonsense://x"])

@@ -97,7 +97,7 @@ def test_all_settings_come_from_the_environment(
     assert isinstance(app, wsgi.RedmeterMiddleware)
     assert "nowhere.invalid:1/3" in repr(app.meter)
     assert app.requests.options.ignore_paths == "/health"
-    assert app.cleaner is not None
+    assert app.requests.cleaner is not None
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.integrations import intake
 from redmeter.integrations.logging import RedmeterHandler, install
+from redmeter.integrations.shared import interface
 from redmeter.testing import MemoryMeter
 from support.logs import Raising, patterns, texts
 from support.servers import Server
@@ -152,7 +152,7 @@ def test_only_so_many_loggers_are_remembered(
     memory: MemoryMeter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The messages of all others are counted as well."""
-    monkeypatch.setattr(intake, "SINKS", 3)
+    monkeypatch.setattr(interface, "SINKS", 3)
     handler = RedmeterHandler(memory)
     for number in (*range(6), *range(6)):
         name = f"app.{number}"

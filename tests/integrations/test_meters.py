@@ -18,14 +18,20 @@ from django.test import override_settings  # type: ignore[import-untyped]
 from flask import Flask
 
 from redmeter import InvalidSetting, Meter, settings
-from redmeter.integrations import asgi, interface, wsgi
+from redmeter.integrations import asgi, wsgi
 from redmeter.integrations import logging as of_logging
 from redmeter.integrations.django import meter as project_meter
 from redmeter.integrations.flask import Redmeter
-from redmeter.integrations.hooks import meter_for
-from redmeter.integrations.intake import Intake
-from redmeter.integrations.meters import meter_of, problems, shared_meter, strangers
-from redmeter.integrations.web import Requests, requests_of
+from redmeter.integrations.shared import interface
+from redmeter.integrations.shared.interface import Intake
+from redmeter.integrations.shared.meters import (
+    meter_for,
+    meter_of,
+    problems,
+    shared_meter,
+    strangers,
+)
+from redmeter.integrations.shared.web import Requests, requests_of
 from support import django_project
 from support.servers import Server
 
@@ -212,7 +218,7 @@ def test_names_that_look_like_settings_are_told() -> None:
 
 def test_integrations_use_no_private_attribute_of_a_meter() -> None:
     """But for the one module that is the interface."""
-    folder = Path(interface.__file__).parent
+    folder = Path(interface.__file__).parents[1]
     files = [file for file in folder.rglob("*.py") if file.name != "interface.py"]
     assert len(files) > 20
     for file in files:

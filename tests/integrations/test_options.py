@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from redmeter import settings
-from redmeter.integrations.meters import METER_SETTINGS
-from redmeter.integrations.options import Arguments, Options
+from redmeter.integrations.shared.meters import METER_SETTINGS
+from redmeter.integrations.shared.options import Arguments, Options
 
 
 def test_options_are_named_as_settings_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from support.servers import Server
 rq = pytest.importorskip("rq")
 
 from redmeter.integrations import rq as integration  # noqa: E402
-from redmeter.integrations.tasks import TASKS  # noqa: E402
+from redmeter.integrations.shared.tasks import TASKS  # noqa: E402
 
 #: Whether RQ's jobs can ask to be tried again by their result.
 RETURNS_RETRY = hasattr(rq.Worker, "handle_job_retry")

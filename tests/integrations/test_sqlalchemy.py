@@ -20,10 +20,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from redmeter.integrations import hooks
 from redmeter.integrations.asgi import RedmeterMiddleware
-from redmeter.integrations.queries import GROUPS, TEXTS, Queries
-from redmeter.integrations.spent import collecting
+from redmeter.integrations.shared import meters
+from redmeter.integrations.shared.databases import GROUPS, TEXTS, Queries, collecting
 from redmeter.integrations.sqlalchemy import install, uninstall
 from redmeter.testing import ManualClock, MemoryMeter
 
@@ -373,14 +372,14 @@ def test_nothing_that_goes_wrong_here_reaches_the_application(
 
 def test_a_meter_is_made_where_none_is_given(engine: sa.Engine, monkeypatch: Any) -> None:
     """One for all hooks of the process; where it cannot be made, the log says so."""
-    monkeypatch.setattr(hooks, "_held", set())
+    monkeypatch.setattr(meters, "_held", set())
     monkeypatch.setenv("REDMETER_URL", "http://nowhere")
     install(engine)
-    assert hooks._held == set()
+    assert meters._held == set()
     monkeypatch.setenv("REDMETER_URL", "off")
     install(engine)
-    (meter,) = hooks._held
-    assert hooks.meter_for(None, "") is meter
+    (meter,) = meters._held
+    assert meters.meter_for(None, "") is meter
     with engine.connect() as connection:
         assert connection.execute(sa.text("SELECT 7")).scalar() == 7
 
@@ -409,7 +408,7 @@ def test_a_request_that_waits_for_the_database_is_seen_as_such(
 ) -> None:
     """End to end: a page that is slow by its query, one that is slow by itself, one without."""
     clock = ManualClock()
-    for module in ("sqlalchemy", "waits"):
+    for module in ("sqlalchemy", "shared.databases"):
         monkeypatch.setattr(f"redmeter.integrations.{module}.perf_counter", clock.monotonic)
     meter = MemoryMeter(clock=clock)
     install(engine, meter)

@@ -18,8 +18,8 @@ from starlette.routing import Host, Mount, Route, Router, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
-from redmeter.integrations import routes
 from redmeter.integrations.asgi import RedmeterMiddleware
+from redmeter.integrations.shared import routes
 from redmeter.names import parse_name
 from redmeter.testing import MemoryMeter
 from support.asgi import ask, connect, http_scope

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from redmeter import Meter
 from redmeter.errors import StoreUnavailable
-from redmeter.integrations import web
-from redmeter.integrations.options import Options
-from redmeter.integrations.spent import collecting, spend
-from redmeter.integrations.web import DISCONNECTED, Requests
+from redmeter.integrations.shared import web
+from redmeter.integrations.shared.databases import collecting, spend
+from redmeter.integrations.shared.options import Options
+from redmeter.integrations.shared.web import DISCONNECTED, Requests
 from redmeter.names import parse_name
 from redmeter.testing import MemoryMeter
 from support.servers import Server

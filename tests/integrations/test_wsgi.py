@@ -14,8 +14,8 @@ from wsgiref.validate import validator
 import pytest
 
 from redmeter import Meter
-from redmeter.integrations.spent import spend
-from redmeter.integrations.web import ROUTE
+from redmeter.integrations.shared.databases import spend
+from redmeter.integrations.shared.web import ROUTE
 from redmeter.integrations.wsgi import RedmeterMiddleware
 from redmeter.testing import ManualClock, MemoryMeter
 from support.servers import Server as RedisServer
@@ -730,10 +730,10 @@ def test_nothing_of_a_request_is_held_when_it_has_ended(memory: MemoryMeter) -> 
 
 def test_time_in_a_database_is_told_of_the_request(memory: MemoryMeter) -> None:
     """Where a hook tells of it."""
-    from redmeter.integrations import spent
+    from redmeter.integrations.shared import databases
 
-    told = spent._enabled
-    spent.enable()
+    told = databases._enabled
+    databases.enable()
     try:
 
         def app(env: dict[str, Any], start_response: Any) -> Iterator[bytes]:
@@ -748,7 +748,7 @@ def test_time_in_a_database_is_told_of_the_request(memory: MemoryMeter) -> None:
         spend("db", 9.0)  # of something else in this thread, while the server sends the file
         file.close()
     finally:
-        spent._enabled = told
+        databases._enabled = told
     labels = {"method": "GET", "route": "(unmatched)"}
     assert memory.observed("http_request_db_seconds", labels=labels) == [0.5]
 

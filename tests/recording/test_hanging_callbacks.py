@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.integrations.interface import Instrumentation
+from redmeter.integrations.shared.interface import Instrumentation
 from support.servers import Server
 from support.waiting import eventually
 

@@ -3,7 +3,7 @@
     app.add_middleware(RedmeterMiddleware)          Starlette, FastAPI
     app = RedmeterMiddleware(app)                   any application
 
-web.py describes the metrics. This module maps ASGI to them.
+shared/web.py describes the metrics. This module maps ASGI to them.
 
 Idea: an application is called with two functions, one to receive messages and one to send them. Two
 wrappers inspect each message and pass it on at once, unchanged. Nothing is buffered, so streaming
@@ -16,12 +16,12 @@ WEBSOCKET and the status 101; so is the lifetime of a stream of server-sent even
 ends where its response starts.
 
 Disconnected: the server sent `http.disconnect` before the last byte, refused a message with an
-OSError, or cancelled the task that serves the request. Any other CancelledError is a failure of the
-application: see cancelling.py. The middleware never asks the server whether the client is there: if
-the application did not notice, the request counts as answered. A WebSocket is disconnected if it
+OSError, or cancelled the task that serves the request, see is_cancelled(). Any other CancelledError
+is a failure of the application. The middleware never asks the server whether the client is there:
+if the application did not notice, the request counts as answered. A WebSocket is disconnected if it
 ended without a code, or before it was accepted.
 
-Nested middlewares count a request once: the outermost one does. routes.py finds the route.
+Nested middlewares count a request once: the outermost one does. shared/routes.py finds the route.
 
 Bound: two functions for each request, one inspection of each message, no task, no thread.
 
@@ -30,17 +30,15 @@ Not done: trailers are not waited for.
 Source: ASGI specification 3.0, "HTTP & WebSocket ASGI Message Format" 2.5, "Lifespan Protocol" 2.0.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Unpack
 
 from redmeter import Meter
-from redmeter.integrations.cancelling import is_cancelled
-from redmeter.integrations.cleaner import Cleaner
-from redmeter.integrations.frameworks import litestar_route, publish_routes
-from redmeter.integrations.loading import ASGI, load_application
-from redmeter.integrations.routes import Finder, path_within
-from redmeter.integrations.spent import Spent, begin_if_enabled
-from redmeter.integrations.web import (
+from redmeter.integrations.shared.databases import Spent
+from redmeter.integrations.shared.options import ASGI, load_application
+from redmeter.integrations.shared.routes import Finder, litestar_route, path_within, publish_routes
+from redmeter.integrations.shared.web import (
     CONVERTED,
     DISCONNECTED,
     FAILED,
@@ -77,7 +75,7 @@ class RedmeterMiddleware:
         app: the ASGI application.
         meter: records the requests; flushed when the server shuts down. None: a Meter by the
             settings, which is closed then.
-        options: see web.Options, e.g. ignore_paths="/health"; without a meter, also what Meter
+        options: see Arguments, e.g. ignore_paths="/health"; without a meter, also what Meter
             takes, e.g. url="redis://localhost". They win over the environment. An invalid value
             is logged and ignored.
 
@@ -97,7 +95,6 @@ class RedmeterMiddleware:
         self._route_of = self.requests.options.route
         self._finder = Finder(app)
         publish_routes(app)
-        self._cleaner = Cleaner(self.meter) if self.requests.options.cleaner else None
         self._serving = False
 
     @property
@@ -111,20 +108,23 @@ class RedmeterMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request as the application does."""
         kind = scope["type"]
-        if kind == "http":
+        if kind == "http" or kind == "websocket":
             path = path_within(scope)
             if WATCHED not in scope and self.requests.watched(path):
-                await self._serve(scope, path, receive, send)
-                return
-        elif kind == "websocket":
-            path = path_within(scope)
-            if WATCHED not in scope and self.requests.watched(path):
-                await self._serve_websocket(scope, path, receive, send)
+                serve = self._serve if kind == "http" else self._serve_websocket
+                await serve(scope, path, receive, send)
                 return
         elif kind == "lifespan":
             await self._live(scope, receive, send)
             return
         await self.app(scope, receive, send)
+
+    def _begin(self, scope: Scope) -> tuple[Spent | None, float]:
+        scope[WATCHED] = True
+        if not self._serving:
+            self._serving = True
+            watch_uvicorn()  # the first event may come after its shutdown
+        return self.requests.begin()  # starts the cleaner too: there may be no lifespan
 
     async def _serve(self, scope: Scope, path: str, receive: Receive, send: Send) -> None:
         requests, now = self.requests, self.requests.now
@@ -133,14 +133,7 @@ class RedmeterMiddleware:
         gone = last = recorded = False
         answer: tuple[float | None, str] = None, ""
         refused: OSError | None = None
-        scope[WATCHED] = True
-        if self._cleaner is not None:
-            self._cleaner.start()  # there may be no lifespan, or none that gets here
-        if not self._serving:
-            self._serving = True
-            watch_uvicorn()  # the first event may come after its shutdown
-        spent = begin_if_enabled()
-        start = now()
+        spent, start = self._begin(scope)
 
         async def received() -> Message:
             nonlocal gone
@@ -198,14 +191,7 @@ class RedmeterMiddleware:
         status: int | str | None = None
         closed = False
         refused: OSError | None = None
-        scope[WATCHED] = True
-        if self._cleaner is not None:
-            self._cleaner.start()  # there may be no lifespan, or none that gets here
-        if not self._serving:
-            self._serving = True
-            watch_uvicorn()  # the first event may come after its shutdown
-        spent = begin_if_enabled()
-        start = requests.now()
+        spent, start = self._begin(scope)
 
         async def received() -> Message:
             nonlocal status, closed
@@ -286,10 +272,12 @@ class RedmeterMiddleware:
             return None
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+        cleaner = self.requests.cleaner
+
         async def received() -> Message:
             message = await receive()
-            if message["type"] == "lifespan.startup" and self._cleaner is not None:
-                self._cleaner.start()
+            if message["type"] == "lifespan.startup" and cleaner is not None:
+                cleaner.start()
             return message
 
         async def sent(message: Message) -> None:
@@ -302,8 +290,8 @@ class RedmeterMiddleware:
     def _end(self) -> None:
         """Store pending events, for 2 s at most; the server has answered all requests by now."""
         try:
-            if self._cleaner is not None:
-                self._cleaner.stop()
+            if self.requests.cleaner is not None:
+                self.requests.cleaner.stop()
             if self._own:
                 self.requests.meter.close()
             else:
@@ -345,6 +333,25 @@ def _left(error: BaseException, refused: BaseException | None) -> bool:
         refused: the exception by which the server refused a message.
     """
     return all(each is refused or _is_end(each) for each in _members(error))
+
+
+def is_cancelled() -> bool:
+    """Return whether the current task is being cancelled; True outside of asyncio.
+
+    It distinguishes a request that the server cancels from one that awaited a cancelled task, which
+    raises CancelledError too. A server cancels the task that serves a request when the client
+    leaves or the server shuts down. A view that awaits another task, which is cancelled, fails with
+    the same exception; but its own task goes on, and the client gets a 500.
+
+    AnyIO's cancel scopes cancel tasks in the same way and undo it where they end. Trio raises an
+    exception of its own, which never leaves the scope that was cancelled; if it gets here, the
+    scope is the server's. Source: asyncio, `Task.cancelling()`.
+    """
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # another event loop
+        return True
+    return task is None or task.cancelling() > 0
 
 
 def _is_end(error: BaseException) -> bool:

@@ -7,7 +7,7 @@
     task_seconds{task}          duration of a run, whatever its outcome
     task_db_seconds{task}       wait for databases within it, if a database integration is installed
     task_queue_seconds{task}    time from publishing, or from the task's ETA, to the start of a run
-    db_queries{task,statement}  its database statements, see callers.py
+    db_queries{task,statement}  its database statements, see shared/databases.py
 
     celery: error               failures, with type and place: `shop.send failed [KeyError at …]`
     celery: warning             runs that will be retried, with the reason
@@ -41,9 +41,10 @@ from billiard import process as billiard_process  # type: ignore[import-untyped]
 from celery import signals  # type: ignore[import-untyped]
 
 from redmeter import Meter
-from redmeter.integrations.hooks import meter_for, record_error
-from redmeter.integrations.spent import begin_if_enabled
-from redmeter.integrations.tasks import TASKS, UNKNOWN, Tasks
+from redmeter.integrations.shared.databases import begin_if_enabled
+from redmeter.integrations.shared.interface import record_error
+from redmeter.integrations.shared.meters import meter_for
+from redmeter.integrations.shared.tasks import TASKS, UNKNOWN, Tasks
 
 if TYPE_CHECKING:
     from celery import Celery

@@ -3,12 +3,12 @@
     from redmeter.integrations.django_db import install
     install()                           # in ready() of an AppConfig of yours
 
-queries.py describes the metrics. The wait is also added to the current request (spent.py), so
+shared/databases.py describes the metrics. The wait is also added to the current request, so
 `http_request_db_seconds` shows which routes are slow because of their queries.
 
 Idea: Django runs each statement through the wrappers of its connection. New connections, one per
-thread, get ours when they are created; existing connections of this thread get it at once. waits.py
-times connecting, commit() and rollback(), which wrappers do not see.
+thread, get ours when they are created; existing connections of this thread get it at once. An
+attribute of the connection times connecting, commit() and rollback(), which wrappers do not see.
 
 Bound: one call per statement, no lock, no I/O. Only errors of the statement propagate; those of
 this module are counted (`Meter.health()`).
@@ -30,10 +30,8 @@ from django.db.transaction import TransactionManagementError  # type: ignore[imp
 
 from redmeter import Meter
 from redmeter.integrations.django import meter as project_meter
-from redmeter.integrations.hooks import record_error
-from redmeter.integrations.queries import COMMIT, CONNECT, ROLLBACK, Queries
-from redmeter.integrations.spent import enable
-from redmeter.integrations.waits import Listener, leave, listen
+from redmeter.integrations.shared.databases import Listener, Queries, enable, listen, stop_listening
+from redmeter.integrations.shared.interface import record_error
 
 _installing = threading.Lock()
 
@@ -44,13 +42,12 @@ class _Wrapper:
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
         self._queries = Queries(meter)
-        #: Identifies this wrapper's listeners in waits.py.
+        #: The owner of this wrapper's listeners.
         self.place = f"django {id(meter):x}"
         #: Whether anything is recorded; connections of other threads keep a wrapper.
         self.on = True
-        waits = self._queries.waits
-        self._connect = waits(CONNECT)
-        self._commit, self._rollback = _of_database(waits(COMMIT)), _of_database(waits(ROLLBACK))
+        self._commit = _of_database(self._queries.commit)
+        self._rollback = _of_database(self._queries.rollback)
 
     def __call__(
         self, execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any
@@ -77,7 +74,7 @@ class _Wrapper:
         try:
             if not any(wrapper is self for wrapper in connection.execute_wrappers):
                 connection.execute_wrappers.append(self)
-            listen(connection, "connect", self.place, self._connect, outer=True)
+            listen(connection, "connect", self.place, self._queries.connect, outer=True)
             listen(connection, "commit", self.place, self._commit)
             listen(connection, "rollback", self.place, self._rollback)
         except Exception as failure:  # noqa: BLE001 - connecting must not fail
@@ -145,7 +142,7 @@ def uninstall(meter: Meter | None = None) -> None:
             _wrappers.remove(wrapper)
             wrapper.on = False
             connection_created.disconnect(wrapper.hang)
-            leave(wrapper.place)
+            stop_listening(wrapper.place)
             for connection in connections.all(initialized_only=True):
                 if wrapper in connection.execute_wrappers:
                     connection.execute_wrappers.remove(wrapper)

@@ -50,10 +50,9 @@ from flask import (
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from redmeter import Meter
-from redmeter.integrations.cleaner import Cleaner
-from redmeter.integrations.frameworks import rule_template
-from redmeter.integrations.meters import strangers
-from redmeter.integrations.web import WATCHED, Arguments, Requests, requests_of
+from redmeter.integrations.shared.meters import strangers
+from redmeter.integrations.shared.routes import rule_template
+from redmeter.integrations.shared.web import WATCHED, Arguments, Requests, requests_of
 from redmeter.integrations.wsgi import (
     Environ,
     RedmeterMiddleware,
@@ -75,7 +74,7 @@ class Redmeter:
     Args:
         app: an application; init_app() adds further ones, or one that is created later.
         meter: records the requests. None: a Meter by the settings, shared by equal settings.
-        options: see web.Options, e.g. ignore_paths="/health"; without a meter, also what Meter
+        options: see Arguments, e.g. ignore_paths="/health"; without a meter, also what Meter
             takes, e.g. url="redis://localhost". They win over app.config and the environment.
 
     Raises:
@@ -136,7 +135,6 @@ class _Middleware(RedmeterMiddleware):
         self.app = app
         self.root = root
         self.requests = requests
-        self.cleaner = Cleaner(self.meter) if requests.options.cleaner else None
         of_options = requests.options.route
 
         def found(environ: Environ) -> str | None:

@@ -39,9 +39,8 @@ import threading
 
 from redmeter import Meter
 from redmeter.errors import StoreError
-from redmeter.integrations.hooks import meter_for
-from redmeter.integrations.intake import Intake, busy, error_of, text_of
-from redmeter.integrations.meters import off_meter
+from redmeter.integrations.shared.interface import Intake, busy, error_of, text_of
+from redmeter.integrations.shared.meters import meter_for, off_meter
 from redmeter.recording.logging.coalesce import Fingerprint, Phrase, is_wordless, with_place
 from redmeter.recording.logging.tracebacks import describe_error, place_of
 from redmeter.stored.keys import MAX_TIME

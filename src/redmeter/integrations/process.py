@@ -29,8 +29,8 @@ from collections.abc import Callable
 from redmeter import Meter
 from redmeter.errors import InvalidSetting
 from redmeter.extras import needs
-from redmeter.integrations.hooks import meter_for
-from redmeter.integrations.interface import Instrumentation
+from redmeter.integrations.shared.interface import Instrumentation
+from redmeter.integrations.shared.meters import meter_for
 
 CPU, MEMORY = "process_cpu_ratio", "process_memory_bytes"
 #: Seconds between two measurements.

@@ -7,7 +7,7 @@
     task_seconds{task}          duration of a run, whatever its outcome
     task_db_seconds{task}       wait for databases within it, if a database integration is installed
     task_queue_seconds{task}    time from a job's arrival in its queue to the start of a run
-    db_queries{task,statement}  its database statements, see callers.py
+    db_queries{task,statement}  its database statements, see shared/databases.py
 
     rq: error                   failures, with type and place: `shop.send failed [KeyError at …]`
     rq: warning                 runs that will be retried, with the reason; stopped ones
@@ -54,9 +54,10 @@ import rq
 from rq.worker import SimpleWorker, Worker
 
 from redmeter import Meter
-from redmeter.integrations.hooks import meter_for, record_error
-from redmeter.integrations.spent import Spent, begin, begin_if_enabled
-from redmeter.integrations.tasks import UNKNOWN, Tasks
+from redmeter.integrations.shared.databases import Spent, begin, begin_if_enabled
+from redmeter.integrations.shared.interface import record_error
+from redmeter.integrations.shared.meters import meter_for
+from redmeter.integrations.shared.tasks import UNKNOWN, Tasks
 from redmeter.recording.process import leave
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@
     db_errors{statement,error}          failed statements, by the driver's error
 
 analysis/text/statements.py groups statements: `SELECT orders JOIN users WHERE status`. Those with
-many rows of parameters are marked `(many)`. The wait is also added to the current request or task
-(spent.py), so `http_request_db_seconds` shows which routes are slow because of their queries.
+many rows of parameters are marked `(many)`. The wait is also added to the current request or task,
+so `http_request_db_seconds` shows which routes are slow because of their queries.
 
 Problem: a request may wait longer for a connection of the pool, or for COMMIT, than for all of its
-statements, and SQLAlchemy's events do not report how long. waits.py therefore times two methods of
-each engine's dialect and one of its pool, also of a pool that dispose() puts in its place.
+statements, and SQLAlchemy's events do not report how long. Two methods of each engine's
+dialect and one of its pool are therefore timed, also of a pool that dispose() puts in its place.
 
 Bound: two calls per statement, one per connection and end of a transaction; no lock, no I/O.
 Nothing raises: errors of this module are counted (`Meter.health()`).
@@ -34,10 +34,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import event
 
 from redmeter import Meter
-from redmeter.integrations.hooks import meter_for, record_error
-from redmeter.integrations.queries import COMMIT, CONNECT, ROLLBACK, Queries
-from redmeter.integrations.spent import enable
-from redmeter.integrations.waits import leave, listen
+from redmeter.integrations.shared.databases import Queries, enable, listen, stop_listening
+from redmeter.integrations.shared.interface import record_error
+from redmeter.integrations.shared.meters import meter_for
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Engine
@@ -52,19 +51,18 @@ class _Watch:
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
         self._queries = Queries(meter)
-        #: Identifies these listeners in waits.py. Also the attribute of an execution context that
-        #: holds the time at which its statement began. The listener that removes the attribute
-        #: records, so that two engines that share events record once.
+        #: The owner of these listeners. Also the attribute of an execution context that holds the
+        #: time at which its statement began. The listener that removes the attribute records, so
+        #: that two engines that share events record once.
         self.place = f"_redmeter_{id(meter):x}"
-        waits = self._queries.waits
-        self._connect, self._commit, self._rollback = map(waits, (CONNECT, COMMIT, ROLLBACK))
 
     def hang(self, engine: Any) -> None:
         """Time the engine's waits without a statement, unless they are timed already."""
+        queries = self._queries
         try:
-            listen(engine.pool, "connect", self.place, self._connect, outer=True)
-            listen(engine.dialect, "do_commit", self.place, self._commit)
-            listen(engine.dialect, "do_rollback", self.place, self._rollback)
+            listen(engine.pool, "connect", self.place, queries.connect, outer=True)
+            listen(engine.dialect, "do_commit", self.place, queries.commit)
+            listen(engine.dialect, "do_rollback", self.place, queries.rollback)
         except Exception as failure:  # noqa: BLE001 - a pool or dialect of an unknown class
             record_error(self.meter, "db", failure)
 
@@ -166,7 +164,7 @@ def uninstall(meter: Meter | None = None) -> None:
             if meter is not None and watch.meter is not meter:
                 kept.append((ref, watch))
                 continue
-            leave(watch.place)
+            stop_listening(watch.place)
             if target is not None:
                 for name, function, _ in watch.events(target):
                     event.remove(target, name, function)

@@ -31,7 +31,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from redmeter import Meter
-from redmeter.integrations.intake import Intake, busy, error_of, text_of
+from redmeter.integrations.shared.interface import Intake, busy, error_of, text_of
 from redmeter.recording.logging.coalesce import (
     LONGEST,
     Fingerprint,

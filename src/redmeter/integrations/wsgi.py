@@ -2,7 +2,7 @@
 
     application = RedmeterMiddleware(application)
 
-web.py describes the metrics. The integrations of frameworks know routes: see flask.py, django/.
+shared/web.py describes the metrics. The integrations of Flask and Django know routes.
 
 Problem: a response is more than a function's return value. It continues while the server iterates,
 its status can be replaced meanwhile, and servers treat some objects specially: several add a
@@ -39,14 +39,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 from redmeter import Meter
-from redmeter.integrations.cleaner import Cleaner
-from redmeter.integrations.frameworks import publish_routes
-from redmeter.integrations.loading import WSGI, load_application
-from redmeter.integrations.spent import begin_if_enabled
-from redmeter.integrations.web import (
+from redmeter.integrations.shared.options import WSGI, load_application, own_integration
+from redmeter.integrations.shared.routes import publish_routes
+from redmeter.integrations.shared.web import (
     DISCONNECTED,
     ROUTE,
     WATCHED,
@@ -69,7 +67,7 @@ class RedmeterMiddleware:
         app: the application.
         meter: records the requests. None: a Meter with the given options and the environment's
             settings.
-        options: see web.Options, e.g. ignore_paths="/health"; without a meter, also what Meter
+        options: see Arguments, e.g. ignore_paths="/health"; without a meter, also what Meter
             takes, e.g. url="redis://localhost". They win over the environment.
 
     Raises:
@@ -86,7 +84,6 @@ class RedmeterMiddleware:
         #: The mount point in the application's settings, a prefix of all paths and routes.
         self.root = ""
         self.requests = requests_of(meter, options)
-        self.cleaner = Cleaner(self.meter) if self.requests.options.cleaner else None
         publish_routes(app)
         #: Returns the route of an environ, as soon as the response starts; None: there is none.
         self.route: Callable[[Environ], str | None] | None = self.requests.options.route
@@ -106,8 +103,6 @@ class RedmeterMiddleware:
             path = path.encode("latin-1", "replace").decode("utf-8", "replace")
         if WATCHED in environ or not self.requests.watched(path):
             return self.app(environ, start_response)
-        if self.cleaner is not None:
-            self.cleaner.start()
         watched = Watched(self.requests, environ, path, start_response, self.route)
         environ[WATCHED] = watched
         try:
@@ -168,8 +163,7 @@ class Watched:
         self._recorded: tuple[str, str | None] = "", None
         #: When the first piece of the body, or the file, was available.
         self._began: float | None = None
-        self._spent = begin_if_enabled()
-        self._start = requests.now()
+        self._spent, self._start = requests.begin()
 
     # What the application sees
 
@@ -326,21 +320,17 @@ def from_env() -> Application:
 
         REDMETER_APP=shop:app gunicorn 'redmeter.integrations.wsgi:from_env()'
 
-    A Flask application is counted by its routes, see flask.py. Where SIGTERM would end the process
-    at once, as it does under waitress and cheroot, it flushes first.
+    A Flask application is counted by its routes, see own_integration(). Where SIGTERM would end the
+    process at once, as it does under waitress and cheroot, it flushes first.
 
     Raises:
         InvalidSetting: REDMETER_APP is not set, or names no WSGI application.
     """
     app: Application = load_application(WSGI)
-    if (flask := sys.modules.get("flask")) is not None and issubclass(type(app), flask.Flask):
-        from redmeter.integrations.flask import Redmeter
-
-        _flush_first(Redmeter(cast(Any, app)).meter)
-        return app
-    counted = RedmeterMiddleware(app)
+    integration = own_integration(app)
+    counted = (integration or RedmeterMiddleware)(app)
     _flush_first(counted.meter)
-    return counted
+    return app if integration else counted
 
 
 def _flush_first(meter: Meter) -> None:

@@ -36,12 +36,11 @@ from django.conf import settings  # type: ignore[import-untyped]
 from django.core.exceptions import MiddlewareNotUsed  # type: ignore[import-untyped]
 from django.core.signals import got_request_exception  # type: ignore[import-untyped]
 
-from redmeter.integrations.cancelling import is_cancelled
-from redmeter.integrations.django.project import cleaner
+from redmeter.integrations.asgi import is_cancelled
 from redmeter.integrations.django.project import requests as project_requests
 from redmeter.integrations.django.routes import readable
-from redmeter.integrations.spent import Spent, begin_if_enabled
-from redmeter.integrations.web import DISCONNECTED, FAILED, ROUTE, WATCHED
+from redmeter.integrations.shared.databases import Spent
+from redmeter.integrations.shared.web import DISCONNECTED, FAILED, ROUTE, WATCHED
 from redmeter.integrations.wsgi import Watched
 
 #: Routes whose templates are cached.
@@ -71,7 +70,6 @@ class RedmeterMiddleware:
             raise MiddlewareNotUsed("Redmeter is off")
         self.get_response = get_response
         self._route_of = self.requests.options.route
-        self._cleaner = cleaner()
         self._is_async = iscoroutinefunction(get_response)
         if self._is_async:
             markcoroutinefunction(self)
@@ -89,9 +87,7 @@ class RedmeterMiddleware:
                 self._tell(request, outer)
         if not self.requests.watched(_path(request)):
             return self.get_response(request)
-        if self._cleaner is not None:
-            self._cleaner.start()
-        spent, start = begin_if_enabled(), self.requests.now()
+        spent, start = self.requests.begin()
         try:
             response = self.get_response(request)
         except BaseException as error:
@@ -109,9 +105,7 @@ class RedmeterMiddleware:
                 self._tell(request, outer)
         if not self.requests.watched(_path(request)):
             return await answer
-        if self._cleaner is not None:
-            self._cleaner.start()
-        spent, start = begin_if_enabled(), self.requests.now()
+        spent, start = self.requests.begin()
         try:
             response = await answer
         except BaseException as error:

@@ -2,8 +2,8 @@
 
 The settings are those of settings.py, named REDMETER_URL, REDMETER_IGNORE_PATHS and so on; missing
 ones come from the environment. REDMETER_LABELS and REDMETER_ROUTE are functions of Django's
-request, or their import paths: see web.Options. REDMETER_METER is a meter to use instead, or its
-import path; in tests, a MemoryMeter.
+request, or their import paths: see shared/options.py. REDMETER_METER is a meter to use instead, or
+its import path; in tests, a MemoryMeter.
 
 An invalid setting is logged and ignored. `manage.py check` reports it, also for the environment.
 """
@@ -18,11 +18,10 @@ from django.core.signals import setting_changed  # type: ignore[import-untyped]
 from django.utils.module_loading import import_string  # type: ignore[import-untyped]
 
 from redmeter import Meter
-from redmeter.integrations import meters
-from redmeter.integrations.cleaner import Cleaner
-from redmeter.integrations.meters import meter_of, strangers
-from redmeter.integrations.options import Options
-from redmeter.integrations.web import Requests
+from redmeter.integrations.shared import meters
+from redmeter.integrations.shared.meters import meter_of, strangers
+from redmeter.integrations.shared.options import Options
+from redmeter.integrations.shared.web import Requests
 from redmeter.settings import VARIABLES
 
 #: Settings that are functions, by the names of the options.
@@ -53,11 +52,6 @@ def requests() -> Requests:
             made = configured or meter_of({}, values)
             _made.append(Requests(made, Options.of(functions, values)))
         return _made[0]
-
-
-def cleaner() -> Cleaner | None:
-    """Return the cleaner of the project's store; None if the setting `cleaner` is off."""
-    return Cleaner(meter()) if requests().options.cleaner else None
 
 
 def problems() -> Iterator[str]:

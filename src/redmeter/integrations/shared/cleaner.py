@@ -6,7 +6,7 @@ import threading
 
 from redmeter import Meter, cleaning, settings
 from redmeter.errors import RedmeterError
-from redmeter.integrations.interface import Instrumentation
+from redmeter.integrations.shared.interface import Instrumentation
 
 logger = logging.getLogger("redmeter")
 

@@ -33,6 +33,8 @@ _PLACE = ("url", "prefix")
 
 logger = logging.getLogger("redmeter")
 _made: WeakValueDictionary[tuple[str, ...], Meter] = WeakValueDictionary()
+#: Keeps the meters of meter_for() alive: an integration may hold only a bound method of one.
+_held: set[Meter] = set()
 
 
 def resolved(name: str, given: Mapping[str, Any], framework: Mapping[str, Any]) -> Any:
@@ -115,6 +117,26 @@ def meter_of(given: Mapping[str, Any], framework: Mapping[str, Any] | None = Non
     except RedmeterError as error:
         logger.error("redmeter does not count requests: %s", error)
         return off_meter()
+
+
+def meter_for(meter: Meter | None, what: str) -> Meter | None:
+    """Return the given meter, or the shared one by the environment's settings.
+
+    Args:
+        what: the consequence of having no meter, for the log: "tasks are not measured".
+
+    Returns:
+        None if the environment's settings are invalid, after an error in the log.
+    """
+    if meter is not None:
+        return meter
+    try:
+        shared = shared_meter({})
+    except RedmeterError as error:
+        logger.error("redmeter: %s: %s", what, error)
+        return None
+    _held.add(shared)
+    return shared
 
 
 def problems(framework: Mapping[str, Any], known: tuple[str, ...] = ()) -> Iterator[str]:

@@ -6,8 +6,7 @@ import threading
 import time
 from typing import Any
 
-from redmeter.integrations.queries import Queries
-from redmeter.integrations.spent import begin, collecting, spend
+from redmeter.integrations.shared.databases import Queries, begin, collecting, spend
 from redmeter.testing import MemoryMeter
 
 

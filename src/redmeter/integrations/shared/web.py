@@ -8,7 +8,7 @@
     http_request_seconds{method,route}        durations by method and route
     http_request_db_seconds{method,route}     wait for databases within the duration
     http_request_db_ratio{method,route}       this wait divided by the duration
-    db_queries{route,statement}               their database statements, see callers.py
+    db_queries{route,statement}               their database statements, see databases.py
 
     http: error                               unhandled exceptions, with route and place; they are
                                               also recorded as exceptions
@@ -50,12 +50,11 @@ from typing import Any
 
 from redmeter import Meter, settings
 from redmeter.errors import InvalidName, StoreError
-from redmeter.integrations.callers import Callers
-from redmeter.integrations.cleaner import Cleaner
-from redmeter.integrations.interface import Instrumentation
-from redmeter.integrations.meters import METER_SETTINGS, meter_of
-from redmeter.integrations.options import Arguments, Options
-from redmeter.integrations.spent import DATABASE, Spent
+from redmeter.integrations.shared.cleaner import Cleaner
+from redmeter.integrations.shared.databases import DATABASE, Callers, Spent, begin_if_enabled
+from redmeter.integrations.shared.interface import Instrumentation
+from redmeter.integrations.shared.meters import METER_SETTINGS, meter_of
+from redmeter.integrations.shared.options import Arguments, Options
 from redmeter.names import (
     EVENT_STREAM_SECONDS,
     HITS,
@@ -85,14 +84,13 @@ __all__ = [
     "WATCHED",
     "WEBSOCKET",
     "Arguments",
-    "Cleaner",
     "Options",
     "Requests",
     "meter_of",
     "requests_of",
 ]
 
-#: Histograms of requests that sent statements to a database, if a hook reports them: see spent.py.
+#: Histograms of requests that sent statements to a database, if a hook reports it: databases.py.
 DB_SECONDS, DB_RATIO = "http_request_db_seconds", "http_request_db_ratio"
 #: The logger of the messages.
 LOGGER = "http"
@@ -182,9 +180,11 @@ class Requests:
         ...
         if not requests.watched(path):
             return app(...)
-        start = requests.now()
+        spent, start = requests.begin()
         ...
-        requests.record(method, path, route, status, requests.now() - start, environ)
+        requests.record(
+            method, path, route, status, requests.now() - start, environ, error, spent
+        )
 
     Args:
         meter: records the requests.
@@ -194,6 +194,8 @@ class Requests:
     def __init__(self, meter: Meter, options: Options | None = None) -> None:
         self.meter = meter
         self.options = options = options or Options()
+        #: Cleans the meter's store while requests are served; None if the option is off.
+        self.cleaner = Cleaner(meter) if options.cleaner else None
         self._instrumentation = Instrumentation(meter)
         #: Whether anything is recorded: False if the meter's URL is `off`.
         self.on = not self._instrumentation.is_off
@@ -238,6 +240,12 @@ class Requests:
             return False
         return self.on and (self._ignore is None or self._ignore(path) is None)
 
+    def begin(self) -> tuple[Spent | None, float]:
+        """Begin a request: return what collects its time in databases, and the time by now()."""
+        if self.cleaner is not None:
+            self.cleaner.start()
+        return begin_if_enabled(), self.now()
+
     def record(
         self,
         method: str,
@@ -261,7 +269,7 @@ class Requests:
             seconds: its duration.
             request: the argument of options.labels.
             error: the unhandled exception; the status is 500 then, unless it is 5xx already.
-            spent: the result of begin_if_enabled() when it began; it is ended here.
+            spent: the result of begin(); it is ended here.
             began: seconds until the response began, which decide whether it is slow, since a
                 stream may last. None: use `seconds`.
             content_type: of the response. For server-sent events, the duration is `began`, and

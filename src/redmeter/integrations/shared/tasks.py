@@ -4,15 +4,14 @@
     task_seconds{task}          duration of a run
     task_db_seconds{task}       wait for databases within it
     task_queue_seconds{task}    wait before it
-    db_queries{task,statement}  its database statements, see callers.py
+    db_queries{task,statement}  its database statements, see databases.py
 
 Bound: TASKS tasks are recorded by name, further ones as `(other)`. No lock, no I/O.
 """
 
 from redmeter import Meter
-from redmeter.integrations.callers import Callers
-from redmeter.integrations.hooks import Names
-from redmeter.integrations.spent import DATABASE, Spent
+from redmeter.integrations.shared.databases import DATABASE, Callers, Spent
+from redmeter.integrations.shared.interface import Names
 from redmeter.names import (
     TASK_DB_SECONDS,
     TASK_QUEUE_SECONDS,

@@ -1,0 +1,1 @@
+"""What several integrations use; applications import none of it."""
