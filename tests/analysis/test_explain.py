@@ -25,7 +25,7 @@ from redmeter.analysis.comparing.explain import (
 )
 from redmeter.analysis.comparing.noise import Windows
 from redmeter.analysis.comparing.outliers import groups_of
-from redmeter.analysis.comparing.tails import chance, incomplete_beta
+from redmeter.analysis.comparing.rates import chance, incomplete_beta
 from support.examples import scaled
 
 COUNTS = st.integers(0, 10**9)

@@ -8,13 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter.analysis.comparing import rates
-from redmeter.analysis.comparing.rates import Counts, Dispersion, dispersions, holm, rise, total
-from redmeter.analysis.comparing.tails import (
+from redmeter.analysis.comparing.rates import (
+    Counts,
+    Dispersion,
     binomial_tail,
+    dispersions,
+    holm,
     incomplete_beta,
     normal_quantile,
+    rise,
     student_quantile,
     student_tail,
+    total,
 )
 
 #: No dispersion, and as much data as none needs more.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from redmeter.analysis.text import secrets, tokens
+from redmeter.analysis.text import secrets
 from redmeter.analysis.text.secrets import mask
 from redmeter.analysis.text.texts import clean
 
@@ -284,11 +284,11 @@ def test_a_token_is_known_by_its_looks(token: str) -> None:
 @pytest.mark.parametrize("form", ["{}", "with {} end", "/a/{}/b", "f('{}')", "https://{}@host/"])
 def test_tokens_of_services_are_known_by_their_beginnings(form: str) -> None:
     """All of the table; a beginning alone, or before a word without a digit, is none."""
-    found = [*(prefix + "a1b2" * 6 for prefix in tokens.PREFIXES), "A3-" + "A1B2C3-" * 5]
+    found = [*(prefix + "a1b2" * 6 for prefix in secrets.TOKEN_PREFIXES), "A3-" + "A1B2C3-" * 5]
     found += ["EAA" + "A" + "a1B2" * 12, "live_" + "a1B2" * 11, "API-" + "A1" * 13]
     found += ["sl." + "a1B2" * 30, "dapi" + "a1b2" * 8, "key-" + "a1b2" * 8, "SK" + "a1b2" * 8]
     assert [token for token in found if mask(form.format(token)) != form.format("***")] == []
-    for prefix in tokens.PREFIXES:
+    for prefix in secrets.TOKEN_PREFIXES:
         assert mask(f"at {prefix}a1… (1 more)") == "at ***… (1 more)"
         for text in (prefix, prefix + "a_word_without_any_digit"):
             assert mask(text) == text
@@ -431,14 +431,14 @@ def test_each_form_begins_with_what_is_looked_for(text: str) -> None:
         everywhere = re.compile(r"(?=.)", re.DOTALL)
         found = secrets._masked(forms, text, text, everywhere)
         assert found == secrets._masked(forms, text, lowered)
-        if forms is secrets._in_whole() and not tokens.may_hold(lowered):
+        if forms is secrets._in_whole() and not secrets._may_hold_token(lowered):
             assert found == secrets._masked(forms, text, lowered, secrets._BEGINNINGS)
 
 
 @given(mixtures)
 def test_each_form_has_a_trigger(text: str) -> None:
     """A text that is let pass at a glance holds nothing that would have been masked."""
-    if not secrets._triggered(text.lower()) and not tokens.may_hold(text.lower()):
+    if not secrets._triggered(text.lower()) and not secrets._may_hold_token(text.lower()):
         assert (
             secrets._masked(secrets._in_whole(), text, text.replace("\u0130", "i").lower()) == text
         )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.cli import chart, units
+from redmeter.cli import chart, output
 from redmeter.reading.spread import spread_of
 from redmeter.stored.exponential_histogram import Distribution
 from support.commands import is_clean, plain
@@ -209,7 +209,7 @@ def test_what_cannot_be_summed_up_is_refused(redmeter: Run, words: list[str], to
 )
 def test_values_are_told_in_the_unit_of_their_name(name: str, value: float, text: str) -> None:
     """Three digits, in the unit that needs the fewest."""
-    assert units.writer_for(name)(value) == text
+    assert output.writer_for(name)(value) == text
 
 
 def drawn(values: list[float], most: int = 20) -> list[tuple[str, int]]:

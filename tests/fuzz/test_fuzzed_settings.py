@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from redmeter.cli import times
+from redmeter.cli import selectors
 from redmeter.cli.app import seconds
 from redmeter.dashboard.access import read_users
 from redmeter.errors import InvalidSetting
@@ -92,7 +92,7 @@ def test_what_the_command_line_says_of_times_is_read_or_refused(text: str) -> No
     with contextlib.suppress(InvalidSetting):
         assert 0 <= seconds(text) < 10**14
     with contextlib.suppress(InvalidSetting):
-        found = times.moment("--since", text, 1_700_000_000.0)
+        found = selectors.time_of("--since", text, 1_700_000_000.0)
         assert found is not None
         assert abs(found) <= 2**40 or found < 10**12
 

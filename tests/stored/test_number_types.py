@@ -14,7 +14,7 @@ import numpy
 import pytest
 
 from redmeter import Meter
-from redmeter.stored.numbers import to_float
+from redmeter.stored.moments import to_float
 from redmeter.testing import MemoryMeter
 from support.servers import Server
 

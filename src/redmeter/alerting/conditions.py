@@ -313,7 +313,6 @@ class _NotKept(Exception):
 
 
 def _outside(rule: Rule, forecast: "Forecast", at: float) -> Reading:
-    """Return whether the last complete interval is outside its expected range."""
     end = end_of(at, rule.precision)
     for point in reversed(forecast.past):
         if point.start + rule.precision > end:

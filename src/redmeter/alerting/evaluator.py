@@ -146,7 +146,6 @@ class Evaluator:
     def _evaluate(
         self, rule: Rule, readings: Readings, snapshot: Snapshot, report: Report, result: Cycle
     ) -> None:
-        """Advance the alerts of a rule."""
         now = report.time
         result.evaluated += 1
         chosen, left_out = readings.chosen(_values(rule, snapshot))

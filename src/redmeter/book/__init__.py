@@ -40,8 +40,7 @@ from redmeter.stored import counter, statistics
 from redmeter.stored import message as message_kind
 from redmeter.stored.intervals import THIS_HOUR
 from redmeter.stored.keys import MAX_SAMPLES, Kept, Keys, check_time, slice_start
-from redmeter.stored.moments import MAX_DOUBLE, Moments
-from redmeter.stored.numbers import to_float
+from redmeter.stored.moments import MAX_DOUBLE, Moments, to_float
 from redmeter.types import Operations
 
 #: Widths of the intervals, seconds.

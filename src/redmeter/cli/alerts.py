@@ -32,7 +32,7 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.times import moment
+from redmeter.cli.selectors import time_of
 from redmeter.errors import InvalidSetting
 from redmeter.queries import Queries
 from redmeter.store import Store
@@ -272,7 +272,7 @@ def _history(store: AlertStore, *, json: bool) -> None:
 def _replay(store: Store, rules: Rules, since: str | None, *, json: bool) -> None:
     view, _ = store.read()
     kept = store.seen
-    start = moment("--since", since or "1d", view.now)
+    start = time_of("--since", since or "1d", view.now)
     assert start is not None
     check_times(start)
     conditions = Conditions(Queries(store), kept.series, kept.histograms)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from redmeter.cli import chart, output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
-from redmeter.cli.times import Since, Until, moment
+from redmeter.cli.selectors import Since, Until, time_of
 from redmeter.errors import InvalidSetting
 from redmeter.reading.error_groups import (
     DEFAULT_LIMIT,
@@ -76,7 +76,7 @@ def errors(
     if sort not in SORTS:
         raise InvalidSetting("--sort", f"{sort!r:.40}: give one of {', '.join(SORTS)}")
     now = time.time()
-    window = moment("--since", since, now), moment("--until", until, now)
+    window = time_of("--since", since, now), time_of("--until", until, now)
     period = Period(0 if precision is None else seconds(precision), *window)
     query = ErrorQuery(period, route, sort, limit)
     query.check()

@@ -13,8 +13,7 @@ import typer
 
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, Precision, Prefix, Url, command, fail, opened, seconds
-from redmeter.cli.selectors import Labels, labels_of
-from redmeter.cli.times import Since, Until, moment
+from redmeter.cli.selectors import Labels, Since, Until, labels_of, time_of
 from redmeter.errors import InvalidSetting
 from redmeter.extras import needs
 from redmeter.reading.export.rows import KINDS, Export, Row, export_rows
@@ -70,7 +69,7 @@ def export(
     labels, width, rows = labels_of(label), seconds(precision), 0
     with opened(url, prefix, reading=True) as store, output.progress("exporting") as show:
         view, _ = store.read()
-        start, end = moment("--since", since, view.now), moment("--until", until, view.now)
+        start, end = time_of("--since", since, view.now), time_of("--until", until, view.now)
         request = Export(pattern, labels, width, tuple(kind or KINDS), start, end)
         with _opened(to, format_name) as write:
             for batch in export_rows(store, request, show):

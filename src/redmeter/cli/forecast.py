@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from redmeter.cli import output, units
+from redmeter.cli import output
 from redmeter.cli.app import (
     NOT_FOUND,
     AsJson,
@@ -175,13 +175,13 @@ def _list(columns: list[str], rows: list[list[output.Cell]]) -> None:
     output.line()
 
 
-def _writer(found: Forecast) -> units.Writer:
+def _writer(found: Forecast) -> output.Writer:
     if found.kind == "gauge":
-        return units.writer_for(found.name)
+        return output.writer_for(found.name)
     return lambda value: f"{value:,.0f}" if value >= 10 else output.number(round(value, 1))
 
 
-def _chart(found: Forecast, write: units.Writer, columns: int) -> Text:
+def _chart(found: Forecast, write: output.Writer, columns: int) -> Text:
     """Draw the expected range as shade, past values as points in it or as signs outside of it.
 
     Draws as many of the newest intervals as fit, and the next ones on the right.

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from redmeter.cli import chart, output, units
+from redmeter.cli import chart, output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
-from redmeter.cli.times import Since, Until, moment
+from redmeter.cli.selectors import Since, Until, time_of
 from redmeter.clock import seconds_of
 from redmeter.errors import InvalidSetting
 from redmeter.reading.export.listing import ExportList
@@ -54,11 +54,11 @@ def query(
         now = exports.read().time()
         window = None
         if since is not None:
-            start = moment("--since", since, now) or 0.0
-            end = moment("--until", until, now)
+            start = time_of("--since", since, now) or 0.0
+            end = time_of("--until", until, now)
             end = now if end is None else end
             window = (start, end, _step(step, end - start))
-        answer = evaluation.answer(exports, promql, moment("--at", at, now), window)
+        answer = evaluation.answer(exports, promql, time_of("--at", at, now), window)
     result = evaluation.result_of(answer, instant=window is None)
     if json:
         data = as_data(answer, instant=window is None)
@@ -124,7 +124,7 @@ def _draw(one: QuerySeries, step: float) -> None:
     if values:
         row = tuple(values.get(number) for number in range(max(values) + 1))
         series = Series(name_of(one), width, int(start), row, partial=False)
-        write = units.writer_for(one.labels.get("__name__", ""))
+        write = output.writer_for(one.labels.get("__name__", ""))
         output.block(chart.draw_gauge(series, output.width(), write=write))
     output.line()
 

@@ -1,16 +1,23 @@
-"""Options that select label sets: --label, --by, --exact and --aggregate."""
+"""Options that select label sets (--label, --by, --exact, --aggregate) and times (--since …).
+
+A time is an age, a time of UTC, or Unix seconds.
+"""
 
 import json
+import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
+from redmeter.clock import UNITS
 from redmeter.errors import InvalidName, InvalidSetting
 from redmeter.queries import select
 from redmeter.reading.selection import name_of
 from redmeter.resolve import resolve_name
 from redmeter.store import Store
+from redmeter.stored.keys import MAX_TIME
 from redmeter.types import Selector
 
 Labels = Annotated[
@@ -33,19 +40,30 @@ Aggregate = Annotated[
     typer.Option("--aggregate", help="Label sets of a gauge: sum, min, max or mean."),
 ]
 
+_TIMES = "an age, e.g. 2h; a time in UTC, e.g. 2026-11-21T15:30; or Unix seconds"
 
-def labels_of(options: Sequence[str] | None) -> dict[str, str]:
-    """Return the labels of --label options.
+Since = Annotated[str | None, typer.Option("--since", help=f"Start of the window: {_TIMES}.")]
+Until = Annotated[str | None, typer.Option("--until", help="End of the window.")]
+
+
+def labels_of(
+    texts: Sequence[str] | None, option: str = "--label", example: str = "plan=pro"
+) -> dict[str, str]:
+    """Return the labels of an option that may be repeated, as LABEL=VALUE.
+
+    Args:
+        texts: its values.
+        option, example: for the error.
 
     Raises:
-        InvalidSetting: an option is not LABEL=VALUE, or a label is given twice.
+        InvalidSetting: one is not LABEL=VALUE, or a label is given twice.
     """
     labels: dict[str, str] = {}
-    for text in options or ():
+    for text in texts or ():
         label, equals, value = text.partition("=")
         if not equals or label in labels:
-            problem = "give each label once, as LABEL=VALUE, e.g. plan=pro"
-            raise InvalidSetting("--label", f"{text!r:.40}: {problem}")
+            problem = f"give each label once, as LABEL=VALUE, e.g. {example}"
+            raise InvalidSetting(option, f"{text!r:.40}: {problem}")
         labels[label] = value
     return labels
 
@@ -86,3 +104,28 @@ def named(selector: Selector, key: Sequence[str | None]) -> str:
         return name_of(selector)
     pairs = sorted((dict(selector.labels) | known).items())
     return f"{selector.name}{{{','.join(f'{label}={json.dumps(v)}' for label, v in pairs)}}}"
+
+
+def time_of(option: str, text: str | None, now: float) -> float | None:
+    """Read a time, Unix seconds.
+
+    Args:
+        option: for the message.
+        now: what ages count from.
+
+    Raises:
+        InvalidSetting: it is none.
+    """
+    if text is None:
+        return None
+    word = text.strip()
+    if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,9})?", word):
+        return float(word)
+    age = re.fullmatch(r"([0-9]{1,9})\s*([a-z]+)", word)
+    if age is not None and age[2] in UNITS:
+        return max(now - int(age[1]) * UNITS[age[2]], -MAX_TIME)
+    try:
+        time = datetime.fromisoformat(word)
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise InvalidSetting(option, f"{text!r:.40}: give {_TIMES}") from None

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from redmeter.cli import chart, output, units
+from redmeter.cli import chart, output
 from redmeter.cli.app import (
     NOT_FOUND,
     AsJson,
@@ -144,7 +144,7 @@ def _draw(
     above: float | None,
     marks: list[Mark],
 ) -> None:
-    write = units.writer_for(found.name)
+    write = output.writer_for(found.name)
     intervals = output.many(len(over_time), "interval")
     every = f"every {output.span(found.precision)}"
     output.line(f"{title} · {every} · {output.many(found.count, 'value')} in {intervals}")
@@ -167,7 +167,7 @@ def _draw(
     _list(over_time, write)
 
 
-def _draw_histogram(found: Summary, write: units.Writer) -> None:
+def _draw_histogram(found: Summary, write: output.Writer) -> None:
     drawn = chart.rows(found.buckets, write)
     most = max(count for _, count in drawn)
     lines: list[list[output.Cell]] = [
@@ -189,7 +189,7 @@ def _p95(over_time: Series[Spread | None]) -> Series[float | None]:
     )
 
 
-def _list(over_time: Series[Spread | None], write: units.Writer) -> None:
+def _list(over_time: Series[Spread | None], write: output.Writer) -> None:
     """List the newest intervals."""
     shown = _OVER_TIME if output.width() >= _ROOMY else _NARROW
     rows: list[list[output.Cell]] = []

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from redmeter.cli import chart, output, units
+from redmeter.cli import chart, output
 from redmeter.cli.app import (
     NOT_FOUND,
     AsJson,
@@ -24,8 +24,8 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
+from redmeter.cli.selectors import Since, Until, time_of
 from redmeter.cli.suggestions import labels_of, stored, suggestion
-from redmeter.cli.times import Since, Until, moment
 from redmeter.errors import InvalidSetting, InvalidValue, LimitExceeded
 from redmeter.reading.names import read_names
 from redmeter.reading.ranking import CANDIDATES, MAX_GROUPS, MAX_HISTOGRAMS, ORDERS, Order
@@ -113,7 +113,7 @@ def top(
     name = "*" if name is None else name
     with opened(url, prefix, reading=True, partly=partly) as store:
         first, last = (
-            moment(option, text, store.clock.wall())
+            time_of(option, text, store.clock.wall())
             for option, text in (("--since", since), ("--until", until))
         )
         if first is not None and last is not None and first > last:
@@ -371,5 +371,5 @@ def _line(row: Ranked, name: str, by: str | None, order: str) -> list[output.Cel
         return [key, row.value, row.count, share]
     value: output.Cell = row.value
     if output.is_terminal():
-        value = units.writer_for(name if by else key)(row.value)
+        value = output.writer_for(name if by else key)(row.value)
     return [key, value, row.count, share]

@@ -226,7 +226,6 @@ class Template:
     def _classic(
         self, histogram: _Histogram, values: Mapping[str, Distribution]
     ) -> Iterable[bytes]:
-        """Yield the lines of a histogram."""
         chosen = [
             (labels, values[stored]) for stored, labels in histogram.series if stored in values
         ]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from redmeter.analysis.comparing.changes import GONE_EXPECTED
-from redmeter.analysis.comparing.tails import chance
+from redmeter.analysis.comparing.rates import chance
 from redmeter.analysis.explanation import ExceptionChange, ExceptionChanges
 from redmeter.reading.diagnosis.windows import Comparison, clock_time
 from redmeter.reading.error_groups import StoredGroup

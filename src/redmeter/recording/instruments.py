@@ -36,7 +36,7 @@ from redmeter.recording.pending import GaugeSample
 from redmeter.recording.scopes import InProgress, Timer
 from redmeter.stored.counter import check_amount
 from redmeter.stored.keys import check_time
-from redmeter.stored.numbers import to_float
+from redmeter.stored.moments import to_float
 
 #: `_due` if no flusher runs.
 NOW = -math.inf

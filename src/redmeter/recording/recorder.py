@@ -45,7 +45,7 @@ from redmeter.store.retry import is_recoverable
 from redmeter.stored.counter import check_amount
 from redmeter.stored.keys import check_time
 from redmeter.stored.mark import Noted
-from redmeter.stored.numbers import to_float
+from redmeter.stored.moments import to_float
 from redmeter.types import RecorderHealth
 
 #: Minimum time to wait for a reply when the process ends, seconds.

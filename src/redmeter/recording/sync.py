@@ -61,7 +61,7 @@ from redmeter.stored.counter import check_amount
 from redmeter.stored.exception import FINEST, SHARE_BYTES
 from redmeter.stored.keys import MAX_TIME, Kept, Keys, check_time
 from redmeter.stored.message import name_of
-from redmeter.stored.numbers import to_float
+from redmeter.stored.moments import to_float
 from redmeter.types import LostEvents, Operations, Outcome, RecorderHealth
 
 logger = logging.getLogger("redmeter")

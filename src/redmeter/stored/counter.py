@@ -20,7 +20,7 @@ from redmeter.stored.intervals import (
     stems,
 )
 from redmeter.stored.keys import Keys
-from redmeter.stored.numbers import to_float
+from redmeter.stored.moments import to_float
 from redmeter.stored.packed_text import Numbers
 from redmeter.types import Operation, Operations
 
@@ -150,13 +150,11 @@ def _of_second(
 
 
 def _of_intervals(keys: Keys, hashes: Sequence[str], text: str) -> Operation:
-    """Return the operation that adds runs to the intervals of hashes."""
     # Hashes of a store without a prefix do not expire, since other programs would not renew them.
     args = (str(len(keys.key("count").encode())), "1" if keys.prefix else "0", text)
     return Operation("slice", (keys.known, *hashes), args, lambda: events_at_stake(text, int))
 
 
 def _totals(keys: Keys, sums: Sequence[tuple[str, int]]) -> Operation:
-    """Return the operation that adds to grand totals."""
     flat = [text for name, amount in sums for text in (name, str(amount))]
     return Operation("add", (keys.total,) * len(sums), tuple(flat), lambda: sums)

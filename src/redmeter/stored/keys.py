@@ -366,7 +366,6 @@ class Keys:
         return family is not None and family.kind == "histograms"
 
     def _family_of(self, key: str) -> Family | None:
-        """Return the family of a key that has a rest."""
         for name, head in self._heads.items():
             if len(key) > len(head) and key.startswith(head):
                 return FAMILIES[name]

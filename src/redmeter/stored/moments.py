@@ -17,6 +17,8 @@ values that differ by less than 10^-162 have a spread of 0.
 
 Not done: the mean is the sum by the count, not kept apart, since it is stored as these two.
 
+Applications record numbers of Python, decimal, fractions, numpy, and others: see to_float().
+
 Source: Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample
 Variances", 1979.
 """
@@ -151,6 +153,33 @@ class Sums(Moments):
         the squares of their distances are cut.
         """
         return None if self.m2 >= MAX_DOUBLE or abs(self.total) >= MAX_DOUBLE else self.total
+
+
+def to_float(value: object, call: str) -> float:
+    """Return a number as a float, which may be infinite or NaN: callers must reject these.
+
+    A number that is too large for a float becomes infinite.
+
+    Args:
+        value: an int, a float, or an object with `__float__()`, such as a Decimal.
+        call: what takes the number, for the error: "observe()".
+
+    Raises:
+        TypeError: not a number.
+    """
+    if type(value) is float:
+        return value
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        raise TypeError(
+            f"{call} takes a number, not {type(value).__name__}: convert it, "
+            "e.g. with float(value), or with value.total_seconds() for a timedelta"
+        )
+    try:
+        return float(value)
+    except ValueError:  # a signaling NaN of decimal
+        return math.nan
+    except OverflowError:  # of integers and fractions, which can be compared
+        return -math.inf if value < 0 else math.inf  # type: ignore[operator]
 
 
 def held(number: float) -> float:

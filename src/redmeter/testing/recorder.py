@@ -18,7 +18,7 @@ from redmeter.results import Message
 from redmeter.stored.counter import check_amount
 from redmeter.stored.keys import check_time
 from redmeter.stored.mark import Noted
-from redmeter.stored.numbers import to_float
+from redmeter.stored.moments import to_float
 
 #: A record that is not older, seconds, is of now.
 _JUST_NOW = 1.0

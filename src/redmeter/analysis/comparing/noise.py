@@ -257,7 +257,6 @@ class _State:
         return _Step(error, total, to_mean, to_part)
 
     def predict(self, window: int) -> Prediction:
-        """Return the expected level of the next intervals."""
         brief, lasting, correlation = self.noise
         ahead = sum(correlation**lag for lag in range(1, window + 1)) / window
         level = max(1 + self.mean + self.part * ahead, _LEAST_LEVEL)

@@ -44,7 +44,7 @@ from redmeter.analysis.comparing.noise import (
     shifts,
     sums,
 )
-from redmeter.analysis.comparing.tails import chance
+from redmeter.analysis.comparing.rates import chance
 
 #: Probability that any group is named where there is only noise.
 ALPHA: Final = 0.01

@@ -18,8 +18,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from redmeter.analysis.comparing.rates import CONFIDENCE, Counts, Dispersion
-from redmeter.analysis.comparing.tails import student_quantile
+from redmeter.analysis.comparing.rates import CONFIDENCE, Counts, Dispersion, student_quantile
 
 #: The quantile that is compared.
 QUANTILE: Final = 0.95

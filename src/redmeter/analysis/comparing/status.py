@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from redmeter.analysis.comparing.tails import chance
+from redmeter.analysis.comparing.rates import chance
 from redmeter.analysis.explanation import Check, ExplainLink
 from redmeter.analysis.forecasting.forecast import forecast
 from redmeter.results import Series

@@ -20,7 +20,7 @@ compared with. After the last sample, the same state forecasts the next ones.
                 intervals, that was a burst, and the earlier state is restored: see smoothing.py
     outliers    one on the first day may recur daily or not, so it enters the season only if the
                 next day has it too: see seasons.py
-    ticks       the range of a counter that is mostly 0 covers its usual tick: see ticks.py
+    ticks       the range of a counter that is mostly 0 covers its usual tick: see _Ticks
     range       the methods are combined by their errors; the errors of the combination make the
                 range: see horizons.py
     anomalies   values outside their range, once UNMARKED values are known; ranked by z-score: the
@@ -35,6 +35,7 @@ benchmarks/forecasting.py compares it with "as the last interval" and "as yester
 
 import math
 import sys
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -42,7 +43,6 @@ from typing import Final
 from redmeter.analysis.forecasting.horizons import LEVEL
 from redmeter.analysis.forecasting.seasons import Season
 from redmeter.analysis.forecasting.smoothing import Smoothing
-from redmeter.analysis.forecasting.ticks import Ticks
 from redmeter.results import Anomaly, Forecast, ForecastCheck, ForecastPoint, Series
 from redmeter.stored.keys import span
 from redmeter.zones import UTC, Zone
@@ -59,6 +59,15 @@ _AHEAD_DAY, _AHEAD_WEEK, _AHEAD = 24, 14, 12
 _ENDED: Final = 24
 #: Relative variation of a count, in addition to Poisson noise.
 _VARIES: Final = 0.05
+#: Ticks: number of recent intervals and of recent ticks to use; intervals of the short window.
+_INTERVALS, _TICKS, _SHORT = 64, 32, 8
+#: Ticks that make them usual rather than chance.
+_USUAL: Final = 3
+#: Maximum distance of a usual tick from the median, in robust deviations of the square roots; a
+#: deviation is at least one half, the noise of counting.
+_BEYOND, _DEVIATION, _LEAST_DEVIATION = 3.5, 1.4826, 0.5
+
+_Range = tuple[float, float, float]
 
 
 def forecast(
@@ -102,7 +111,7 @@ def forecast(
         noise=scale.noise,
     )
     past, anomalies, before = list[ForecastCheck](), list[Anomaly](), list[float]()
-    ticks = Ticks()
+    ticks = _Ticks()
     for start, value in series[: len(finished)]:
         scaled = state.expected(1)
         expected = scale.out(*scaled) if scaled is not None else None
@@ -216,3 +225,65 @@ class _Measures:
     def _value(self, scaled: float) -> float:
         most = sys.float_info.max
         return max(-most, min(most, (scaled + self._first) * self._size))
+
+
+class _Ticks:
+    """The ticks of a counter that is mostly 0, with one every seven minutes for example.
+
+    No level predicts the next tick, and the errors of most intervals are close to 0, so a range
+    made from them has no room for a tick. This widens the range: from 0 to the usual tick, which is
+    a robust empirical quantile of the ticks alone, so that one far larger than the others remains
+    outside. Learned interval by interval.
+
+    Bound: ticks that the season predicts, such as a job at three each night, do not count here, and
+    neither do values that follow another one directly. It takes three ticks to make them usual.
+    """
+
+    def __init__(self) -> None:
+        self._empty: deque[bool] = deque(maxlen=_INTERVALS)
+        self._ticks: deque[float] = deque(maxlen=_TICKS)
+        self._usual = 0.0
+
+    def take(self, value: float, high: float | None) -> None:
+        """Learn from the next interval.
+
+        Args:
+            value: its count.
+            high: upper limit of the range that the season predicts, without ticks; None if it is
+                unknown, so that any count is a tick.
+        """
+        after_zero = not self._empty or self._empty[-1]
+        self._empty.append(value <= 0)
+        if value > 0 and after_zero and (high is None or value > high):
+            self._ticks.append(value)
+            self._usual = self._largest_usual()
+
+    def widen(self, expected: _Range, *, learned: bool) -> _Range:
+        """Return a range that covers both 0 and the usual tick if the counter is intermittent.
+
+        Args:
+            expected: lowest, middle and highest.
+            learned: whether the range includes the season: then only ticks that the season did not
+                predict lower its start to 0.
+        """
+        low, middle, high = expected
+        if not self._mostly_zero():
+            return expected
+        if len(self._ticks) >= _USUAL:
+            return 0, middle, max(high, self._usual)
+        return (low if learned else 0), middle, high
+
+    def _mostly_zero(self) -> bool:
+        return all(
+            2 * sum(window) > len(window) for window in (self._empty, [*self._empty][-_SHORT:])
+        )
+
+    def _largest_usual(self) -> float:
+        ticks = sorted(self._ticks)
+        count = len(ticks)
+        roots = [math.sqrt(tick) for tick in ticks]
+        median = roots[count // 2]
+        residual = sorted(abs(root - median) for root in roots)[count // 2]
+        root = median + _BEYOND * max(_DEVIATION * residual, _LEAST_DEVIATION)
+        quantile = ticks[min(count, math.ceil((count + 1) * LEVEL)) - 1]
+        return quantile if root >= math.sqrt(quantile) else math.ceil(root * root)

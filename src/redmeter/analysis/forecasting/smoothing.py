@@ -62,7 +62,6 @@ class _State:
         self.squares += value * value
 
     def deviation(self) -> float:
-        """Return the standard deviation of the values."""
         mean = self.total / self.count
         return math.sqrt(max(0.0, self.squares / self.count - mean * mean))
 
@@ -176,7 +175,6 @@ class Smoothing:
         self._record_forecasts()
 
     def _record_forecasts(self) -> None:
-        """Keep the forecasts at each distance, to compare them with the values later."""
         unseasoned = bool(self._season.places) and not self._season.known
         for steps, made in zip(_STEPS, self._made, strict=True):
             if not self._known:
@@ -229,14 +227,12 @@ class Smoothing:
             self._move(clean, at)
 
     def _is_over(self, burst: _Burst, value: float) -> bool:
-        """Return whether a value is back at the level before a burst."""
         known = [each for each in self._values[burst.first : -1] if each is not None]
         level, before = sum(known) / len(known), burst.middles[-1]
         most = self._horizons.horizons[0].most(before)
         return abs(value - before) <= min(most, abs(value - level))
 
     def _end_burst(self, burst: _Burst, at: int) -> None:
-        """Restore the state before a burst that was not a step."""
         self._state, self._burst, self._row = burst.state, None, 0
         for horizon, made, snapshot in zip(
             self._horizons.horizons, self._made, burst.horizons, strict=True
@@ -261,7 +257,6 @@ class Smoothing:
             self._values[index] = self._clean[index] = middle + max(-most, min(most, error))
 
     def _note_errors(self, value: float, at: int) -> None:
-        """Let each horizon learn from its forecast of a value."""
         for horizon, made in zip(self._horizons.horizons, self._made, strict=True):
             index = at - horizon.steps
             if index < 0 or not made[index][0]:
@@ -313,7 +308,6 @@ class Smoothing:
         self._state.trend, self._state.slope = mean, 0.0
 
     def _forecasts(self, steps: int, state: _State) -> list[float]:
-        """Return the forecast of each method."""
         at = len(self._values) - 1 + steps
         seasons = self._seasons(at)
         each = [seasons[kind] for kind in self._kinds]

@@ -24,7 +24,7 @@ Idea: find a secret by the text before it, or by its form.
     [parameters: ('bob', 7)]              [parameters: ***]         (values bound by SQLAlchemy)
     eyJhbGciOi….eyJzdWIiOi….SflKxw…       ***       (JWT; so are AWS key ids, PEM private keys)
     ghp_… glpat-… xoxb-… sk_live_…        ***       (so are sk-… AIza… npm_ pypi- SG. hvs. dop_v1_,
-                                                    and those of the table in tokens.py)
+                                                    and those of TOKEN_PREFIXES)
     API_KEY_STRIPE=abc password_prod=a    API_KEY_STRIPE=*** password_prod=***
     stripe_key=a1b2c3d4e5f6a7b8           stripe_key=***            (16 characters and a digit;
                                                     so have _auth, creds and secret.key)
@@ -41,6 +41,10 @@ signature, otp; but "pass: 3 of 5", "csrf=True" and "sig=11" stay. Words that ma
 sid, session) need = and 16 characters with a digit. A name may have an ending of its own behind _
 or - (API_KEY_STRIPE, password_prod), except for properties of a secret: token_type, password_reset.
 null, none, undefined, true, false, yes and no are no secrets (`using password: YES`).
+
+Tokens: services give theirs a prefix, so that leaked ones are found. A token begins where no word
+does, has at least 20 further characters, and one of them is a digit; so hf_transformers stays.
+Beginnings that are also words need more, see _SPECIAL.
 
 Bound values end at a bracket that closes the line; without one, at the end of the text.
 
@@ -83,11 +87,67 @@ import re
 from functools import cache
 from typing import Final
 
-from redmeter.analysis.text import tokens
 from redmeter.analysis.text.texts import CUT
-from redmeter.lazy_regex import late
+from redmeter.lazy_regex import any_of, late
 
 MASK: Final = "***"
+
+#: Shortest word, in characters, that may be a token.
+_LEAST: Final = 20
+
+_PREFIXES: Final = """
+    glrt- gldt- glptt- glft- glimt- glagent- glsoat- glffct- glcbt- gloas- glsa_ glc_
+    hf_ api_org_ shpat_ shpca_ shppa_ shpss_ xapp- PMAK-
+    NRAK- NRJS- NRII- NRAL- NRRA- pul- rubygems_ pscale_tkn_ pscale_pw_ pscale_oauth_
+    lin_api_ lin_oauth_ sntryu_ sntrys_ ya29. AKCp ATATT3 LTAI EZAK EZTK dt0c01.
+    dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit. duffel_test_ duffel_live_
+    FLWSECK- FLWSECK_TEST- FLWPUBK- FLWPUBK_TEST- fio-u- fo1_ hvb. hvr. p8e-
+    AGE-SECRET-KEY- sq0atp- sq0csp- sq0idp- xkeysib- xsmtpsib- shippo_live_ shippo_test_ sgp_
+    sm_aat_ sm_pat_ sm_sat_ tk-us- tfp_ figd_ figu_ gsk_ r8_ GOCSPX- sbp_ nfp_ CFPAT- dckr_pat_
+    HRKU- phx_ whsec_ ntn_ pplx- rdme_ pnu_ sha256~ sk_prod_ rk_prod_ tskey-auth- tskey-api-
+    tskey-client- CLOJARS_ clojars_ BBFF- pat-na1- pat-eu1- access-sandbox- access-production-
+    GR1348941 ABSK bedrock-api-key- cmVmd xoxe.xox
+"""
+TOKEN_PREFIXES: Final = tuple(_PREFIXES.split())
+#: Expressions of tokens whose beginning is a word as well, by that beginning.
+_SPECIAL: Final = {
+    "ops_": r"ops_eyJ[\w=+/-]{20,}+",
+    "A3-": r"A3-[A-Z0-9]{6}-[A-Z0-9-]{20,}+",
+    "EAA": r"EAA[ACM][\w-]{40,}+",
+    "fm1": r"fm1[ar]_[\w+/]{60,}+=*+",
+    "fm2_": r"fm2_[\w+/]{60,}+=*+",
+    "live_": r"live_[\w=-]{40,}+",
+    "test_": r"test_[\w=-]{40,}+",
+    "API-": r"API-[A-Z0-9]{26}+(?!\w)",
+    "sl.": r"sl\.[\w-]{100,}+",
+    "dapi": r"dapi[0-9a-f]{32}+",
+    "key-": r"key-[0-9a-f]{32}+",
+    "SK": r"SK[0-9a-f]{32}+(?!\w)",
+    "hf_": r"hf_[A-Za-z]{34}+(?!\w)",
+    "api_org_": r"api_org_[A-Za-z]{34}+(?!\w)",
+    "ABIA": r"ABIA[A-Z0-9]{16}+(?!\w)",
+    "ACCA": r"ACCA[A-Z0-9]{16}+(?!\w)",
+    "squ_": r"squ_[0-9a-f]{40}+",
+    "sqp_": r"sqp_[0-9a-f]{40}+",
+    "ico-": r"ico-[A-Za-z0-9]{32}+(?![\w-])",
+}
+
+#: Where a token may begin, in lower case.
+_TOKEN_BEGINNINGS: Final = (
+    any_of(sorted({prefix.lower() for prefix in (*TOKEN_PREFIXES, *_SPECIAL)} - {"sk"}))
+    + "|sk(?=[0-9a-f]{32})"
+)
+#: A token, or in a cut text its beginning: CUT_HERE stands for the end of one.
+_TOKEN: Final = rf"""
+    (?<![\w.~-]) (?-i:
+        (?: PREFIX ) (?=[^\s\d]{{0,200}}+\d) [\w.~+-]{{20,}}+ =*+ | {" | ".join(_SPECIAL.values())}
+      | (?: PREFIX | ops_eyJ | dapi | key- ) [\w.~+/-]*+ =*+ CUT_HERE )
+""".replace("PREFIX", any_of(TOKEN_PREFIXES))
+
+_TOKEN_STARTS: Final = frozenset(
+    prefix[:3].lower() for prefix in (*TOKEN_PREFIXES, *_SPECIAL)
+) | frozenset(f"sk{digit}" for digit in "0123456789abcdef")
+_LONG_WORDS: Final = late(rf"[\w.~-]{{{_LEAST},}}", re.ASCII)
 
 #: A text without any of these, in lower case, holds no secret that mask() knows.
 _TRIGGERS: Final = (
@@ -125,7 +185,7 @@ _NAMED_BEGINNINGS: Final = r"""
 _BEGINNINGS: Final = late(_NAMED_BEGINNINGS, re.VERBOSE | re.ASCII)
 #: The same, and those of tokens and webhooks.
 _ALL_BEGINNINGS: Final = late(
-    rf"{_NAMED_BEGINNINGS} | hooks\. | webhook\. | discord | outlook | :aa | {tokens.BEGINNINGS}",
+    rf"{_NAMED_BEGINNINGS} | hooks\. | webhook\. | discord | outlook | :aa | {_TOKEN_BEGINNINGS}",
     re.VERBOSE | re.ASCII,
 )
 
@@ -291,7 +351,7 @@ _PARTS: Final = {
       | not | requires? | needs? | option | argument | flag | if | for | in | on | with )\b )""",
     "IS": r"""\\{0,7} ["']? [ \t]? \+?[=:] [ \t]{0,2}""",
     "WORD": r"(?: (?<![a-z0-9]) | (?<=\\[nrt]) )",
-    "TOKEN": tokens.TOKEN,
+    "TOKEN": _TOKEN,
     "ALNUM": "[A-Za-z0-9]",
 }
 
@@ -347,7 +407,7 @@ def mask(text: str) -> str:
     """
     lowered = text.lower()
     cut = CUT.search(text) if text.endswith(" more)") else None
-    with_tokens = cut is not None or tokens.may_hold(lowered)
+    with_tokens = cut is not None or _may_hold_token(lowered)
     if not with_tokens and not _triggered(lowered):
         return text
     if len(lowered) != len(text):  # the one letter that does so
@@ -367,6 +427,18 @@ def _triggered(lowered: str) -> bool:
         if char in lowered:
             for trigger in triggers:
                 if trigger in lowered:
+                    return True
+    return False
+
+
+def _may_hold_token(lowered: str) -> bool:
+    """Return whether a text, in lower case, may hold a token or a webhook."""
+    if "hook" in lowered or ":aa" in lowered:
+        return True
+    for word in lowered.split():
+        if len(word) >= _LEAST:
+            for part in _LONG_WORDS.findall(word):
+                if part[:3] in _TOKEN_STARTS:
                     return True
     return False
 

@@ -145,7 +145,6 @@ class _Reader:
         self._around: list[tuple[bool, list[str] | None, bool]] = []
 
     def read(self) -> str:
-        """Return the group."""
         at = 0
         while at < len(self._tokens) - 2 and self._length <= self._limit:
             kind, text, upper = self._tokens[at]
@@ -233,7 +232,6 @@ class _Reader:
         return at + 1
 
     def _begin(self, upper: str, follows: _Token) -> None:
-        """Take the first word of a statement."""
         if upper == "EXPLAIN" or not upper:
             self._tell(upper)
             return
