@@ -58,7 +58,7 @@ class Delivery:
         interval: seconds from one flush to the next.
         around: context in which worker threads send.
         patience: how long to wait for a server that hangs, seconds.
-        keep: most bytes of acknowledged batches: see kept_batches.py.
+        keep: most bytes of acknowledged batches: see producers.py.
     """
 
     def __init__(

@@ -67,7 +67,7 @@ class Recorder:
         store: the store to write to.
         interval: seconds from one flush to the next.
         limit: approximate bytes above which the buffer rolls up fine intervals.
-        keep: most bytes of acknowledged batches: see store/kept_batches.py.
+        keep: most bytes of acknowledged batches: see store/producers.py.
         max_series: limit of series.
         max_label_sets: limit of label sets per name.
         rules: how messages are redacted.

@@ -3,7 +3,7 @@
 A producer has one batch in flight: a later one would make an earlier one look applied. A batch that
 was sent and not acknowledged does not change and is retried under its number until there is a
 reply; one that was never sent goes back to the buffer. So an outage leaves one batch in flight.
-What the server has acknowledged and lost is sent again: see kept_batches.py.
+What the server has acknowledged and lost is sent again: see producers.py.
 
 Used by one thread at a time: the one that runs the task of its shard, or holds the lock.
 """
@@ -15,8 +15,7 @@ from redmeter.errors import AccessDenied, StoreError, StoreMoving
 from redmeter.losses import RETENTION
 from redmeter.recording.buffer import NO_RETENTION, BatchContents, Buffer
 from redmeter.recording.stats import RecorderStats
-from redmeter.store.kept_batches import KeptBatch
-from redmeter.store.producers import SILENCE, InFlightBatch, Producer
+from redmeter.store.producers import SILENCE, InFlightBatch, KeptBatch, Producer
 from redmeter.store.retry import Backoff
 from redmeter.store.scripts import Steps
 from redmeter.store.shard import Shard
@@ -196,7 +195,7 @@ class ShardSender:
     def _go_back(
         self, gap: Gap, refused: tuple[InFlightBatch, BatchContents] | None, stats: RecorderStats
     ) -> None:
-        """Prepare to send again what the server has lost: see kept_batches.py.
+        """Prepare to send again what the server has lost: see producers.py.
 
         Args:
             refused: the batch that found the gap, unless that was sent again itself.
