@@ -24,7 +24,7 @@ from filling import copy, fill, observed
 from redmeter.clock import ManualClock
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge, PendingHistogram
-from redmeter.recording.stats import RecorderStats
+from redmeter.recording.status import RecorderStats
 from redmeter.stored.shards import TAGS, shard_of
 
 #: Connections over which batches come, and seconds by which the time that is set is late.

@@ -5,7 +5,7 @@ precision 0 is the grand total. Most losses are partial: after an outage of ten 
 by the second are lost, those by the minute are not. An event that no precision and no total has is
 also counted in `RecorderHealth.dropped`.
 
-The recorder records losses under these reasons (recording/stats.py), `redmeter doctor` explains
+The recorder records losses under these reasons (recording/status.py), `redmeter doctor` explains
 them (health/writers.py), and docs/faults.md lists them. An error code of the server that is
 not in the table is a reason too.
 """

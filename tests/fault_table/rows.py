@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from fault_table.places import OneServer, Pair, Place, SentinelGroup, ThreeNodes
 from fault_table.writers import Writer
 from redmeter import Meter
-from redmeter.store.kept_batches import KEPT_SECONDS
+from redmeter.store.producers import KEPT_SECONDS
 from support.servers import Server
 from support.waiting import eventually
 

@@ -10,7 +10,7 @@ import pytest
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.pending import PendingCounter
-from redmeter.recording.stats import RecorderStats
+from redmeter.recording.status import RecorderStats
 from redmeter.store import Store
 from support.proxy import Proxy
 from support.recorders import check_whole

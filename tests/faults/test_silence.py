@@ -13,8 +13,7 @@ import redis
 from redmeter import book
 from redmeter.clock import ManualClock
 from redmeter.results import RecorderHealth
-from redmeter.store.kept_batches import KEPT_SECONDS
-from redmeter.store.producers import SILENCE, WATERMARK_SECONDS
+from redmeter.store.producers import KEPT_SECONDS, SILENCE, WATERMARK_SECONDS
 from support.fixed_time import FixedTime
 from support.history import slices_of
 from support.proxy import Proxy

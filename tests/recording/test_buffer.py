@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from redmeter.losses import AGED, MEMORY, OVERFLOW, RETENTION, TOTAL
 from redmeter.recording.buffer import FIELDS_PER_BATCH, SERIES_BYTES, BatchContents, Buffer
 from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge
-from redmeter.recording.stats import RecorderStats
+from redmeter.recording.status import RecorderStats
 from redmeter.stored.intervals import parse
 from redmeter.stored.keys import DEFAULT_RETENTION, MAX_TIME, Kept, Keys
 from support.examples import scaled
@@ -50,12 +50,14 @@ steps = st.lists(
 )
 
 
-def slices_of(parts: list[BatchContents], retention: dict[int, int]) -> tuple[Slices, Counter[str]]:
+def slices_of(
+    batches: list[BatchContents], retention: dict[int, int]
+) -> tuple[Slices, Counter[str]]:
     """Take the operations of parts apart: what each slice gets, and each grand total."""
     slices: Slices = {}
     totals: Counter[str] = Counter()
-    for part in parts:
-        for made in part.operations(KEYS, Kept(retention, {})):
+    for batch in batches:
+        for made in batch.operations(KEYS, Kept(retention, {})):
             if made.code == "add":
                 assert set(made.keys) == {KEYS.total}
                 for name, amount in zip(made.args[::2], made.args[1::2], strict=True):
@@ -88,15 +90,15 @@ def lost(stats: RecorderStats) -> Counter[tuple[str, int]]:
 
 def all_of(buffer: Buffer) -> list[BatchContents]:
     """Take everything out."""
-    parts = []
-    while (part := buffer.take()) is not None:
-        parts.append(part)
-    return parts
+    batches = []
+    while (batch := buffer.take()) is not None:
+        batches.append(batch)
+    return batches
 
 
-def events_of(parts: list[BatchContents]) -> int:
+def events_of(batches: list[BatchContents]) -> int:
     """Return how many events are in parts."""
-    return sum(part.events for part in parts)
+    return sum(batch.events for batch in batches)
 
 
 # --- Nothing is lost untold ----------------------------------------------------------------
@@ -128,16 +130,16 @@ def test_each_precision_gets_every_event_or_the_tally_says_that_it_lacks_it(
             case ("roll_up",):
                 buffer.roll_up(now)
             case ("take",):
-                if part := buffer.take():
-                    waiting.append(part)
+                if batch := buffer.take():
+                    waiting.append(batch)
             case ("send",) if waiting:
                 sent.append(waiting.pop())
             case ("back",) if waiting:
                 buffer.put_back(waiting.pop())
-    parts = [*sent, *waiting, *all_of(buffer)]
-    assert events_of(parts) == stats.recorded - stats.dropped
+    batches = [*sent, *waiting, *all_of(buffer)]
+    assert events_of(batches) == stats.recorded - stats.dropped
     assert stats.dropped == 0
-    made, made_totals = slices_of(parts, retention)
+    made, made_totals = slices_of(batches, retention)
     assert +made_totals == +totals
     told = lost(stats)
     for at, expected in recorded.items():
@@ -172,13 +174,13 @@ def test_a_gauge_comes_out_with_the_newest_value_of_each_slice_or_the_tally_says
             case ("roll_up",):
                 buffer.roll_up(now)
             case ("take",):
-                if part := buffer.take():
-                    taken.append(part)
+                if batch := buffer.take():
+                    taken.append(batch)
             case ("back",) if taken:
                 buffer.put_back(taken.pop())
-    parts = [*taken, *all_of(buffer)]
-    assert events_of(parts) + stats.dropped == stats.recorded
-    made, totals = slices_of(parts, retention)
+    batches = [*taken, *all_of(buffer)]
+    assert events_of(batches) + stats.dropped == stats.recorded
+    made, totals = slices_of(batches, retention)
     assert not totals
     told = lost(stats)
     for at, expected in recorded.items():
@@ -276,9 +278,9 @@ def test_what_was_taken_out_before_a_change_of_retention_lacks_what_came() -> No
     buffer = Buffer(Kept({60: 120}, {}), RecorderStats(NOW), math.inf)
     for age, amount in ((0, 2), (10**5, 3)):
         buffer.add(PendingCounter, "a", NOW - age, amount, NOW)
-    (part,) = all_of(buffer)
-    assert list(part.lacking(Kept({60: 120}, {}))) == []
-    assert sorted(part.lacking(Kept({1: 9, 60: 120, 120: 9}, {}))) == [
+    (batch,) = all_of(buffer)
+    assert list(batch.lacking(Kept({60: 120}, {}))) == []
+    assert sorted(batch.lacking(Kept({1: 9, 60: 120, 120: 9}, {}))) == [
         ("a", (1,), 2),
         ("a", (1, 120), 3),
     ]
@@ -289,8 +291,8 @@ def test_the_newest_events_of_a_series_come_last_in_a_batch() -> None:
     buffer = Buffer(Kept({1: 120, 5: 120}, {}), RecorderStats(NOW), math.inf)
     for age in (-60, 300, 0):
         buffer.add(PendingCounter, "a", NOW - age, 1, NOW)
-    (part,) = all_of(buffer)
-    first, *_ = part.operations(KEYS, Kept({5: 120}, {}))
+    (batch,) = all_of(buffer)
+    first, *_ = batch.operations(KEYS, Kept({5: 120}, {}))
     starts = [int(start) for _, _, start, _ in parse(first.args[-1])]
     assert starts[0] == min(starts)
 
@@ -315,12 +317,12 @@ def test_a_small_limit_is_kept_and_the_grand_totals_stay_right(
         buffer.add(PendingGauge, "g" + name, NOW - age, GaugeSample(NOW - age, 1.0), NOW)
         stats.recorded += 2
         buffer.shrink(NOW)
-        widths = {width for _, width, _, _ in buffer._runs()}
+        widths = {width for _, width, _, _ in buffer._pending()}
         # What is left where that is not enough is what is not given up.
-        assert buffer.bytes <= limit or widths <= {0, buffer._widths(PendingCounter).widest}
-    parts = all_of(buffer)
-    assert events_of(parts) + stats.dropped == stats.recorded
-    _, totals = slices_of(parts, retention)
+        assert buffer.bytes <= limit or widths <= {0, buffer._resolution(PendingCounter).widest}
+    batches = all_of(buffer)
+    assert events_of(batches) + stats.dropped == stats.recorded
+    _, totals = slices_of(batches, retention)
     assert totals == Counter(name for name, _ in events)
     assert buffer.bytes == 0
 
@@ -386,14 +388,14 @@ def test_each_part_fits_a_batch_and_none_is_lost_between_them(
             value = 1 if kind is PendingCounter else GaugeSample(time, 1.0)
             buffer.add(kind, f"n{number}", time, value, NOW)
             stats.recorded += 1
-    parts = all_of(buffer)
-    for part in parts:
-        assert part.fields <= FIELDS_PER_BATCH
-        made = part.operations(KEYS, Kept(retention, {}))
+    batches = all_of(buffer)
+    for batch in batches:
+        assert batch.fields <= FIELDS_PER_BATCH
+        made = batch.operations(KEYS, Kept(retention, {}))
         # Each operation on slices has its index among its keys.
-        assert sum(len(o.keys) - (o.code != "add") for o in made) <= part.fields
-    assert events_of(parts) == stats.buffered
-    for one, other in pairwise(parts):
+        assert sum(len(o.keys) - (o.code != "add") for o in made) <= batch.fields
+    assert events_of(batches) == stats.buffered
+    for one, other in pairwise(batches):
         assert one.fields + other.fields > FIELDS_PER_BATCH / 4
     assert buffer.take() is None
 
@@ -403,9 +405,11 @@ def test_a_series_of_very_many_slices_comes_out_whole() -> None:
     buffer = Buffer(Kept({1: 120, 60: 120}, {}), RecorderStats(NOW), math.inf)
     for second in range(5000):
         buffer.add(PendingCounter, "a", NOW + second, 1, NOW)
-    parts = all_of(buffer)
-    assert max(part.fields for part in parts) <= FIELDS_PER_BATCH
-    starts = [start for part in parts for _, _, _, run in part.runs() for start, _ in run]
+    batches = all_of(buffer)
+    assert max(batch.fields for batch in batches) <= FIELDS_PER_BATCH
+    starts = [
+        start for batch in batches for _, _, _, pending in batch.pending() for start, _ in pending
+    ]
     assert starts == [int(NOW) + second for second in range(5000)]
 
 
@@ -414,10 +418,10 @@ def test_parts_of_many_series_are_filled_up() -> None:
     buffer = Buffer(Kept(DEFAULT_RETENTION, {}), RecorderStats(NOW), math.inf)
     for number in range(10_000):
         buffer.add(PendingCounter, f"n{number}", NOW, 1, NOW)
-    parts = all_of(buffer)
+    batches = all_of(buffer)
     each = FIELDS_PER_BATCH // 8
-    assert [part.events for part in parts[:-1]] == [each] * (10_000 // each)
-    assert events_of(parts) == 10_000
+    assert [batch.events for batch in batches[:-1]] == [each] * (10_000 // each)
+    assert events_of(batches) == 10_000
 
 
 def test_a_part_that_was_put_back_comes_out_again_merged_with_what_came_since() -> None:
@@ -429,12 +433,12 @@ def test_a_part_that_was_put_back_comes_out_again_merged_with_what_came_since() 
             buffer.add(
                 PendingGauge, "g", NOW + second, GaugeSample(NOW + second, float(second)), NOW
             )
-        part = buffer.take() if number else None
+        batch = buffer.take() if number else None
         for second in range(3, 8):
             buffer.add(PendingCounter, "a", NOW + second, 10, NOW)
         buffer.add(PendingGauge, "g", NOW + 2.5, GaugeSample(NOW + 2.5, 9.0), NOW)
-        if part:
-            buffer.put_back(part)
+        if batch:
+            buffer.put_back(batch)
     one, other = (slices_of(all_of(buffer), {1: 120, 60: 120}) for buffer in buffers)
     assert one == other
     assert one[1] == {"a": 55}
@@ -446,14 +450,14 @@ def test_what_comes_back_after_a_change_says_what_it_lacks() -> None:
     stats = RecorderStats(NOW)
     buffer = Buffer(before, stats, math.inf)
     buffer.add(PendingCounter, "a", NOW - 1000, 3, NOW)
-    part = buffer.take()
-    assert part is not None
+    batch = buffer.take()
+    assert batch is not None
     buffer.add(PendingCounter, "b", NOW - 1000, 4, NOW)
     buffer.retain(after)
-    buffer.put_back(part)
-    part = buffer.take()
-    assert part is not None
-    buffer.put_back(part)
+    buffer.put_back(batch)
+    batch = buffer.take()
+    assert batch is not None
+    buffer.put_back(batch)
     losses = stats.health(producer="", instance=None).losses
     found = {(loss.reason, loss.series, loss.precision): loss.events for loss in losses}
     assert found == {(RETENTION, "a", 90): 3, (RETENTION, "b", 90): 4}
@@ -482,7 +486,7 @@ def test_what_was_taken_out_goes_back_where_something_fails(after: int) -> None:
             return super().fields(precisions)
 
     def content() -> dict[tuple[str, int], int]:
-        return {(name, at): n for _, _, name, run in buffer._runs() for at, n in run}
+        return {(name, at): n for _, _, name, pending in buffer._pending() for at, n in pending}
 
     stats = RecorderStats(NOW)
     buffer = Buffer(Kept({60: 120}, {}), stats, math.inf)
@@ -494,10 +498,15 @@ def test_what_was_taken_out_goes_back_where_something_fails(after: int) -> None:
         buffer.take()
     assert content() == before
     Brittle.left = 10**9
-    parts = []
-    while part := buffer.take():
-        parts.append(part)
-    taken = {(name, at): n for part in parts for _, _, name, run in part.runs() for at, n in run}
+    batches = []
+    while batch := buffer.take():
+        batches.append(batch)
+    taken = {
+        (name, at): n
+        for batch in batches
+        for _, _, name, pending in batch.pending()
+        for at, n in pending
+    }
     assert taken == before
 
 

@@ -8,11 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redmeter.recording.buffer import FIELDS_PER_BATCH, UNPLACED, BatchContents, Buffer
-from redmeter.recording.instance import with_instance
 from redmeter.recording.logging.marks import PendingMarks
 from redmeter.recording.logging.messages import PendingLog
-from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge, PendingSeries
-from redmeter.recording.stats import RecorderStats
+from redmeter.recording.pending import (
+    GaugeSample,
+    PendingCounter,
+    PendingGauge,
+    PendingSeries,
+    with_instance,
+)
+from redmeter.recording.status import RecorderStats
 from redmeter.results import Mark
 from redmeter.stored.keys import Kept, Keys
 from redmeter.stored.message import Group, LogHour
@@ -80,12 +85,12 @@ def add(
         buffer.add(kind, series, time, value, now)
 
 
-def events_of(parts: list[BatchContents]) -> Counter[tuple[type[PendingSeries], str]]:
+def events_of(batches: list[BatchContents]) -> Counter[tuple[type[PendingSeries], str]]:
     """Return how many events of each series are in parts."""
     found: Counter[tuple[type[PendingSeries], str]] = Counter()
-    for part in parts:
-        for kind, _, name, run in part.runs():
-            found[kind, name] += run.events
+    for batch in batches:
+        for kind, _, name, pending in batch.pending():
+            found[kind, name] += pending.events
     return found
 
 
@@ -97,11 +102,11 @@ def test_everything_comes_out_once_and_in_its_shard(steps: list[Any]) -> None:
     buffer = Buffer(KEPT, stats, math.inf, shard_of)
     instance, sent, now = None, list[BatchContents](), NOW
 
-    def check(part: BatchContents | None, number: int) -> None:
-        if part is None:
+    def check(batch: BatchContents | None, number: int) -> None:
+        if batch is None:
             return
-        assert 0 < part.fields <= FIELDS_PER_BATCH
-        for kind, _, name, _ in part.runs():
+        assert 0 < batch.fields <= FIELDS_PER_BATCH
+        for kind, _, name, _ in batch.pending():
             assert home(kind, name, instance) == number
             assert instance is not None or kind is PendingLog or name not in PER_PROCESS
 
@@ -111,12 +116,12 @@ def test_everything_comes_out_once_and_in_its_shard(steps: list[Any]) -> None:
         elif what == "take":
             waiting = sorted(buffer.numbers - {UNPLACED}) or [0]
             chosen = waiting[name % len(waiting)]
-            part = buffer.take(chosen, instance=instance)
-            check(part, chosen)
-            if part and number:
-                buffer.put_back(part)
-            elif part:
-                sent.append(part)
+            batch = buffer.take(chosen, instance=instance)
+            check(batch, chosen)
+            if batch and number:
+                buffer.put_back(batch)
+            elif batch:
+                sent.append(batch)
         elif what == "roll_up":
             now += number
             buffer.roll_up(now)
@@ -124,9 +129,9 @@ def test_everything_comes_out_once_and_in_its_shard(steps: list[Any]) -> None:
             add(buffer, stats, what, name, number, now)
     instance = 7
     for number in range(SHARDS):
-        while part := buffer.take(number, instance=instance):
-            check(part, number)
-            sent.append(part)
+        while batch := buffer.take(number, instance=instance):
+            check(batch, number)
+            sent.append(batch)
     assert not buffer.numbers
     assert sum(events_of(sent).values()) == stats.buffered
 
@@ -139,9 +144,9 @@ def test_a_batch_keeps_the_number_that_it_was_taken_for(name: str, one: int, oth
         buffer.add(PendingGauge, name, NOW, GaugeSample(NOW, 1.0), NOW)
         assert all(buffer.take(number) is None for number in range(SHARDS))
         stored = with_instance(name, instance)
-        part = buffer.take(shard_of(stored), instance=instance)
-        assert part is not None
-        keys = [key for made in part.operations(KEYS, KEPT) for key in made.keys]
+        batch = buffer.take(shard_of(stored), instance=instance)
+        assert batch is not None
+        keys = [key for made in batch.operations(KEYS, KEPT) for key in made.keys]
         assert {KEYS.series_of(key) for key in keys} >= {(60, stored)}
         assert not buffer.numbers
 
@@ -157,8 +162,8 @@ def test_a_limit_is_for_all_shards_together() -> None:
     assert buffer.bytes > 80_000
     buffer.shrink(NOW)
     assert buffer.bytes <= 40_000
-    parts = []
+    batches = []
     for number in buffer.numbers:
-        while part := buffer.take(number):
-            parts.append(part)
-    assert sum(events_of(parts).values()) == stats.buffered == 7200
+        while batch := buffer.take(number):
+            batches.append(batch)
+    assert sum(events_of(batches).values()) == stats.buffered == 7200

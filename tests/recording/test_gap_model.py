@@ -19,7 +19,7 @@ from redmeter.errors import StoreUnavailable
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.pending import PendingCounter
 from redmeter.recording.shard_sender import ShardSender
-from redmeter.recording.stats import RecorderStats
+from redmeter.recording.status import RecorderStats
 from redmeter.store.producers import InFlightBatch
 from redmeter.stored.keys import DEFAULT_RETENTION, UNNAMED_HISTOGRAMS, Kept
 from redmeter.types import Gap, Outcome
@@ -80,7 +80,7 @@ class Shard:
         ):
             return Outcome(applied=False, gap=Gap(watermark, server.born))
         server.watermarks[batch.producer.id] = batch.number
-        for _, _, name, _ in self._machine.sender._part.runs():
+        for _, _, name, _ in self._machine.sender._batch.pending():
             server.counted[name] += 1
         return Outcome()
 

@@ -40,7 +40,7 @@ def hook() -> Iterator[Hook]:
 @pytest.fixture
 def meter(server: Server, monkeypatch: pytest.MonkeyPatch, hook: Hook) -> Iterator[Meter]:
     """A meter that flushes fast, and gives callbacks up soon."""
-    monkeypatch.setattr("redmeter.recording.collector.HANGING", LATE)
+    monkeypatch.setattr("redmeter.recording.hooks.HANGING", LATE)
     meter = Meter(server.url, flush_interval=0.01)
     yield meter
     hook.may_return.set()

@@ -15,7 +15,7 @@ from redmeter.recording.buffer import Buffer
 from redmeter.recording.events import HistogramEvents
 from redmeter.recording.instruments import NOW, Gauge, Histogram, Instrument, histogram_class
 from redmeter.recording.pending import IntervalFull, NonFiniteCount, NotFinite, PendingHistogram
-from redmeter.recording.stats import RecorderStats
+from redmeter.recording.status import RecorderStats
 from redmeter.stored import histogram
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import HOUR, Kept, Keys
@@ -223,54 +223,54 @@ cuts = st.tuples(st.just("cut"), st.integers(0, 12))
 @given(st.lists(st.tuples(starts, distributions) | cuts, max_size=30))
 def test_a_run_has_all_values_of_each_slice(steps: list[tuple[Any, Any]]) -> None:
     """As a dictionary of lists would, the oldest taken out first."""
-    run, model = PendingHistogram(), dict[int, list[float]]()
+    pending, model = PendingHistogram(), dict[int, list[float]]()
     for start, some in steps:
         if start == "cut":
             oldest = sorted(model)[:some]
-            part = dict(run.cut(some))
-            assert part.keys() == set(oldest)
-            assert all(same(part[at], of(model.pop(at))) for at in oldest)
+            batch = dict(pending.cut(some))
+            assert batch.keys() == set(oldest)
+            assert all(same(batch[at], of(model.pop(at))) for at in oldest)
         else:
-            run.add(start, of(some))
+            pending.add(start, of(some))
             model.setdefault(start, []).extend(some)
-        assert (len(run), run.events) == (len(model), sum(map(len, model.values())))
-        assert all(same(each, of(model[at])) for at, each in run)
+        assert (len(pending), pending.events) == (len(model), sum(map(len, model.values())))
+        assert all(same(each, of(model[at])) for at, each in pending)
         if model:
-            assert (run.first, run.last) == (min(model), max(model))
+            assert (pending.first, pending.last) == (min(model), max(model))
         for time in (-60, 0.5, 60):
-            assert run.older(time) == sum(start < time for start in model)
+            assert pending.older(time) == sum(start < time for start in model)
 
 
 def test_a_run_refuses_what_cannot_be_stored_and_nothing_else() -> None:
     """With what is to be written down as the reason."""
-    run = PendingHistogram()
+    pending = PendingHistogram()
     many = of([1.0])
     many.moments.count = MAX_COUNT
-    run.add(0, many)
+    pending.add(0, many)
     with pytest.raises(IntervalFull) as full:
-        run.add(0, of([1.0]))
+        pending.add(0, of([1.0]))
     with pytest.raises(NotFinite) as unfit:
-        run.add(0, NonFiniteCount(3))
+        pending.add(0, NonFiniteCount(3))
     assert (full.value.reason, unfit.value.reason) == ("overflow", "not-finite")
     assert PendingHistogram.events_of(NonFiniteCount(3)) == 3
-    assert run.events == MAX_COUNT
+    assert pending.events == MAX_COUNT
 
 
 def test_what_a_run_takes_is_about_what_it_says() -> None:
     """For few buckets as for many."""
     for number in (1, 50):
-        run = PendingHistogram()
+        pending = PendingHistogram()
         for start in range(100):
-            run.add(start, of([1.1**n for n in range(number)]))
-        assert 0.5 * taken(run) <= run.bytes <= 2 * taken(run)
+            pending.add(start, of([1.1**n for n in range(number)]))
+        assert 0.5 * taken(pending) <= pending.bytes <= 2 * taken(pending)
 
 
-def taken(run: PendingHistogram) -> int:
+def taken(pending: PendingHistogram) -> int:
     """Return what the distributions of a run take in memory, bytes."""
     size = sys.getsizeof
     return sum(
         size(each) + size(each.moments) + 5 * 24 + size(each.positive) + size(each.negative)
-        for _, each in run
+        for _, each in pending
     )
 
 
@@ -281,9 +281,9 @@ def test_a_batch_holds_fewer_histograms_than_counters() -> None:
         for name in range(100):
             values = of([1.1**n for n in range(number)])
             buffer.add(PendingHistogram, f"s{name}", 7000, values, 7000)
-        part = buffer.take()
-        assert part is not None
-        assert least <= len(list(part.runs())) <= most
+        batch = buffer.take()
+        assert batch is not None
+        assert least <= len(list(batch.pending())) <= most
 
 
 def test_an_hour_is_told_apart_for_the_statistics() -> None:
@@ -295,10 +295,10 @@ def test_an_hour_is_told_apart_for_the_statistics() -> None:
 @given(st.dictionaries(st.integers(-20, 20), distributions, max_size=12))
 def test_runs_of_histograms_become_their_operations(slices: dict[int, list[float]]) -> None:
     """At the precisions of histograms."""
-    run = PendingHistogram()
+    pending = PendingHistogram()
     for start, some in slices.items():
-        run.add(start * 5, of(some))
-    made = PendingHistogram.operations(KEYS, KEPT, {"a": run} if slices else {}, 5)
+        pending.add(start * 5, of(some))
+    made = PendingHistogram.operations(KEYS, KEPT, {"a": pending} if slices else {}, 5)
     expected = {"a": {start * 5: of(some) for start, some in slices.items()}} if slices else {}
     assert sent(made) == sent(histogram.operations(KEYS, KEPT.histograms, expected, width=5))
 
@@ -315,9 +315,9 @@ def test_what_is_not_finite_is_lost_at_every_precision_and_nothing_with_it() -> 
     health = stats.health(producer="", instance=None)
     assert (health.recorded, health.dropped, health.buffered) == (3, 2, 1)
     assert health.lost() == {"not-finite": {0: 2, 5: 2, 60: 2, 3600: 2}}
-    part = buffer.take()
-    assert part is not None
-    assert part.events == 1
+    batch = buffer.take()
+    assert batch is not None
+    assert batch.events == 1
 
 
 @pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
@@ -333,9 +333,9 @@ def test_a_series_of_nothing_finite_takes_no_room_and_harms_no_other(odd: float)
             buffer.add(PendingHistogram, name, time, value, 8.0)
     buffer.roll_up(1000.0)
     buffer.shrink(1000.0)
-    part = buffer.take()
-    assert part is not None
-    assert [(name, run.events) for *_, name, run in part.runs()] == [("a", 1), ("z", 1)]
+    batch = buffer.take()
+    assert batch is not None
+    assert [(name, pending.events) for *_, name, pending in batch.pending()] == [("a", 1), ("z", 1)]
     assert buffer.take() is None
     assert buffer.bytes == 0
     health = stats.health(producer="", instance=None)
@@ -361,8 +361,8 @@ def test_what_waits_through_an_outage_is_put_together_and_stays() -> None:
     assert set(health.lost()) <= {"memory", "aged"}
     assert all(3600 not in lost for lost in health.lost().values())
     stored = 0
-    while part := buffer.take():
-        stored += part.events
-        buckets = sum(len(each.positive) for *_, run in part.runs() for _, each in run)
-        assert buckets == 40 * len(list(part.runs()))
+    while batch := buffer.take():
+        stored += batch.events
+        buckets = sum(len(each.positive) for *_, pending in batch.pending() for _, each in pending)
+        assert buckets == 40 * len(list(batch.pending()))
     assert stored == health.buffered

@@ -1,7 +1,7 @@
 """The number of a process: how long it is used, and when it is asked for again."""
 
 from redmeter.clock import ManualClock
-from redmeter.recording.instance import LEASE_SECONDS, RENEW_SECONDS, InstanceLease
+from redmeter.recording.status import LEASE_SECONDS, RENEW_SECONDS, InstanceLease
 from redmeter.store.producers import INSTANCE_SECONDS
 
 

@@ -33,67 +33,67 @@ cuts = st.tuples(st.just("cut"), st.integers(0, 12))
 @given(st.lists(st.tuples(starts, amounts) | cuts, max_size=60))
 def test_sums_are_what_a_dictionary_would_add_up(steps: list[tuple[Any, int]]) -> None:
     """In the order of the slices; what would pass 2^63 - 1 is refused and changes nothing."""
-    run, model = PendingCounter(), dict[int, int]()
+    pending, model = PendingCounter(), dict[int, int]()
     for start, number in steps:
         if start == "cut":
             oldest = sorted(model)[:number]
-            assert list(run.cut(number)) == [(at, model.pop(at)) for at in oldest]
+            assert list(pending.cut(number)) == [(at, model.pop(at)) for at in oldest]
         elif model.get(start, 0) + number > MAX:
             with pytest.raises(IntervalFull):
-                run.add(start, number)
+                pending.add(start, number)
         else:
-            run.add(start, number)
+            pending.add(start, number)
             model[start] = model.get(start, 0) + number
-        assert list(run) == sorted(model.items())
-        assert (len(run), run.events) == (len(model), sum(model.values()))
+        assert list(pending) == sorted(model.items())
+        assert (len(pending), pending.events) == (len(model), sum(model.values()))
         if model:
-            assert (run.first, run.last) == (min(model), max(model))
+            assert (pending.first, pending.last) == (min(model), max(model))
 
 
 @given(st.sets(starts), st.integers(-600, 600) | st.floats(-600, 600))
 def test_sums_know_how_many_slices_start_before_a_time(at: set[int], time: float) -> None:
     """Which are the ones that cut() takes out first."""
-    run = PendingCounter()
+    pending = PendingCounter()
     for start in at:
-        run.add(start, 1)
-    older = run.older(time)
+        pending.add(start, 1)
+    older = pending.older(time)
     assert older == sum(start < time for start in at)
-    assert [start for start, _ in run.cut(older)] == sorted(s for s in at if s < time)
-    assert all(start >= time for start, _ in run)
+    assert [start for start, _ in pending.cut(older)] == sorted(s for s in at if s < time)
+    assert all(start >= time for start, _ in pending)
 
 
 def test_a_slice_that_is_full_refuses_one_more_and_no_others() -> None:
     """Neither an amount past 2^63 - 1 by itself nor one that would make it so is taken."""
-    run = PendingCounter()
-    run.add(60, MAX)
-    run.add(60, 0)
+    pending = PendingCounter()
+    pending.add(60, MAX)
+    pending.add(60, 0)
     for start, amount in ((60, 1), (60, MAX), (0, MAX + 1), (120, MAX + 1)):
         with pytest.raises(IntervalFull):
-            run.add(start, amount)
-    run.add(0, MAX)
-    assert list(run) == [(0, MAX), (60, MAX)]
-    assert run.events == 2 * MAX
+            pending.add(start, amount)
+    pending.add(0, MAX)
+    assert list(pending) == [(0, MAX), (60, MAX)]
+    assert pending.events == 2 * MAX
 
 
 def test_a_slice_of_sums_takes_sixteen_bytes() -> None:
     """As the buffer's limit reckons, with what an array keeps in reserve."""
-    run = PendingCounter()
+    pending = PendingCounter()
     for start in range(10_000):
-        run.add(start, 1)
-    taken = sys.getsizeof(run._starts) + sys.getsizeof(run._amounts)
-    assert taken <= 1.2 * run.bytes
+        pending.add(start, 1)
+    taken = sys.getsizeof(pending._starts) + sys.getsizeof(pending._amounts)
+    assert taken <= 1.2 * pending.bytes
 
 
 @given(st.dictionaries(st.integers(-20, 20), st.integers(0, 9), max_size=12))
 def test_runs_of_counters_become_the_operations_of_counters(slices: dict[int, int]) -> None:
     """Precisions that are no multiple of the width are left out."""
-    run = PendingCounter()
+    pending = PendingCounter()
     for start, amount in slices.items():
-        run.add(start * 5, amount)
-    made = PendingCounter.operations(KEYS, Kept(RETENTION, {}), {"a": run}, 5)
+        pending.add(start * 5, amount)
+    made = PendingCounter.operations(KEYS, Kept(RETENTION, {}), {"a": pending}, 5)
     counts = {"a": {start * 5: slices[start] for start in sorted(slices)}}
     assert sent(made) == sent(counter.operations(KEYS, RETENTION, counts, width=5))
-    assert sum(PendingCounter.events_of(amount) for _, amount in run) == run.events
+    assert sum(PendingCounter.events_of(amount) for _, amount in pending) == pending.events
 
 
 # Gauges
@@ -102,42 +102,42 @@ def test_runs_of_counters_become_the_operations_of_counters(slices: dict[int, in
 @given(st.lists(st.tuples(starts, lasts) | cuts, max_size=60))
 def test_lasts_keep_the_newest_as_a_dictionary_would(steps: list[tuple[Any, Any]]) -> None:
     """By the time at which it was set, of two at once the later one; all settings are counted."""
-    run, model = PendingGauge(), dict[int, GaugeSample]()
+    pending, model = PendingGauge(), dict[int, GaugeSample]()
     for start, given_ in steps:
         if start == "cut":
             oldest = sorted(model)[:given_]
-            assert dict(run.cut(given_)) == {at: model.pop(at) for at in oldest}
+            assert dict(pending.cut(given_)) == {at: model.pop(at) for at in oldest}
         else:
-            run.add(start, given_)
+            pending.add(start, given_)
             old = model.get(start)
             if old is None:
                 model[start] = given_
             else:
                 time, value = given_[:2] if given_.time >= old.time else old[:2]
                 model[start] = GaugeSample(time, value, old.events + given_.events)
-        assert dict(run) == model
-        assert (len(run), run.events) == (len(model), sum(m.events for m in model.values()))
+        assert dict(pending) == model
+        assert (len(pending), pending.events) == (len(model), sum(m.events for m in model.values()))
         if model:
-            assert (run.first, run.last) == (min(model), max(model))
+            assert (pending.first, pending.last) == (min(model), max(model))
         for time in (-60, 0.5, 60):
-            assert run.older(time) == sum(start < time for start in model)
+            assert pending.older(time) == sum(start < time for start in model)
 
 
 def test_a_value_that_comes_late_does_not_replace_a_newer_one() -> None:
     """Of three settings of one slice the newest stays, whatever the order."""
-    run = PendingGauge()
+    pending = PendingGauge()
     for time, value in ((61.5, 1.0), (63.0, 2.0), (62.0, 3.0), (63.0, 4.0)):
-        run.add(60, GaugeSample(time, value))
-    assert dict(run) == {60: GaugeSample(63.0, 4.0, 4)}
-    assert PendingGauge.events_of(dict(run)[60]) == run.events == 4
+        pending.add(60, GaugeSample(time, value))
+    assert dict(pending) == {60: GaugeSample(63.0, 4.0, 4)}
+    assert PendingGauge.events_of(dict(pending)[60]) == pending.events == 4
 
 
 @given(st.dictionaries(st.integers(-20, 20), lasts, max_size=12))
 def test_runs_of_gauges_become_the_operations_of_gauges(slices: dict[int, GaugeSample]) -> None:
     """How often each was set is not told."""
-    run = PendingGauge()
+    pending = PendingGauge()
     for start, last in slices.items():
-        run.add(start * 60, last)
-    made = PendingGauge.operations(KEYS, Kept(RETENTION, {}), {"a": run}, 60)
+        pending.add(start * 60, last)
+    made = PendingGauge.operations(KEYS, Kept(RETENTION, {}), {"a": pending}, 60)
     values = {"a": {start * 60: (last.time, last.value) for start, last in slices.items()}}
     assert sent(made) == sent(gauge.operations(KEYS, RETENTION, values, width=60))

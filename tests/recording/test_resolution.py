@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.recording.resolution import Resolution
+from redmeter.recording.buffer import Resolution
 
 retentions = st.dictionaries(
     st.sampled_from((1, 5, 7, 12, 60, 300, 3600, 86400)) | st.integers(1, 10**5),
@@ -29,26 +29,31 @@ def edges(retention: dict[int, int]) -> list[float]:
 
 def test_an_example_gets_coarser_with_age() -> None:
     """Seconds for two minutes, 5 s for ten, minutes for two hours, then only that it happened."""
-    widths = Resolution({1: 120, 5: 120, 60: 120})
-    assert [widths.at(age) for age in (-5, 0, 121)] == [1, 1, 1]
-    assert [widths.at(age) for age in (121.5, 122, 605)] == [5, 5, 5]
-    assert [widths.at(age) for age in (605.5, 7260)] == [60, 60]
-    assert [widths.at(age) for age in (7260.5, 2**40)] == [0, 0]
-    assert [widths.until(width) for width in (1, 5, 60)] == [121, 605, 7260]
+    resolution = Resolution({1: 120, 5: 120, 60: 120})
+    assert [resolution.at(age) for age in (-5, 0, 121)] == [1, 1, 1]
+    assert [resolution.at(age) for age in (121.5, 122, 605)] == [5, 5, 5]
+    assert [resolution.at(age) for age in (605.5, 7260)] == [60, 60]
+    assert [resolution.at(age) for age in (7260.5, 2**40)] == [0, 0]
+    assert [resolution.until(width) for width in (1, 5, 60)] == [121, 605, 7260]
 
 
 def test_precisions_that_do_not_divide_each_other_need_what_divides_both() -> None:
     """With 7 s and 60 s side by side an event is remembered by its second while both hold it."""
-    widths = Resolution({7: 10, 60: 10})
-    assert (widths.finest, widths.at(77), widths.at(78), widths.at(661)) == (1, 1, 60, 0)
+    resolution = Resolution({7: 10, 60: 10})
+    assert (resolution.finest, resolution.at(77), resolution.at(78), resolution.at(661)) == (
+        1,
+        1,
+        60,
+        0,
+    )
 
 
 @given(retentions)
 def test_each_width_divides_the_next(retention: dict[int, int]) -> None:
     """What was remembered finely can be remembered less finely, and nothing ever gets finer."""
-    widths = Resolution(retention)
-    steps = [widths.at(age) for age in edges(retention)]
-    assert steps[0] == widths.finest == math.gcd(*retention)
+    resolution = Resolution(retention)
+    steps = [resolution.at(age) for age in edges(retention)]
+    assert steps[0] == resolution.finest == math.gcd(*retention)
     assert steps[-1] == 0
     for finer, coarser in pairwise(steps):
         assert finer == coarser == 0 or coarser % finer == 0
@@ -59,11 +64,11 @@ def test_every_precision_that_still_holds_an_age_is_a_multiple_of_its_width(
     retention: dict[int, int], age: float
 ) -> None:
     """And the width is the widest that is, or nothing once no precision holds it."""
-    widths = Resolution(retention)
+    resolution = Resolution(retention)
     for at in (age, *edges(retention)):
-        held = [precision for precision in retention if widths.holding((precision,), at)]
-        assert widths.at(at) == math.gcd(*held)
-        assert set(held) <= set(widths.precisions(widths.at(at)))
+        held = [precision for precision in retention if resolution.holding((precision,), at)]
+        assert resolution.at(at) == math.gcd(*held)
+        assert set(held) <= set(resolution.precisions(resolution.at(at)))
 
 
 @given(retentions, ages, st.integers(0, 10**5))
@@ -71,22 +76,22 @@ def test_what_the_server_would_still_take_is_held(
     retention: dict[int, int], age: float, within: int
 ) -> None:
     """The server refuses a slice that ended a retention ago; the event may be its last second."""
-    widths = Resolution(retention)
+    resolution = Resolution(retention)
     for precision, samples in retention.items():
         start = -(within % precision)  # of the slice that holds second 0
         refused = start + precision < age - samples * precision
-        assert widths.holding((precision,), age) or refused
+        assert resolution.holding((precision,), age) or refused
 
 
 @given(retentions, ages)
 def test_a_width_is_fine_enough_until_an_age(retention: dict[int, int], age: float) -> None:
     """Up to then no finer than needed, and afterwards finer."""
-    widths = Resolution(retention)
-    for width in {widths.at(at) for at in edges(retention)} - {0}:
+    resolution = Resolution(retention)
+    for width in {resolution.at(at) for at in edges(retention)} - {0}:
         for at in (age, *edges(retention)):
-            needed = widths.at(at)
+            needed = resolution.at(at)
             fine = needed > 0 and width % needed == 0
-            assert fine == (at <= widths.until(width))
+            assert fine == (at <= resolution.until(width))
 
 
 @pytest.mark.parametrize(("width", "made"), [(1, (1, 5, 60, 7)), (5, (5, 60)), (0, ()), (9, ())])

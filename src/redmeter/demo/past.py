@@ -30,8 +30,8 @@ from redmeter.names import (
     canonical,
     is_failure,
 )
+from redmeter.recording.buffer import Resolution
 from redmeter.recording.bulk_writer import BulkWriter
-from redmeter.recording.resolution import Resolution
 from redmeter.store import Store
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Retention
@@ -125,11 +125,11 @@ def fill(store: Store, seed: int) -> int:
 
 def slices(retention: Retention, now: float) -> Iterator[tuple[int, int]]:
     """Yield start and width of the past intervals, the oldest first."""
-    widths, at = Resolution(retention), math.floor(now) - REACH
+    resolution, at = Resolution(retention), math.floor(now) - REACH
     at -= at % 3600
     while True:
-        width = widths.at(now - at) or 3600
-        width = min(width, widths.at(now - at - width) or 3600)  # as fine as its end needs
+        width = resolution.at(now - at) or 3600
+        width = min(width, resolution.at(now - at - width) or 3600)  # as fine as its end needs
         while at % width:
             width = math.gcd(at, width)
         if at + width > now:

@@ -16,8 +16,8 @@ from redmeter.errors import InvalidSetting
 from redmeter.meter.events import EventMethods
 from redmeter.meter.metrics import MetricMethods
 from redmeter.queries import Queries
+from redmeter.recording.delivery import NextStore
 from redmeter.recording.logging.redact import MessageRules
-from redmeter.recording.next_store import NextStore
 from redmeter.recording.recorder import Recorder
 from redmeter.recording.sync import SyncRecorder
 from redmeter.store import Store, urls

@@ -1,7 +1,7 @@
 """Buffer: recorded events that are not stored yet, merged by series and interval. Memory only.
 
 Events of one series and interval are one number here, so an outage costs memory by series and
-intervals. Intervals are rolled up as they age (see resolution.py), and earlier if memory runs
+intervals. Intervals are rolled up as they age (see Resolution), and earlier if memory runs
 short, the oldest fine ones first. The last interval of each series and day is never dropped, and
 the grand total of a counter stays right throughout.
 
@@ -18,14 +18,13 @@ Used by one thread at a time: the one that holds the recorder's lock.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from redmeter.losses import AGED, MEMORY, RETENTION, TOTAL
-from redmeter.recording.instance import needs_instance, with_instance
-from redmeter.recording.pending import IntervalFull, PendingSeries
-from redmeter.recording.resolution import Resolution
-from redmeter.recording.stats import RecorderStats
+from redmeter.recording.pending import IntervalFull, PendingSeries, needs_instance, with_instance
+from redmeter.recording.status import RecorderStats
 from redmeter.stored.keys import MAX_TIME, Kept, Keys
 from redmeter.types import Operation, Operations
 
@@ -46,6 +45,74 @@ NO_RETENTION = Kept({}, {})
 Levels = dict[tuple[type[PendingSeries], int], dict[str, PendingSeries]]
 
 
+class Resolution:
+    """The interval width in which an event is kept, by age.
+
+    A buffered event is kept only as finely as some precision of the retention still needs it. With
+    precisions of 1 s, 5 s and 1 min and 120 samples each, an event of the last two minutes is kept
+    by its second; once the 1 s precision no longer holds it, by its 5 s interval; after ten minutes
+    by its minute; after two hours only as a part of the total. In general the width is the greatest
+    common divisor of the precisions that still hold the event, so that each of them can be made
+    from it, even 7 s next to 60 s.
+
+    So an outage of hours costs memory by series and intervals, however many events there were.
+
+    Args:
+        retention: precision -> samples.
+    """
+
+    __slots__ = ("_ages", "_lost", "_widths", "_windows")
+
+    def __init__(self, retention: Mapping[int, int]) -> None:
+        # An event may be in the last second of its interval, which the store rejects once its end
+        # is outside the retention: see store/lua/apply.lua.
+        self._windows = {p: (samples + 1) * p for p, samples in retention.items()}
+        self._lost: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._ages = sorted(set(self._windows.values()))
+        # One for each range of ages, each a divisor of the next; 0 for events that no precision
+        # holds any more.
+        self._widths = [
+            math.gcd(*(p for p, window in self._windows.items() if window >= age))
+            for age in self._ages
+        ] + [0]
+
+    @property
+    def finest(self) -> int:
+        """The width of new events, seconds."""
+        return self._widths[0]
+
+    @property
+    def widest(self) -> int:
+        """The width of events so old that only one precision holds them, seconds."""
+        return self._widths[-2]
+
+    def at(self, age: float) -> int:
+        """Return the width for an age (seconds, negative in the future); 0 if none holds it."""
+        return self._widths[bisect_left(self._ages, age)]
+
+    def until(self, width: int) -> float:
+        """Return the age up to which a width is no finer than needed, seconds."""
+        needed = zip(self._ages, self._widths, strict=False)
+        return max((age for age, w in needed if width % w == 0), default=-math.inf)
+
+    def precisions(self, width: int) -> tuple[int, ...]:
+        """Return the precisions that can be made from intervals of a width."""
+        return tuple(p for p in self._windows if p % width == 0) if width else ()
+
+    def lost(self, width: int, wider: int) -> tuple[int, ...]:
+        """Return the precisions that can be made from intervals of a width, but not a wider one."""
+        lost = self._lost.get((width, wider))
+        if lost is None:
+            left = self.precisions(wider)
+            lost = tuple(p for p in self.precisions(width) if p not in left)
+            self._lost[width, wider] = lost
+        return lost
+
+    def holding(self, precisions: tuple[int, ...], age: float) -> tuple[int, ...]:
+        """Return the given precisions that still hold an event of an age, seconds."""
+        return tuple(p for p in precisions if self._windows[p] >= age)
+
+
 class BatchContents:
     """The contents of one batch. They do not change once the batch was sent.
 
@@ -63,32 +130,33 @@ class BatchContents:
         self.events = self.fields = self.bytes = 0
 
     def add(
-        self, kind: type[PendingSeries], width: int, name: str, run: PendingSeries, fields: int
+        self, kind: type[PendingSeries], width: int, name: str, pending: PendingSeries, fields: int
     ) -> None:
         """Add a pending series that is not part of it yet."""
-        self._levels.setdefault((kind, width), {})[name] = run
-        self.events += run.events
+        self._levels.setdefault((kind, width), {})[name] = pending
+        self.events += pending.events
         self.fields += fields
-        self.bytes += SERIES_BYTES + run.bytes
+        self.bytes += SERIES_BYTES + pending.bytes
 
-    def runs(self) -> Iterator[tuple[type[PendingSeries], int, str, PendingSeries]]:
+    def pending(self) -> Iterator[tuple[type[PendingSeries], int, str, PendingSeries]]:
         """Yield kind, width, name and pending series."""
-        for (kind, width), runs in self._levels.items():
-            for name, run in runs.items():
-                yield kind, width, name, run
+        for (kind, width), by_name in self._levels.items():
+            for name, pending in by_name.items():
+                yield kind, width, name, pending
 
     def lacking(self, kept: Kept) -> Iterator[tuple[str, tuple[int, ...], int]]:
         """Yield name, precisions that were added to the retention since, and events."""
-        return _lacking(self.runs(), self.kept, kept)
+        return _lacking(self.pending(), self.kept, kept)
 
     def operations(self, keys: Keys, kept: Kept) -> Operations:
         """Return the operations of the batch."""
         made: list[Operation] = []
         # The oldest events first, which have no interval or the widest: the newest determine how
         # long a new hash lives, and lists keep their last elements.
-        for (kind, width), runs in sorted(self._levels.items(), key=_oldest_first):
+        for (kind, width), by_name in sorted(self._levels.items(), key=_oldest_first):
             number = self._instance if kind.NUMBERED else None
-            by_name = {with_instance(name, number): run for name, run in runs.items()}
+            if number is not None:
+                by_name = {with_instance(name, number): each for name, each in by_name.items()}
             made += kind.operations(keys, kept, by_name, width)
         return tuple(made)
 
@@ -123,36 +191,36 @@ class Buffer:
 
     def retain(self, kept: Kept) -> None:
         """Adopt another retention."""
-        for name, precisions, events in _lacking(self._runs(), self._kept_now, kept):
+        for name, precisions, events in _lacking(self._pending(), self._kept_now, kept):
             self._stats.record_loss(RETENTION, name, precisions, events)
         self._kept_now, self._known = kept, {}
 
-    def _widths(self, kind: type[PendingSeries]) -> Resolution:
-        widths = self._known.get(kind)
-        if widths is None:
-            widths = self._known[kind] = Resolution(kind.retention(self._kept_now))
-        return widths
+    def _resolution(self, kind: type[PendingSeries]) -> Resolution:
+        resolution = self._known.get(kind)
+        if resolution is None:
+            resolution = self._known[kind] = Resolution(kind.retention(self._kept_now))
+        return resolution
 
     def precisions(self, kind: type[PendingSeries]) -> tuple[int, ...]:
         """Return all precisions in the retention of a kind."""
-        widths = self._widths(kind)
-        return widths.precisions(widths.finest)
+        resolution = self._resolution(kind)
+        return resolution.precisions(resolution.finest)
 
     @property
     def bytes(self) -> int:
         """Estimated memory."""
-        return sum(SERIES_BYTES + run.bytes for _, _, _, run in self._runs())
+        return sum(SERIES_BYTES + pending.bytes for _, _, _, pending in self._pending())
 
     @property
     def numbers(self) -> set[int]:
         """The numbers of the shards with pending series, UNPLACED among them."""
         return {number for number, levels in self._places.items() if any(levels.values())}
 
-    def _runs(self) -> Iterator[tuple[type[PendingSeries], int, str, PendingSeries]]:
+    def _pending(self) -> Iterator[tuple[type[PendingSeries], int, str, PendingSeries]]:
         for levels in self._places.values():
-            for (kind, width), runs in levels.items():
-                for name, run in runs.items():
-                    yield kind, width, name, run
+            for (kind, width), by_name in levels.items():
+                for name, pending in by_name.items():
+                    yield kind, width, name, pending
 
     def _levels(self, kind: type[PendingSeries], name: str) -> Levels:
         """Return the group that a pending series belongs to."""
@@ -185,10 +253,10 @@ class Buffer:
             for number in [UNPLACED] if self._instance is None else list(self._places):
                 levels = self._places.get(number, {})
                 for kind, width in [level for level in levels if level[0].NUMBERED]:
-                    runs = levels[kind, width]
-                    for name in [name for name in runs if needs_instance(name)]:
-                        moved.add(kind, width, name, runs.pop(name), 0)
-                    if not runs:
+                    by_name = levels[kind, width]
+                    for name in [name for name in by_name if needs_instance(name)]:
+                        moved.add(kind, width, name, by_name.pop(name), 0)
+                    if not by_name:
                         del levels[kind, width]
             self._instance, self._found = instance, {}
         finally:
@@ -200,10 +268,10 @@ class Buffer:
         Args:
             number_of: as in the constructor.
         """
-        runs = list(self._runs())
+        by_name = list(self._pending())
         self._number_of, self._places, self._instance, self._found = number_of, {0: {}}, None, {}
-        for kind, width, name, run in runs:
-            self.put_back(self._alone(kind, width, name, run))
+        for kind, width, name, pending in by_name:
+            self.put_back(self._alone(kind, width, name, pending))
 
     # In
 
@@ -217,10 +285,10 @@ class Buffer:
             value: a value of this kind's pending series.
             now: Unix seconds; not ahead of the server's clock, or fine intervals are lost too soon.
         """
-        second, widths = math.floor(time), self._widths(kind)
-        width = widths.at(now - second)
-        if width != widths.finest:
-            gone = widths.lost(widths.finest, width)
+        second, resolution = math.floor(time), self._resolution(kind)
+        width = resolution.at(now - second)
+        if width != resolution.finest:
+            gone = resolution.lost(resolution.finest, width)
             events = kind.events_of(value)
             self._stats.record_loss(AGED, name, gone, events)
             self._stats.past.update(dict.fromkeys(gone, events))
@@ -228,19 +296,19 @@ class Buffer:
         levels = self._places[0] if self._number_of is None else self._levels(kind, name)
         self._merge(levels, kind, width, name, start, value)
 
-    def put_back(self, part: BatchContents) -> None:
+    def put_back(self, batch: BatchContents) -> None:
         """Put back contents that were never sent."""
-        if part.kept is not self._kept_now:  # the retention changed since
-            for name, precisions, events in part.lacking(self._kept_now):
+        if batch.kept is not self._kept_now:  # the retention changed since
+            for name, precisions, events in batch.lacking(self._kept_now):
                 self._stats.record_loss(RETENTION, name, precisions, events)
-        for kind, width, name, run in part.runs():
+        for kind, width, name, pending in batch.pending():
             levels = self._levels(kind, name)
-            runs = levels.setdefault((kind, width), {})
-            if name in runs:
-                for start, value in run:
+            by_name = levels.setdefault((kind, width), {})
+            if name in by_name:
+                for start, value in pending:
                     self._merge(levels, kind, width, name, start, value)
             else:
-                runs[name] = run
+                by_name[name] = pending
 
     def _merge(
         self,
@@ -254,17 +322,17 @@ class Buffer:
         if not width and not kind.HAS_TOTAL:
             self._stats.dropped += kind.events_of(value)
             return
-        runs = levels.get((kind, width))
-        known = runs.get(name) if runs else None
-        run = kind() if known is None else known
+        by_name = levels.get((kind, width))
+        known = by_name.get(name) if by_name else None
+        pending = kind() if known is None else known
         try:
-            run.add(start, value)
+            pending.add(start, value)
         except IntervalFull as full:
-            lost = self._widths(kind).precisions(width)
+            lost = self._resolution(kind).precisions(width)
             self._stats.drop(full.reason, name, lost, kind.events_of(value))
             return
         if known is None:  # only now, so that no pending series is without an interval
-            levels.setdefault((kind, width), {})[name] = run
+            levels.setdefault((kind, width), {})[name] = pending
 
     # Roll-up
 
@@ -286,28 +354,28 @@ class Buffer:
 
     def _shrink_logs(self) -> None:
         """Drop texts and patterns of messages that exceed the memory left by numbers."""
-        logs = [(name, run) for kind, _, name, run in self._runs() if kind.TEXTS]
-        size = sum(SERIES_BYTES + run.bytes for _, run in logs)
+        logs = [(name, pending) for kind, _, name, pending in self._pending() if kind.TEXTS]
+        size = sum(SERIES_BYTES + pending.bytes for _, pending in logs)
         numbers = self.bytes - size
         need = size - max(self._limit / 2, self._limit - numbers)
         if need <= 0:
             return
         logs.sort(key=lambda log: -log[1].bytes)
-        for name, run in logs:
+        for name, pending in logs:
             if need > 0:
-                freed, texts = run.give_up_texts(math.ceil(need))
+                freed, texts = pending.give_up_texts(math.ceil(need))
                 need -= freed
                 self._stats.record_loss(MEMORY, name, (TOTAL,), texts)
-        for _, run in logs:
+        for _, pending in logs:
             if need > 0:
-                need -= run.give_up_patterns(math.ceil(need))
+                need -= pending.give_up_patterns(math.ceil(need))
 
     def _excess(self, now: float) -> bool:
         """Return whether the limit is exceeded and rolling up can free memory."""
         return self.bytes > self._limit and any(
-            width and (width != widths.widest or not _kept(widths, run.last - now))
-            for kind, width, _, run in self._runs()
-            for widths in [self._widths(kind)]
+            width and (width != resolution.widest or not _kept(resolution, pending.last - now))
+            for kind, width, _, pending in self._pending()
+            for resolution in [self._resolution(kind)]
         )
 
     def _roll_up(self, now: float, pretended: float) -> None:
@@ -315,34 +383,34 @@ class Buffer:
             self._roll_up_levels(levels, now, pretended)
 
     def _roll_up_levels(self, levels: Levels, now: float, pretended: float) -> None:
-        for (kind, width), runs in list(levels.items()):
+        for (kind, width), by_name in list(levels.items()):
             if not width:
                 continue
-            widths = self._widths(kind)
+            resolution = self._resolution(kind)
             # The newest event of an interval may be in its last second.
-            before = pretended - width - widths.until(width)
-            for name, run in list(runs.items()):
-                older = run.older(before)
+            before = pretended - width - resolution.until(width)
+            for name, pending in list(by_name.items()):
+                older = pending.older(before)
                 if not older:
                     continue
-                for start, value in run.cut(older):
-                    wider = widths.at(pretended - (start + width))
-                    if not wider and _kept(widths, start + width - now):
-                        wider = widths.widest  # despite the memory: an interval must remain
+                for start, value in pending.cut(older):
+                    wider = resolution.at(pretended - (start + width))
+                    if not wider and _kept(resolution, start + width - now):
+                        wider = resolution.widest  # despite the memory: an interval must remain
                     if wider == width or (wider and wider % width):  # fine enough, or not divisible
                         self._merge(levels, kind, width, name, start, value)
                         continue
-                    gone, events = widths.lost(width, wider), kind.events_of(value)
-                    early = widths.holding(gone, now - (start + width))
+                    gone, events = resolution.lost(width, wider), kind.events_of(value)
+                    early = resolution.holding(gone, now - (start + width))
                     if early:  # because of the memory
                         self._stats.record_loss(MEMORY, name, early, events)
                         gone = tuple(p for p in gone if p not in early)
                     self._stats.record_loss(AGED, name, gone, events)
                     wide = start - start % wider if wider else 0
                     self._merge(levels, kind, wider, name, wide, value)
-                if not run:
-                    del runs[name]
-            if not runs:
+                if not pending:
+                    del by_name[name]
+            if not by_name:
                 del levels[kind, width]
 
     # Out
@@ -356,51 +424,51 @@ class Buffer:
         """
         if instance not in (None, self._instance) and self._number_of is not None:
             self._place(instance)
-        part = BatchContents(self._kept_now, instance)
+        batch = BatchContents(self._kept_now, instance)
         try:
             if levels := self._places.get(number):
-                self._fill(part, levels, numbered=instance is not None)
+                self._fill(batch, levels, numbered=instance is not None)
         except BaseException:  # a bug, or a signal handler's: the data is nowhere else
-            self.put_back(part)
+            self.put_back(batch)
             raise
-        return part if part.fields else None
+        return batch if batch.fields else None
 
-    def _fill(self, part: BatchContents, levels: Levels, *, numbered: bool) -> None:
+    def _fill(self, batch: BatchContents, levels: Levels, *, numbered: bool) -> None:
         """Move as much into a batch as it holds.
 
         Args:
             numbered: include series with a placeholder for the instance number.
         """
-        for (kind, width), runs in sorted(levels.items(), key=_oldest_first):
-            precisions = self._widths(kind).precisions(width)
-            for name in list(runs):
+        for (kind, width), by_name in sorted(levels.items(), key=_oldest_first):
+            precisions = self._resolution(kind).precisions(width)
+            for name in list(by_name):
                 if not numbered and kind.NUMBERED and needs_instance(name):
                     continue
-                run = runs.pop(name)
+                pending = by_name.pop(name)
                 try:
-                    fields = run.fields(precisions)
-                    while fields > FIELDS_PER_BATCH and len(run) > 1:
-                        run, newer = run.cut(len(run) // 2), run
+                    fields = pending.fields(precisions)
+                    while fields > FIELDS_PER_BATCH and len(pending) > 1:
+                        pending, newer = pending.cut(len(pending) // 2), pending
                         self.put_back(self._alone(kind, width, name, newer))
-                        fields = run.fields(precisions)
+                        fields = pending.fields(precisions)
                 except BaseException:
-                    self.put_back(self._alone(kind, width, name, run))
+                    self.put_back(self._alone(kind, width, name, pending))
                     raise
-                if part.fields and part.fields + fields > FIELDS_PER_BATCH:
-                    self.put_back(self._alone(kind, width, name, run))
+                if batch.fields and batch.fields + fields > FIELDS_PER_BATCH:
+                    self.put_back(self._alone(kind, width, name, pending))
                     return
-                part.add(kind, width, name, run, fields)
-                if name in runs:  # the newer half, for the next batch
+                batch.add(kind, width, name, pending, fields)
+                if name in by_name:  # the newer half, for the next batch
                     return
-            if not runs:
+            if not by_name:
                 del levels[kind, width]
 
     def _alone(
-        self, kind: type[PendingSeries], width: int, name: str, run: PendingSeries
+        self, kind: type[PendingSeries], width: int, name: str, pending: PendingSeries
     ) -> BatchContents:
-        part = BatchContents(self._kept_now)
-        part.add(kind, width, name, run, 0)
-        return part
+        batch = BatchContents(self._kept_now)
+        batch.add(kind, width, name, pending, 0)
+        return batch
 
 
 def _oldest_first(level: tuple[tuple[type[PendingSeries], int], object]) -> tuple[bool, int]:
@@ -408,19 +476,21 @@ def _oldest_first(level: tuple[tuple[type[PendingSeries], int], object]) -> tupl
     return width > 0, -width
 
 
-def _kept(widths: Resolution, ahead: float) -> bool:
+def _kept(resolution: Resolution, ahead: float) -> bool:
     """Return whether any precision holds an interval this far ahead (negative: in the past)."""
-    return widths.at(abs(ahead)) > 0
+    return resolution.at(abs(ahead)) > 0
 
 
 def _lacking(
-    runs: Iterable[tuple[type[PendingSeries], int, str, PendingSeries]], before: Kept, after: Kept
+    series: Iterable[tuple[type[PendingSeries], int, str, PendingSeries]],
+    before: Kept,
+    after: Kept,
 ) -> Iterator[tuple[str, tuple[int, ...], int]]:
     """Yield name, precisions that the pending data is too coarse for, and events."""
     if before == after:
         return
-    for kind, width, name, run in runs:
+    for kind, width, name, pending in series:
         came = set(kind.retention(after)) - set(kind.retention(before))
         lacking = tuple(sorted(p for p in came if not width or p % width))
         if lacking:
-            yield name, lacking, run.events
+            yield name, lacking, pending.events

@@ -10,7 +10,7 @@ from threading import Lock
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.pending import PendingCounter, PendingHistogram
-from redmeter.recording.stats import RecorderStats
+from redmeter.recording.status import RecorderStats
 from redmeter.store import Store
 from redmeter.store.retry import WriteRetry, is_recoverable
 from redmeter.stored.exponential_histogram import Distribution

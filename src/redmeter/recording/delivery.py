@@ -12,6 +12,7 @@ Not thread-safe: the caller holds the recorder's `_sending` lock.
 """
 
 import json
+import logging
 import math
 import os
 import socket
@@ -21,19 +22,29 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from redmeter.analysis.text import patterns
-from redmeter.errors import AccessDenied, StoreError, StoreMoving, StoreRefused, Unconfirmed
+from redmeter.errors import (
+    AccessDenied,
+    InvalidSetting,
+    RedmeterError,
+    StoreError,
+    StoreMoving,
+    StoreRefused,
+    Unconfirmed,
+)
 from redmeter.losses import STORE_FULL
 from redmeter.recording.buffer import FIELDS_PER_BATCH, Buffer
-from redmeter.recording.instance import InstanceLease
 from redmeter.recording.node_workers import PATIENCE, NodeTask, NodeWorkers
 from redmeter.recording.shard_sender import ShardSender
-from redmeter.recording.stats import RecorderStats
+from redmeter.recording.status import InstanceLease, RecorderStats, kind_of
 from redmeter.store import Store
+from redmeter.store.config import is_target_of
 from redmeter.store.durability import confirm
 from redmeter.store.retry import is_brief, is_recoverable, is_server_wide
 from redmeter.store.scripts import run_pipelined
 from redmeter.stored.keys import Kept
 from redmeter.types import Outcome
+
+logger = logging.getLogger("redmeter")
 
 
 class DeliveryIncomplete(Exception):
@@ -58,7 +69,7 @@ class Delivery:
         interval: seconds from one flush to the next.
         around: context in which worker threads send.
         patience: how long to wait for a server that hangs, seconds.
-        keep: most bytes of acknowledged batches: see kept_batches.py.
+        keep: most bytes of acknowledged batches: see producers.py.
     """
 
     def __init__(
@@ -83,7 +94,7 @@ class Delivery:
         self._errors: deque[Exception] = deque()
         self._kept: Kept | None = None
         #: This recorder's ID in reports; it stays when the producer is renewed.
-        self.writer = self._channels[0].producer.id
+        self.writer = self._senders[0].producer.id
         self._report: Mapping[str, object] = {}
         #: Whether a report could not be sent yet because its server was busy.
         self._unpublished = False
@@ -92,12 +103,11 @@ class Delivery:
 
     def _use(self, store: Store) -> None:
         self._store = store
-        parts = enumerate(store.shards)
-        keep = self._keep // len(store.shards)
-        self._channels = [ShardSender(number, part, self._interval, keep) for number, part in parts]
-        self._spread = len(self._channels) > 1
+        each = self._interval, self._keep // len(store.shards)
+        self._senders = [ShardSender(at, shard, *each) for at, shard in enumerate(store.shards)]
+        self._spread = len(self._senders) > 1
         #: The shards of each server.
-        self._lanes: Sequence[Sequence[int]] = [range(len(self._channels))]
+        self._by_server: Sequence[Sequence[int]] = [range(len(self._senders))]
         #: Shard -> its server, as last known.
         self._servers: dict[int, str] = {}
         #: The shards that failed since run() was called.
@@ -107,8 +117,7 @@ class Delivery:
     @property
     def may_follow(self) -> bool:
         """Whether the store was moved, and the outcome of every batch is known."""
-        channels = self._channels
-        settled = not self._workers.busy and not any(channel.busy for channel in channels)
+        settled = not self._workers.busy and not any(sender.busy for sender in self._senders)
         return self._moved and settled
 
     def follow(self, store: Store) -> None:
@@ -123,12 +132,12 @@ class Delivery:
     @property
     def kept_bytes(self) -> int:
         """Estimated memory of acknowledged batches."""
-        return sum(channel.kept_bytes for channel in self._channels)
+        return sum(sender.kept_bytes for sender in self._senders)
 
     @property
     def unacknowledged(self) -> int:
         """Events in flight; while nothing is being sent: events whose outcome is unknown."""
-        return sum(channel.events for channel in self._channels)
+        return sum(sender.events for sender in self._senders)
 
     def take_errors(self) -> list[Exception]:
         """Return the errors since the last call: one of each kind for each server."""
@@ -139,8 +148,8 @@ class Delivery:
 
     def reset(self) -> None:
         """Retry everything with the next run."""
-        for channel in self._channels:
-            channel.backoff.reset()
+        for sender in self._senders:
+            sender.backoff.reset()
 
     def dismiss(self) -> None:
         """End idle worker threads."""
@@ -157,14 +166,14 @@ class Delivery:
         """
         self._failed = set()
         if self._spread:
-            if not self._left() and not any(channel.must_ask for channel in self._channels):
+            if not self._left() and not any(sender.must_ask for sender in self._senders):
                 return
             self._group_by_server()
             self._sync_config(asked=asked)
         self._renew_instance(asked=asked)
         before = set(self._failed) if self._spread else set[int]()
         send = partial(self._send, asked=asked, instance=self.lease.number)
-        self._send_to(self._lanes, send, patient=asked)
+        self._send_to(self._by_server, send, patient=asked)
         # On one server, events that are left without a failure wait for an instance number.
         left = self._left() if self._spread else set[int]()
         if left or self._failed - before:
@@ -178,21 +187,21 @@ class Delivery:
         Args:
             again: also for batches for which this was tried before.
         """
-        store, parts = self._store, [(each.shard.keys, each.producer) for each in self._channels]
+        store, shards = self._store, [(each.shard.keys, each.producer) for each in self._senders]
         timeout = min(timeout, store.timeout)
-        return confirm(store.link, parts, durability, timeout=timeout, again=again)
+        return confirm(store.link, shards, durability, timeout=timeout, again=again)
 
     def _left(self) -> set[int]:
         """Return the shards with events left."""
         with self._lock:
-            under_way = {channel.number for channel in self._channels if channel.busy}
+            under_way = {sender.number for sender in self._senders if sender.busy}
             return under_way | self._buffer.numbers
 
     def _incomplete(self, left: set[int]) -> DeliveryIncomplete:
         failed = set(self._failed)
         # A server that is slow or hangs has not failed yet: it is skipped anyway.
-        partly = not all(failed.issuperset(lane) for lane in self._lanes)
-        backoffs = [self._channels[number].backoff for number in failed | left if number >= 0]
+        partly = not all(failed.issuperset(shards) for shards in self._by_server)
+        backoffs = [self._senders[number].backoff for number in failed | left if number >= 0]
         passing = not backoffs or any(backoff.passing for backoff in backoffs)
         if not partly:  # then the flusher backs off
             self.reset()
@@ -206,27 +215,27 @@ class Delivery:
         A shard that has moved to another server does not inherit the backoff of the one before. If
         an exchange with that one is still in progress, it fails later: its backoff ends then.
         """
-        numbers = range(len(self._channels))
+        numbers = range(len(self._senders))
         try:
-            lanes = self._store.by_server()
+            by_server = self._store.by_server()
         except StoreError as error:
-            self._lanes = [numbers]
+            self._by_server = [numbers]
             self._fail(numbers, error)
         else:
-            backoffs = [channel.backoff for channel in self._channels]
+            backoffs = [sender.backoff for sender in self._senders]
             busy = self._workers.busy
-            for server, lane in lanes.items():
-                for number in lane:
+            for server, shards in by_server.items():
+                for number in shards:
                     if number not in busy and self._servers.get(number) != server:
                         self._servers[number] = server
                         backoffs[number].reset()
-            self._lanes = sorted(
-                lanes.values(), key=lambda lane: max(backoffs[n].failures for n in lane)
+            self._by_server = sorted(
+                by_server.values(), key=lambda shards: max(backoffs[n].failures for n in shards)
             )
 
     def _send_to(
         self,
-        lanes: Sequence[Sequence[int]],
+        by_server: Sequence[Sequence[int]],
         do: Callable[[NodeTask], None],
         *,
         patient: bool = False,
@@ -237,9 +246,9 @@ class Delivery:
             patient: also wait for servers that take longer than others.
         """
         avoided = self._failed | self._workers.busy
-        each = [[number for number in lane if number not in avoided] for lane in lanes]
+        each = [[number for number in shards if number not in avoided] for shards in by_server]
         tasks = [NodeTask(numbers, partial(self._guarded, do)) for numbers in each if numbers]
-        self._workers.run(tasks, alone=len(self._lanes) == 1, patient=patient)
+        self._workers.run(tasks, alone=len(self._by_server) == 1, patient=patient)
 
     def _guarded(self, do: Callable[[NodeTask], None], task: NodeTask) -> None:
         try:
@@ -253,7 +262,7 @@ class Delivery:
         Args:
             recorded: an error of this kind is already recorded.
         """
-        backoffs = [self._channels[number].backoff for number in numbers]
+        backoffs = [self._senders[number].backoff for number in numbers]
         with self._lock:
             longest = max(backoffs, key=lambda backoff: backoff.failures)
             longest.failed(passing=is_recoverable(error), soon=is_brief(error))
@@ -293,9 +302,9 @@ class Delivery:
             (self._store.unloaded, self._store.load_configs),
             (self._store.outdated, self._store.update_configs),
         ):
-            if chosen := {n for n in numbers() if self._channels[n].is_due(asked=asked)}:
-                lanes = [[number for number in lane if number in chosen] for lane in self._lanes]
-                self._send_to(lanes, partial(self._sync_some, sync))
+            if chosen := {n for n in numbers() if self._senders[n].is_due(asked=asked)}:
+                each = [[n for n in shards if n in chosen] for shards in self._by_server]
+                self._send_to(each, partial(self._sync_some, sync))
 
     def _sync_some(
         self, sync: Callable[[Sequence[int]], Mapping[int, StoreError]], task: NodeTask
@@ -310,7 +319,7 @@ class Delivery:
         while loaded := self._load(waiting, asked=asked, instance=instance):
             task.go_on()
             errors = self._exchange(loaded)
-            waiting.extend(channel.number for channel in loaded if channel.number not in errors)
+            waiting.extend(sender.number for sender in loaded if sender.number not in errors)
             if self._record_failures(task, len(loaded), errors, recorded):
                 return
 
@@ -323,14 +332,14 @@ class Delivery:
                 self._kept = self._store.kept
                 self._buffer.retain(self._kept)
             while waiting and fields <= FIELDS_PER_BATCH:
-                channel = self._channels[waiting.popleft()]
-                if not channel.is_due(asked=asked):
+                sender = self._senders[waiting.popleft()]
+                if not sender.is_due(asked=asked):
                     continue
-                added = channel.load(self._buffer, instance)
+                added = sender.load(self._buffer, instance)
                 if added:
                     fields += added
-                    loaded.append(channel)
-                    self._stats.retried += channel.is_retry
+                    loaded.append(sender)
+                    self._stats.retried += sender.is_retry
         return loaded
 
     def _exchange(self, loaded: Sequence[ShardSender]) -> dict[int, StoreError]:
@@ -340,38 +349,42 @@ class Delivery:
             Number of the shard -> its error.
         """
         try:
-            many = {channel.number: channel.sending() for channel in loaded}
+            many = {sender.number: sender.sending() for sender in loaded}
             results = run_pipelined(loaded[0].shard.link, many)
             with self._lock:
                 return self._settle(loaded, results)
         except BaseException:  # even while waiting for the lock: a reply may be lost
-            for channel in loaded:
-                channel.interrupted()
+            for sender in loaded:
+                sender.interrupted()
             raise
 
     def _settle(
         self, loaded: Sequence[ShardSender], results: Mapping[int, Outcome | StoreError]
     ) -> dict[int, StoreError]:
         errors: dict[int, StoreError] = {}
-        for channel in loaded:
-            result = results[channel.number]
+        for sender in loaded:
+            result = results[sender.number]
             if isinstance(result, StoreError):
-                channel.unload(self._buffer, result)
+                sender.unload(self._buffer, result)
                 self._moved |= isinstance(result, StoreMoving) and result.state == "moved"
-                errors[channel.number] = result
+                errors[sender.number] = result
                 continue
-            channel.backoff.succeeded()
+            sender.backoff.succeeded()
             full = [each.key for each in result.rejections if each.reason == STORE_FULL]
             if full:  # new series of a bad label: the rest of the batch is stored
                 self._errors.append(StoreRefused(STORE_FULL, f"the store is full: {full[0]}"))
-            if denied := channel.settle(result, self._stats):
-                errors[channel.number] = denied
+            if denied := sender.settle(result, self._stats):
+                errors[sender.number] = denied
         return errors
 
     # Reports
 
-    def publish(self, report: Mapping[str, object], *, ended: bool = False) -> bool:
+    def publish(self, health: Mapping[str, object], *, ended: bool = False) -> bool:
         """Publish the status of the recorder, and acquire an instance number if one is needed.
+
+        The report names host and pid for people; the version of message patterns, since counts by
+        different versions cannot be summed; and the interval of flushes, whose events are missing
+        if no last report comes.
 
         Returns:
             False if the server of the reports is failing or busy: the next run publishes it.
@@ -379,7 +392,9 @@ class Delivery:
         Raises:
             StoreError: see Store.publish.
         """
-        self._report, self._unpublished = report, True
+        process = {"host": socket.gethostname(), "pid": str(os.getpid())}
+        about = {"patterns": patterns.VERSION, "interval": self._interval, **process}
+        self._report, self._unpublished = {**health, **about}, True
         raised: list[StoreError | None] = []
 
         def publish(_: NodeTask) -> None:
@@ -405,8 +420,8 @@ class Delivery:
     def _send_to_first(self, do: Callable[[NodeTask], None], *, asked: bool) -> None:
         """Run a function for the first shard, which has the keys that concern all shards."""
         avoided = self._failed | self._workers.busy
-        if 0 not in avoided and self._channels[0].is_due(asked=asked):
-            self._send_to([lane for lane in self._lanes if 0 in lane], do)
+        if 0 not in avoided and self._senders[0].is_due(asked=asked):
+            self._send_to([shards for shards in self._by_server if 0 in shards], do)
 
     def _renew_instance(self, *, asked: bool) -> None:
         """Renew the lease on the instance number before another process can get it."""
@@ -420,16 +435,60 @@ class Delivery:
             with self._lock:
                 self._stats.record_error(kind_of(error), str(error))
 
-    def report(self, health: Mapping[str, object]) -> Mapping[str, object]:
-        """Return a report for publish(), with host and pid for people.
 
-        It includes the version of message patterns: counts by different versions cannot be summed;
-        and the interval of flushes, whose events are missing if no last report comes.
+class NextStore:
+    """The store that a recorder goes on with once `redmeter migrate` has moved its own.
+
+    Its URL is a setting: a URL that is read from Redis would be no safe redirect. It is used only
+    if its `meta:` names the same move, so that a mistyped URL leads nowhere.
+
+    Args:
+        open: opens it; connects to nothing.
+        followed: called with the store once it is used.
+    """
+
+    def __init__(self, open: Callable[[], Store], followed: Callable[[Store], None]) -> None:  # noqa: A002
+        self._open = open
+        self._followed = followed
+        self._store: Store | None = None
+
+    def follow(
+        self,
+        before: Store,
+        switch: Callable[[Store], None],
+        record_error: Callable[[str, str], None],
+    ) -> Store | None:
+        """Go on with the next store; return it, or None if it cannot be used.
+
+        Args:
+            before: the store that was moved.
+            switch: called with the next store, to which all later events go.
+            record_error: called with the reason if it cannot be used.
         """
-        process = {"host": socket.gethostname(), "pid": str(os.getpid())}
-        return {**health, "patterns": patterns.VERSION, "interval": self._interval, **process}
+        try:
+            store = self._checked(before)
+        except RedmeterError as error:
+            record_error("next-url", str(error))
+            return None
+        switch(store)
+        logger.warning(
+            "redmeter follows the store that was moved: events are now stored in %s", store.location
+        )
+        self._followed(store)
+        before.close()
+        return store
 
+    def _checked(self, before: Store) -> Store:
+        """Return the next store if the one before was moved there.
 
-def kind_of(error: Exception) -> str:
-    """Return the kind under which an error is counted."""
-    return error.code if isinstance(error, StoreRefused) else type(error).__name__
+        Raises:
+            InvalidSetting: it was moved elsewhere.
+            StoreError: one of the two cannot be reached or refuses.
+        """
+        if self._store is None:
+            self._store = self._open()
+        if not is_target_of(self._store, before):
+            reason = f"{before.location} was moved to another store than {self._store.location}"
+            raise InvalidSetting("next_url", reason)
+        self._store.config()
+        return self._store

@@ -31,8 +31,7 @@ from redmeter.recording.events import (
     HistogramEvents,
     PastSample,
 )
-from redmeter.recording.instance import without_instance
-from redmeter.recording.pending import GaugeSample
+from redmeter.recording.pending import GaugeSample, without_instance
 from redmeter.recording.scopes import InProgress, Timer
 from redmeter.stored.counter import check_amount
 from redmeter.stored.keys import check_time

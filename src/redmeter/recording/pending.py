@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from redmeter.losses import NOT_FINITE, OVERFLOW
+from redmeter.names import INSTANCE, canonical, format_name, parse_name
 from redmeter.stored import counter, gauge, histogram, packed_text
 from redmeter.stored.counter import MAX_COUNT
 from redmeter.stored.exponential_histogram import Distribution
@@ -41,7 +42,7 @@ class PendingSeries(ABC):
     ADDS_UP: ClassVar[bool] = True
     #: Whether it holds texts, which are dropped before numbers are.
     TEXTS: ClassVar[bool] = False
-    #: Whether names may have a placeholder for the instance number: see instance.py.
+    #: Whether names may have a placeholder for the instance number.
     NUMBERED: ClassVar[bool] = True
 
     @abstractmethod
@@ -174,10 +175,10 @@ class PendingCounter(PendingSeries):
         return bisect_left(self._starts, time)
 
     def cut(self, count: int) -> Self:
-        part = type(self)()
-        part._starts, self._starts = self._starts[:count], self._starts[count:]
-        part._amounts, self._amounts = self._amounts[:count], self._amounts[count:]
-        return part
+        oldest = type(self)()
+        oldest._starts, self._starts = self._starts[:count], self._starts[count:]
+        oldest._amounts, self._amounts = self._amounts[:count], self._amounts[count:]
+        return oldest
 
     @staticmethod
     def events_of(value: int) -> int:
@@ -221,10 +222,10 @@ class PendingByInterval(PendingSeries, Generic[V]):
         return sum(start < time for start in self._intervals)
 
     def cut(self, count: int) -> Self:
-        part = type(self)()
+        oldest = type(self)()
         for start in sorted(self._intervals)[:count]:
-            part._intervals[start] = self._intervals.pop(start)
-        return part
+            oldest._intervals[start] = self._intervals.pop(start)
+        return oldest
 
 
 class GaugeSample(NamedTuple):
@@ -343,3 +344,47 @@ class PendingHistogram(PendingByInterval[Distribution]):
     ) -> Operations:
         intervals = {name: dict(pending) for name, pending in series.items()}
         return histogram.operations(keys, kept.histograms, intervals, width=width)
+
+
+# --- The label `instance` ------------------------------------------------------------------------
+
+# Its value distinguishes an application's processes: a small number that Redis assigns, never a
+# process id. Process ids do not come back, so each of them would leave a series behind. Until the
+# number is known, the series name has an empty value in its place, `instance=""`: see status.py.
+
+_PLACEHOLDER = f'{INSTANCE}=""'
+#: Bytes that the label takes in a name, with a number of five digits.
+INSTANCE_BYTES = len(f",{_PLACEHOLDER}") + 5
+
+
+def per_process_series(series: str) -> str:
+    """Return the name of a series with a placeholder for the instance number.
+
+    Raises:
+        InvalidName: it already has an `instance` label, or becomes too long.
+    """
+    return canonical(series, {INSTANCE: ""})
+
+
+def needs_instance(series: str) -> bool:
+    """Return whether a name may have a placeholder for the instance number."""
+    return _PLACEHOLDER in series
+
+
+def with_instance(series: str, number: int | None) -> str:
+    """Fill in the instance number if the name has a placeholder for it."""
+    if number is None or not needs_instance(series):
+        return series
+    base, pairs = parse_name(series)
+    labels = dict(pairs)
+    if labels.get(INSTANCE) == "":
+        labels[INSTANCE] = str(number)
+    return format_name(base, labels)
+
+
+def without_instance(series: str) -> str:
+    """Remove the label if it has a placeholder."""
+    if not needs_instance(series):
+        return series
+    base, pairs = parse_name(series)
+    return format_name(base, {key: value for key, value in pairs if (key, value) != (INSTANCE, "")})

@@ -25,20 +25,18 @@ from redmeter.losses import NOT_FINITE
 from redmeter.names import parse_name
 from redmeter.recording import process
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
-from redmeter.recording.children import Children
-from redmeter.recording.collector import ATTENTION, Collector, FlushHooks
-from redmeter.recording.delivery import Delivery, DeliveryIncomplete
+from redmeter.recording.collector import ATTENTION, Collector
+from redmeter.recording.delivery import Delivery, DeliveryIncomplete, NextStore
 from redmeter.recording.flusher import Flusher, FlushFailed, FlushRequest
-from redmeter.recording.instance import without_instance
+from redmeter.recording.hooks import FlushHooks
 from redmeter.recording.instruments import NOW, Counter, Gauge, Histogram, Instrument
 from redmeter.recording.logging.coalesce import Fingerprint
 from redmeter.recording.logging.messages import Messages
 from redmeter.recording.logging.redact import MessageRules
-from redmeter.recording.next_store import NextStore
-from redmeter.recording.process import TicketLock
+from redmeter.recording.pending import without_instance
+from redmeter.recording.process import Children, TicketLock
 from redmeter.recording.registry import Labels, Registry
-from redmeter.recording.stats import RecorderStats
-from redmeter.recording.status import StatusReporter
+from redmeter.recording.status import RecorderStats, StatusReporter
 from redmeter.store import Store
 from redmeter.store.durability import NONE
 from redmeter.store.retry import is_recoverable
@@ -67,7 +65,7 @@ class Recorder:
         store: the store to write to.
         interval: seconds from one flush to the next.
         limit: approximate bytes above which the buffer rolls up fine intervals.
-        keep: most bytes of acknowledged batches: see store/kept_batches.py.
+        keep: most bytes of acknowledged batches: see store/producers.py.
         max_series: limit of series.
         max_label_sets: limit of label sets per name.
         rules: how messages are redacted.
@@ -137,7 +135,9 @@ class Recorder:
         #: Threads that flush or are about to. A signal handler or destructor in one of them must
         #: not flush, and need not.
         self._flushing: set[int] = set()
-        self._reporter = StatusReporter(self._delivery, self._stats, self._lock, self.health)
+        self._reporter = StatusReporter(
+            self._delivery.publish, self._stats, self._lock, self.health
+        )
         self._hooks.after_fork()
         self._flusher = self._made_flusher()
         self._leaving = False
@@ -442,7 +442,7 @@ class Recorder:
     # Forks and exits
 
     def before_fork(self) -> None:
-        """Share memory with a child that is about to be forked. See children.py."""
+        """Share memory with a child that is about to be forked. See Children."""
         self._children.before_fork()
 
     def after_fork(self) -> None:

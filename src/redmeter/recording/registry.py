@@ -17,12 +17,6 @@ from typing import Any, TypeVar
 
 from redmeter.errors import InvalidName
 from redmeter.names import canonical, parse_name, recorded_name
-from redmeter.recording.instance import (
-    INSTANCE_BYTES,
-    needs_instance,
-    per_process_series,
-    without_instance,
-)
 from redmeter.recording.instruments import (
     Counter,
     Gauge,
@@ -37,6 +31,12 @@ from redmeter.recording.logging.exceptions import NAME, Exceptions
 from redmeter.recording.logging.marks import Marks
 from redmeter.recording.logging.messages import Messages
 from redmeter.recording.logging.redact import MessageRules
+from redmeter.recording.pending import (
+    INSTANCE_BYTES,
+    needs_instance,
+    per_process_series,
+    without_instance,
+)
 from redmeter.stored.message import SEVERITY, name_of
 
 #: The labels of a name's overflow instrument, and the name of the one for all.

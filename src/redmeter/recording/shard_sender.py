@@ -3,7 +3,7 @@
 A producer has one batch in flight: a later one would make an earlier one look applied. A batch that
 was sent and not acknowledged does not change and is retried under its number until there is a
 reply; one that was never sent goes back to the buffer. So an outage leaves one batch in flight.
-What the server has acknowledged and lost is sent again: see kept_batches.py.
+What the server has acknowledged and lost is sent again: see producers.py.
 
 Used by one thread at a time: the one that runs the task of its shard, or holds the lock.
 """
@@ -14,9 +14,8 @@ from functools import partial
 from redmeter.errors import AccessDenied, StoreError, StoreMoving
 from redmeter.losses import RETENTION
 from redmeter.recording.buffer import NO_RETENTION, BatchContents, Buffer
-from redmeter.recording.stats import RecorderStats
-from redmeter.store.kept_batches import KeptBatch
-from redmeter.store.producers import SILENCE, InFlightBatch, Producer
+from redmeter.recording.status import RecorderStats
+from redmeter.store.producers import SILENCE, InFlightBatch, KeptBatch, Producer
 from redmeter.store.retry import Backoff
 from redmeter.store.scripts import Steps
 from redmeter.store.shard import Shard
@@ -35,9 +34,9 @@ class ShardSender:
 
     __slots__ = (
         "_again",
+        "_batch",
         "_emptied",
         "_keep",
-        "_part",
         "_producer",
         "_queue",
         "_refused",
@@ -54,7 +53,7 @@ class ShardSender:
         self.backoff = Backoff(interval)
         #: The batch that waits for a reply, or is about to be sent.
         self.in_flight: InFlightBatch | None = None
-        self._part = BatchContents(NO_RETENTION)
+        self._batch = BatchContents(NO_RETENTION)
         self._producer: Producer | None = None
         self._keep = keep
         #: The batches to send again, the one that is being sent again, and the one that waits.
@@ -80,7 +79,7 @@ class ShardSender:
     def events(self) -> int:
         """Number of events in flight."""
         refused = self._refused[1].events if self._refused else 0
-        return refused + (self._part.events if self.in_flight and not self._again else 0)
+        return refused + (self._batch.events if self.in_flight and not self._again else 0)
 
     @property
     def busy(self) -> bool:
@@ -111,25 +110,25 @@ class ShardSender:
             self._again = again = self._queue.popleft()
             self._begin(again.contents, again.number)
         elif self.in_flight is None and self._refused is not None:
-            (self.in_flight, self._part), self._refused = self._refused, None
+            (self.in_flight, self._batch), self._refused = self._refused, None
         elif self.in_flight is None:
-            part = buffer.take(self.number, instance=instance)
-            if part is None and self.producer.must_ask:
-                part = BatchContents(self.shard.kept)  # empty: only to compare numbers
-            if part is None:
+            batch = buffer.take(self.number, instance=instance)
+            if batch is None and self.producer.must_ask:
+                batch = BatchContents(self.shard.kept)  # empty: only to compare numbers
+            if batch is None:
                 return 0
             if self.producer.acknowledged and self.producer.idle > SILENCE:
                 self.producer.renew()
-            self._begin(part)
-        return max(1, self._part.fields)
+            self._begin(batch)
+        return max(1, self._batch.fields)
 
-    def _begin(self, part: BatchContents, number: int | None = None) -> None:
-        self._part = part
-        build = partial(self._operations, part)
+    def _begin(self, batch: BatchContents, number: int | None = None) -> None:
+        self._batch = batch
+        build = partial(self._operations, batch)
         self.in_flight = InFlightBatch(self.producer, build, number)
 
-    def _operations(self, part: BatchContents, kept: Kept) -> Operations:
-        return part.operations(self.shard.keys, kept)
+    def _operations(self, batch: BatchContents, kept: Kept) -> Operations:
+        return batch.operations(self.shard.keys, kept)
 
     def sending(self) -> Steps[Outcome]:
         """Send the loaded batch. Raises: see Shard.sending()."""
@@ -154,38 +153,38 @@ class ShardSender:
                 self._queue.appendleft(self._again)
                 self._again = None
             else:
-                buffer.put_back(self._part)
+                buffer.put_back(self._batch)
 
     def settle(self, outcome: Outcome, stats: RecorderStats) -> AccessDenied | None:
         """Record the outcome of the batch; return the error if an ACL denied a part of it."""
-        part, denied = self._part, ""
+        batch, denied = self._batch, ""
         in_flight, self.in_flight = self.in_flight, None
         again, self._again = self._again, None
         assert in_flight is not None, "it was sent"
         if outcome.gap is not None:
-            self._go_back(outcome.gap, (in_flight, part) if again is None else None, stats)
+            self._go_back(outcome.gap, (in_flight, batch) if again is None else None, stats)
             return None
         stats.batches += 1
         if outcome.uncertain:
-            stats.uncertain += part.events
-            stats.stored -= part.events if again is not None else 0
+            stats.uncertain += batch.events
+            stats.stored -= batch.events if again is not None else 0
             stats.record_error("uncertain", "the watermark of a batch in flight is gone")
             return None
         # The reply to one that was applied may have been lost before.
         if outcome.applied or in_flight.sent:
             self._count_lost(stats)
-            stats.repaired += part.events if again is not None else 0
-            stats.emptied += part.events if again is not None and self._emptied else 0
+            stats.repaired += batch.events if again is not None else 0
+            stats.emptied += batch.events if again is not None and self._emptied else 0
         elif again is not None:
             self.producer.take_lost(false=True)
         if again is None:
-            stats.stored += part.events
-            self.producer.kept.add(in_flight.number, part.events, part, outcome.rejections)
+            stats.stored += batch.events
+            self.producer.kept.add(in_flight.number, batch.events, batch, outcome.rejections)
         elif outcome.applied:
             stats.reject(self.shard.keys, again.rejections, undo=True)
             self.producer.kept.sent_again(again, outcome.rejections)
         stats.last_flush = self.shard.clock.wall()
-        for series, lacking, events in part.lacking(self.shard.kept) if again is None else ():
+        for series, lacking, events in batch.lacking(self.shard.kept) if again is None else ():
             stats.record_loss(RETENTION, series, lacking, events)
         for rejection in outcome.rejections:
             if rejection.reason == "denied":
@@ -196,7 +195,7 @@ class ShardSender:
     def _go_back(
         self, gap: Gap, refused: tuple[InFlightBatch, BatchContents] | None, stats: RecorderStats
     ) -> None:
-        """Prepare to send again what the server has lost: see kept_batches.py.
+        """Prepare to send again what the server has lost: see producers.py.
 
         Args:
             refused: the batch that found the gap, unless that was sent again itself.

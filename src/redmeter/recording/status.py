@@ -1,19 +1,35 @@
-"""Status reports: a recorder publishes its statistics periodically, and logs problems."""
+"""Status: what a recorder counts, publishes and logs, and its instance number.
+
+Every event is counted in exactly one place, and every loss has a reason. At any moment recorded ==
+stored + buffered + uncertain + dropped. In addition, losses list the events that single precisions
+lack: an event that arrived after two minutes of outage is stored, but not by the second. The
+reasons are listed in losses.py.
+
+The number that the `instance` label has is assigned by the store with a report: see pending.py.
+Redis gives it to another process once its holder has been silent for INSTANCE_SECONDS by the
+server's clock. A process renews its lease long before that, and stops using the number shortly
+before it could be reassigned, so that a server outage does not keep it from storing on other nodes.
+"""
 
 import contextlib
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 
-from redmeter.errors import StoreError, Unconfirmed
-from redmeter.losses import EMPTIED, ROLLED_BACK
-from redmeter.recording.delivery import Delivery, kind_of
-from redmeter.recording.instance import RENEW_SECONDS
-from redmeter.recording.stats import RecorderStats
-from redmeter.types import RecorderHealth
+from redmeter.clock import Clock
+from redmeter.errors import StoreError, StoreRefused, Unconfirmed
+from redmeter.losses import EMPTIED, ROLLED_BACK, TOTAL
+from redmeter.store.producers import INSTANCE_SECONDS
+from redmeter.stored.keys import Kept, Keys
+from redmeter.types import Loss, LostEvents, RecorderHealth, Rejection
 
+#: Stands for the series of events that were lost together.
+ALL_SERIES = "(all series)"
+#: The kind of trouble under which batches are counted that are stored, but not confirmed durable.
+UNCONFIRMED = "unconfirmed"
 #: Seconds between two reports while events are recorded.
 REPORT_SECONDS = 10.0
 #: Seconds between two log lines.
@@ -24,26 +40,162 @@ CHILD_ENDED = "child-ended"
 CALLBACK_HANGS = "callback-hangs"
 #: Process ids that a log line lists.
 SHOWN = 5
+#: Age at which a lease is renewed, seconds; see store/producers.py.
+RENEW_SECONDS = 60.0
+#: How long a number is used when the lease cannot be renewed, seconds. The rest is a margin for
+#: batches in flight and for a server clock that is set forward a little.
+LEASE_SECONDS = INSTANCE_SECONDS - 30.0
 
 logger = logging.getLogger("redmeter")
+
+
+def kind_of(error: Exception) -> str:
+    """Return the kind under which an error is counted."""
+    return error.code if isinstance(error, StoreRefused) else type(error).__name__
+
+
+class RecorderStats:
+    """Counts since the recorder started or was forked. Not locked: see buffer.py."""
+
+    def __init__(self, started: float) -> None:
+        self.started = started
+        self.recorded = self.stored = self.uncertain = self.dropped = 0
+        self.overflowed = self.batches = self.retried = 0
+        self.repaired = self.emptied = 0
+        self.last_flush: float | None = None
+        self.troubles: Counter[str] = Counter()
+        self.last_trouble = ""
+        # By all precisions that lack the same events: one entry instead of seven.
+        self._losses: Counter[tuple[str, str, tuple[int, ...]]] = Counter()
+        #: Precision -> events that were already too old for it when they were recorded.
+        self.past: Counter[int] = Counter()
+
+    @property
+    def buffered(self) -> int:
+        """Events that are neither stored nor dropped yet."""
+        return self.recorded - self.stored - self.uncertain - self.dropped
+
+    def record_loss(
+        self, reason: str, series: str, precisions: tuple[int, ...], events: int
+    ) -> None:
+        """Record that some precisions of a series lack some events."""
+        if events and precisions:
+            self._losses[reason, series, precisions] += events
+
+    def drop(self, reason: str, series: str, precisions: tuple[int, ...], events: int) -> None:
+        """Record that events were dropped: no precision and no total has them."""
+        self.dropped += events
+        self.record_loss(reason, series, (*precisions, TOTAL), events)
+
+    def take_back(self, lost: LostEvents, kept: Kept) -> None:
+        """Record that the server has lost events that were stored."""
+        self.stored -= lost.events + lost.uncertain
+        self.emptied += lost.events if lost.reason == EMPTIED else 0
+        self.uncertain += lost.uncertain
+        self.drop(lost.reason, ALL_SERIES, tuple(kept.series), lost.events)
+        self.record_error(lost.reason, str(lost))
+
+    def reject(self, keys: Keys, rejections: Iterable[Rejection], *, undo: bool = False) -> None:
+        """Record which parts of a batch the store rejected.
+
+        Args:
+            undo: the opposite: the store has lost the batch, and got it again.
+
+        `unkept` is no loss: the data is stored, but may expire early. The hashes of a histogram and
+        its statistics hold the same events, so an event that several of them lack is lost once.
+        """
+        rejected: dict[tuple[str, str, int, str], int] = {}
+        for rejection in rejections:
+            if rejection.reason == "unkept":
+                if not undo:
+                    self.record_error(rejection.reason, f"{rejection.key}: {rejection.detail}")
+                continue
+            precision, series = keys.series_of(rejection.key) or (TOTAL, rejection.field)
+            place = rejection.reason, series, precision, rejection.key
+            rejected[place] = rejected.get(place, 0) + rejection.amount
+        sign = -1 if undo else 1
+        histograms: dict[tuple[str, str, int], int] = {}
+        for (reason, series, precision, key), events in rejected.items():
+            if keys.is_of_histogram(key):
+                most = max(events, histograms.get((reason, series, precision), 0))
+                histograms[reason, series, precision] = most
+            else:
+                self.record_loss(reason, series, (precision,), sign * events)
+        for (reason, series, precision), events in histograms.items():
+            self.record_loss(reason, series, (precision,), sign * events)
+
+    def record_error(self, kind: str, text: str, times: int = 1) -> None:
+        """Record an error in the background."""
+        self.troubles[kind] += times
+        self.last_trouble = text
+
+    def record_unconfirmed(self, error: Unconfirmed) -> None:
+        """Record that batches are not confirmed to be durable; each batch counts once."""
+        self.record_error(UNCONFIRMED, str(error), error.batches)
+
+    def health(
+        self,
+        *,
+        producer: str,
+        instance: int | None,
+        fresh: int = 0,
+        series: int = 0,
+        buffer_bytes: int = 0,
+    ) -> RecorderHealth:
+        """Return the statistics.
+
+        Args:
+            producer, instance, series, buffer_bytes: see RecorderHealth.
+            fresh: events that were not collected yet.
+        """
+        return RecorderHealth(
+            producer=producer,
+            instance=instance,
+            started=self.started,
+            recorded=self.recorded + fresh,
+            stored=self.stored,
+            buffered=self.buffered + fresh,
+            uncertain=self.uncertain,
+            dropped=self.dropped,
+            losses=self._losses_by_precision(),
+            overflowed=self.overflowed,
+            series=series,
+            buffer_bytes=buffer_bytes,
+            batches=self.batches,
+            retried=self.retried,
+            repaired=self.repaired,
+            emptied=self.emptied,
+            last_flush=self.last_flush,
+            troubles=dict(self.troubles),
+            last_trouble=self.last_trouble,
+            past=dict(self.past),
+        )
+
+    def _losses_by_precision(self) -> tuple[Loss, ...]:
+        by_precision: Counter[tuple[str, str, int]] = Counter()
+        for (reason, series, precisions), events in self._losses.items():
+            for precision in precisions:
+                by_precision[reason, series, precision] += events
+        return tuple(Loss(*key, events) for key, events in sorted((+by_precision).items()))
 
 
 class StatusReporter:
     """Publishes and logs the status of a recorder.
 
     Args:
+        publish: publishes a report; returns False if that has to wait. See Delivery.publish().
         lock: held while the statistics are used.
         health: returns the status.
     """
 
     def __init__(
         self,
-        delivery: Delivery,
+        publish: Callable[..., bool],
         stats: RecorderStats,
         lock: AbstractContextManager[object],
         health: Callable[[], RecorderHealth],
     ) -> None:
-        self._delivery = delivery
+        self._publish = publish
         self._stats = stats
         self._lock = lock
         self._health = health
@@ -75,8 +227,7 @@ class StatusReporter:
         self._reported = -math.inf if last else time.monotonic()
         self.must_report = False
         try:
-            report = self._delivery.report(self._health().as_dict())
-            if self._delivery.publish(report, ended=last):
+            if self._publish(self._health().as_dict(), ended=last):
                 self._report_of = state
                 self.registered = not last
         except StoreError as error:
@@ -149,3 +300,41 @@ class StatusReporter:
         if may:
             self._said = time.monotonic()
         return may
+
+
+class InstanceLease:
+    """The lease of this process on an instance number.
+
+    Args:
+        clock: its monotonic time determines the lease's age.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._number: int | None = None
+        self._renewed = -math.inf
+        #: Whether any series has a placeholder for the number.
+        self.needed = False
+
+    @property
+    def number(self) -> int | None:
+        """The number while no other process can have it; else None."""
+        return self._number if self._age <= LEASE_SECONDS else None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a number is needed, and the lease has to be acquired or renewed."""
+        return self.needed and (self._number is None or self._age > RENEW_SECONDS)
+
+    @property
+    def _age(self) -> float:
+        return self._clock.monotonic() - self._renewed
+
+    def renew(self, number: int | None, requested: float) -> None:
+        """Record the reply of the store.
+
+        Args:
+            number: the number that this process holds; None if it holds none.
+            requested: when the request was sent, or earlier, monotonic seconds.
+        """
+        self._number, self._renewed = number, requested

@@ -20,14 +20,8 @@ from redmeter.errors import (
 )
 from redmeter.losses import AGED, FUTURE, NOT_FINITE
 from redmeter.names import cleaned, parse_name, recorded_name
-from redmeter.recording.instance import (
-    INSTANCE_BYTES,
-    RENEW_SECONDS,
-    needs_instance,
-    per_process_series,
-    with_instance,
-    without_instance,
-)
+from redmeter.recording.buffer import Resolution
+from redmeter.recording.delivery import NextStore
 from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.logging.coalesce import Fingerprint, message_event
 from redmeter.recording.logging.exceptions import (
@@ -38,12 +32,17 @@ from redmeter.recording.logging.exceptions import (
     redact_exceptions,
 )
 from redmeter.recording.logging.redact import MessageRules, redact_messages
-from redmeter.recording.next_store import NextStore
-from redmeter.recording.pending import PendingHistogram
+from redmeter.recording.pending import (
+    INSTANCE_BYTES,
+    PendingHistogram,
+    needs_instance,
+    per_process_series,
+    with_instance,
+    without_instance,
+)
 from redmeter.recording.registry import LABEL_VALUE, Labels
-from redmeter.recording.resolution import Resolution
 from redmeter.recording.scopes import Timer
-from redmeter.recording.stats import RecorderStats
+from redmeter.recording.status import RENEW_SECONDS, RecorderStats
 from redmeter.store import Store
 from redmeter.store.durability import NONE, confirm
 from redmeter.store.producers import ASK_SECONDS
@@ -303,14 +302,14 @@ class SyncRecorder:
 
     def _is_gone(self, kept: Kept, series: str, second: int) -> bool:
         """Return whether no precision holds a value any more; if so, record the loss."""
-        widths = Resolution(PendingHistogram.retention(kept))
-        if widths.at(self._now() - second):
+        resolution = Resolution(PendingHistogram.retention(kept))
+        if resolution.at(self._now() - second):
             return False
         self._look_for_fork()
         with self._lock:
             self._stats.recorded += 1
             self._stats.dropped += 1
-            self._stats.record_loss(AGED, series, widths.lost(widths.finest, 0), 1)
+            self._stats.record_loss(AGED, series, resolution.lost(resolution.finest, 0), 1)
         return True
 
     def set(self, series: str, value: float, at: float | None) -> None:
@@ -394,14 +393,14 @@ class SyncRecorder:
         stats = self._stats
 
         def write(store: Store) -> tuple[Shard, Outcome]:
-            part = store.shard(name)
-            made = part.write(
-                lambda kept: build(part.keys, kept), durability=self._durability, events=events
+            shard = store.shard(name)
+            made = shard.write(
+                lambda kept: build(shard.keys, kept), durability=self._durability, events=events
             )
-            return part, made
+            return shard, made
 
         try:
-            part, outcome = self._following(write)
+            shard, outcome = self._following(write)
         except StoreError as error:
             with self._lock:
                 stats.recorded += events
@@ -419,25 +418,25 @@ class SyncRecorder:
             else:
                 stats.stored += events
                 stats.last_flush = self._now()
-            stats.reject(part.keys, outcome.rejections)
+            stats.reject(shard.keys, outcome.rejections)
             if isinstance(outcome.unconfirmed, Unconfirmed):
                 stats.record_unconfirmed(outcome.unconfirmed)
-        self._take_back(outcome.lost, part)
-        self._compare_others(part, everyone=bool(outcome.lost))
-        check_written(outcome, part.link.location)
+        self._take_back(outcome.lost, shard)
+        self._compare_others(shard, everyone=bool(outcome.lost))
+        check_written(outcome, shard.link.location)
 
-    def _take_back(self, lost: Iterable[LostEvents], part: Shard) -> None:
+    def _take_back(self, lost: Iterable[LostEvents], shard: Shard) -> None:
         for each in lost:
             with self._lock:
-                self._stats.take_back(each, part.kept)
+                self._stats.take_back(each, shard.kept)
 
-    def _compare_others(self, part: Shard, *, everyone: bool) -> None:
+    def _compare_others(self, shard: Shard, *, everyone: bool) -> None:
         """Once a minute, and after a gap, ask the other shards too: see Shard.compare()."""
         now, store = self.monotonic(), self._store
         if store is not None and (everyone or now - self._compared > ASK_SECONDS):
             self._compared = now
             for other in store.shards:
-                if other is not part:
+                if other is not shard:
                     lost = other.compare(everyone=everyone)
                     self._take_back(lost, other)
                     log_lost(lost, other.link.location)
@@ -499,9 +498,9 @@ class SyncRecorder:
         """Return whether everything is durable: no event is ever buffered. See Meter.flush()."""
         store, problems = self._store, list[Unconfirmed]()
         if store is not None and durability != NONE:
-            parts = [(shard.keys, each) for shard in store.shards for each in shard.producers]
+            shards = [(shard.keys, each) for shard in store.shards for each in shard.producers]
             timeout = min(timeout, store.timeout)
-            problems = confirm(store.link, parts, durability, timeout=timeout)
+            problems = confirm(store.link, shards, durability, timeout=timeout)
         with self._lock:
             for problem in problems:
                 self._stats.record_unconfirmed(problem)

@@ -9,18 +9,19 @@ wiped and created again never repeats one. It is odd if someone chose the retent
 each shard has its own `meta:`, and they may differ while a node is unreachable.
 """
 
+import contextlib
 import logging
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from operator import is_
+from typing import NamedTuple, Protocol
 
-from redmeter.errors import IncompatibleStore, StoreMoving
-from redmeter.store.replies import Command, Reply, mapped, raised
-from redmeter.store.scripts import BIND, RETAIN, Steps
+from redmeter.clock import Clock
+from redmeter.errors import IncompatibleStore, StoreError, StoreMoving
+from redmeter.store.query import Reader
+from redmeter.store.replies import Command, Link, Reply, mapped, raised
+from redmeter.store.scripts import BIND, RETAIN, Steps, run_pipelined
 from redmeter.stored.keys import FORMAT, HISTOGRAMS, UNNAMED_HISTOGRAMS, Kept, Keys, Retention
-
-if TYPE_CHECKING:
-    from redmeter.store.store import Store
 
 _FIELDS = b"format", b"partitions", b"retention", b"histograms", b"version"
 
@@ -191,6 +192,146 @@ def _named(keys: Keys) -> list[str]:
     return [keys.meta, keys.known]
 
 
+class ConfiguredShard(Protocol):
+    """A shard, as far as its configuration is concerned. See Shard."""
+
+    link: Link
+    config: StoreConfig | None
+
+    @property
+    def keys(self) -> Keys:
+        """The names of its keys."""
+
+    def load_config(self, version: str = "") -> Steps[StoreConfig]:
+        """Load its configuration, which is created if it is new."""
+
+
+class ShardConfigs:
+    """The configuration of a store: that of all its shards, which agree in the end."""
+
+    def __init__(
+        self, shards: Sequence[ConfiguredShard], wanted: WantedConfig, clock: Clock
+    ) -> None:
+        self.shards = shards
+        self.clock = clock
+        self._wanted = wanted
+        #: The shards' configurations when they were last compared, and the valid one of them.
+        self._ranked: tuple[list[StoreConfig], StoreConfig] = [], wanted.config
+
+    @property
+    def kept(self) -> Kept:
+        """The retention, as far as known without an exchange."""
+        return self._known.kept
+
+    @property
+    def _known(self) -> StoreConfig:
+        loaded = [shard.config for shard in self.shards if shard.config is not None]
+        compared, valid = self._ranked
+        if len(loaded) != len(compared) or not all(map(is_, loaded, compared)):
+            valid = max(loaded, key=lambda config: config.epoch, default=self._wanted.config)
+            self._ranked = loaded, valid
+        return valid
+
+    def config(self) -> StoreConfig:
+        """Return the store's configuration, which is created if the store is new."""
+        if any(shard.config is None for shard in self.shards):
+            self.load_config()
+        return self._known
+
+    def load_config(self) -> None:
+        """Load the configuration of all shards, and make all have the one of the last change.
+
+        Raises:
+            IncompatibleStore: the store has another format.
+            StoreError: a server is unreachable or refuses.
+        """
+        version = new_version(self.clock.wall())
+        steps = {number: shard.load_config(version) for number, shard in enumerate(self.shards)}
+        for result in run_pipelined(self.shards[0].link, steps).values():
+            raised(result)
+        newest = self._known
+        if any(shard.config != newest for shard in self.shards):
+            self._retain(newest)
+
+    def sync_config(self) -> None:
+        """Load configurations that this process has not loaded, and update outdated ones.
+
+        Errors of single shards are ignored; the next write to such a shard reports them.
+        """
+        self.load_configs(self.unloaded())
+        if outdated := self.outdated():
+            self.update_configs(outdated)
+
+    def unloaded(self) -> list[int]:
+        """Return the shards whose configuration this process has not loaded."""
+        return [number for number, shard in enumerate(self.shards) if shard.config is None]
+
+    def load_configs(self, numbers: Sequence[int]) -> dict[int, StoreError]:
+        """Load the configuration of some shards; return the errors of those that failed."""
+        version = new_version(self.clock.wall())
+        steps = {number: self.shards[number].load_config(version) for number in numbers}
+        results = run_pipelined(self.shards[0].link, steps)
+        return {n: result for n, result in results.items() if isinstance(result, StoreError)}
+
+    def outdated(self) -> list[int]:
+        """Return the shards that lack the last change of the configuration, as far as known."""
+        known, shards = self._known, enumerate(self.shards)
+        return [number for number, shard in shards if shard.config and shard.config != known]
+
+    def update_configs(self, numbers: Sequence[int]) -> dict[int, StoreError]:
+        """Make some shards have the last change; return the errors of those that failed."""
+        errors = self.load_configs(numbers)
+        with contextlib.suppress(StoreError):  # the next call tries again
+            self._retain(self._known, numbers)
+        return errors
+
+    def _retain(self, wanted: StoreConfig, numbers: Sequence[int] | None = None) -> bool:
+        """Change the configuration of all or some shards; return whether no other process did."""
+        steps = {}
+        for number in range(len(self.shards)) if numbers is None else numbers:
+            shard = self.shards[number]
+            if shard.config is not None and shard.config != wanted:
+                steps[number] = retain(shard.keys, shard.config, wanted)
+        changed = True
+        for number, reply in run_pipelined(self.shards[0].link, steps).items():
+            if raised(reply):
+                self.shards[number].config = wanted
+            else:
+                changed = False
+        return changed
+
+    def change_retention(
+        self, changes: Sequence[tuple[int, int]], *, histograms: bool = False
+    ) -> Retention:
+        """Change the retention for every process that uses this store.
+
+        Args:
+            changes: (precision, samples) pairs; 0 samples removes the precision.
+            histograms: change that of histograms instead of that of counters and gauges.
+
+        Returns:
+            The retention from now on.
+
+        Raises:
+            InvalidSetting: out of range; nothing was changed.
+            StoreError: a server is unreachable or refuses. On a cluster some shards may have been
+                changed; the others follow when the store is used again.
+        """
+        while True:
+            self.load_config()
+            seen = self._known
+            changed = (seen.histograms if histograms else seen.retention).changed(changes)
+            if histograms:
+                kept = seen._replace(histograms=changed)
+            else:
+                kept = seen._replace(retention=changed)
+            if kept == seen:
+                return changed
+            version = new_version(self.clock.wall(), seen.version, chosen=True)
+            if self._retain(kept._replace(version=version)):
+                return changed
+
+
 # --- Migration -----------------------------------------------------------------------------------
 # The states of a store that is moved to another server, as `meta:` of each shard has them.
 #
@@ -251,7 +392,12 @@ def state_of(meta: Mapping[bytes, bytes]) -> ShardState:
     return ShardState(holder, until, text["moved"], text["receiving"], text["verified"])
 
 
-def read_states(store: "Store") -> list[ShardState]:
+class _Store(Reader, Protocol):
+    @property
+    def shards(self) -> Sequence[ConfiguredShard]: ...
+
+
+def read_states(store: _Store) -> list[ShardState]:
     """Return the state of each shard of a store."""
     commands = [state_read(shard.keys) for shard in store.shards]
     return [parse_state(reply) for reply in store.ask(commands)]
@@ -262,7 +408,7 @@ def move_of(fence: str) -> str:
     return fence.partition(" ")[2]
 
 
-def is_target_of(target: "Store", source: "Store") -> bool:
+def is_target_of(target: _Store, source: _Store) -> bool:
     """Return whether a store was moved to another one."""
     moves = {state.moved for state in read_states(source)} - {""}
     shards = read_states(target)

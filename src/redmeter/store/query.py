@@ -17,13 +17,10 @@ store's configuration has changed. Writes, which must not be repeated, are in sh
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from redmeter.store.replies import Command, Reply
 from redmeter.stored.keys import HISTOGRAMS, Kept, Retention
-
-if TYPE_CHECKING:
-    from redmeter.store.store import Store
 
 T = TypeVar("T")
 
@@ -92,11 +89,26 @@ PlainRead = Command | ShardedRead | ConfigRead
 Answered = tuple[View, Sequence[Reply]]
 Query = Generator[Sequence[Read], Answered, T]
 
+
+class Reader(Protocol):
+    """A store, as queries use it. See Store."""
+
+    @property
+    def seen(self) -> Kept:
+        """The retention at the last read."""
+
+    def read(self, reads: Sequence[Read] = ()) -> tuple[View, list[Any]]:
+        """Run the reads of a query's first step."""
+
+    def ask(self, reads: Sequence[Read], view: View | None = None) -> list[Any]:
+        """Run the reads of a later step."""
+
+
 #: How often a query is started anew because the store's configuration has changed.
 _TRIES = 5
 
 
-def run(store: "Store", make: Callable[[Kept], Query[T]]) -> tuple[View, T]:
+def run(store: Reader, make: Callable[[Kept], Query[T]]) -> tuple[View, T]:
     """Run a query, and return the view of its first step and its answer.
 
     Args:

@@ -4,34 +4,26 @@ Each reading sends its commands together with two more: the server's time and th
 configuration, by which the replies are understood. Writes go to one shard, in shard.py.
 """
 
-import contextlib
-import logging
 from collections.abc import Callable, Sequence
 from copy import copy
-from operator import is_
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from redmeter.clock import SYSTEM, Clock
-from redmeter.errors import RedmeterError, StoreError
-from redmeter.store import config as configs
+from redmeter.errors import RedmeterError
 from redmeter.store import fork_guard, indexes, producers
 from redmeter.store.cluster import ClusterLink
-from redmeter.store.config import StoreConfig, WantedConfig
+from redmeter.store.config import ShardConfigs, WantedConfig, read_meta
 from redmeter.store.connection import ServerLink
 from redmeter.store.fan_out import FanOut
 from redmeter.store.query import ConfigRead, ParsedRead, Read, View
 from redmeter.store.replies import Command, Link, Reply, pairs, raised
 from redmeter.store.retry import retry_read
-from redmeter.store.scripts import run_pipelined, run_steps
+from redmeter.store.scripts import run_steps
 from redmeter.store.shard import Shard
 from redmeter.store.topology import probe_commands, refuse_cluster_node
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, HISTOGRAMS, Kept, Keys, Retention
 from redmeter.stored.shards import ShardedKeys, shard_of
 from redmeter.zones import UTC, Zone
-
-T = TypeVar("T")
-
-logger = logging.getLogger("redmeter")
 
 
 class _Arrival:
@@ -78,7 +70,7 @@ class _Arrival:
             raise self._error
 
 
-class Store:
+class Store(ShardConfigs):
     """One store: on one server, or spread over a cluster.
 
     Args:
@@ -120,8 +112,7 @@ class Store:
         else:
             self.keys, self.link = Keys(prefix), link
             each = (self.keys,)
-        #: Apply batches.
-        self.shards = tuple(
+        shards = tuple(
             Shard(
                 link,
                 keys,
@@ -133,14 +124,13 @@ class Store:
             )
             for keys in each
         )
-        self.clock = clock
+        super().__init__(shards, config, clock)
+        #: Apply batches.
+        self.shards: tuple[Shard, ...] = shards
         #: Whose time of day readers compare.
         self.zone = zone
         #: Seconds for which a synchronous write is tried.
         self.timeout = timeout
-        self._wanted = config
-        #: The shards' configurations when they were last compared, and the valid one of them.
-        self._ranked: tuple[list[StoreConfig], StoreConfig] = [], config.config
         self._seen: Kept | None = None
         #: The store whose best-effort view this is.
         self._origin: Store | None = None
@@ -260,13 +250,18 @@ class Store:
 
     def _view(self, time: Reply, meta: Reply) -> View:
         seconds, microseconds = raised(time)
-        meta_fields = configs.read_meta(dict(pairs(raised(meta))), len(self.shards))
+        meta_fields = read_meta(dict(pairs(raised(meta))), len(self.shards))
         kept = meta_fields or self._wanted.config
         self._seen = kept.kept
         if self._origin is not None:
             self._origin._seen = self._seen
         now = int(seconds) + int(microseconds) / 1e6
         return View(now, kept.retention, kept.histograms, kept.version)
+
+    @property
+    def seen(self) -> Kept:
+        """The retention at the last read; before the first, as far as known."""
+        return self._seen or self.kept
 
     def best_effort(self) -> "Store":
         """Return the same store for reads that continue without unreachable servers.
@@ -283,126 +278,6 @@ class Store:
     def skipped(self) -> list[str]:
         """Return what best-effort reads left out, as sentences: "HOST:PORT does not answer"."""
         return self.link.skipped()
-
-    # Configuration
-
-    @property
-    def kept(self) -> Kept:
-        """The retention, as far as known without an exchange."""
-        return self._known.kept
-
-    @property
-    def _known(self) -> StoreConfig:
-        loaded = [shard.config for shard in self.shards if shard.config is not None]
-        compared, valid = self._ranked
-        if len(loaded) != len(compared) or not all(map(is_, loaded, compared)):
-            valid = max(loaded, key=lambda config: config.epoch, default=self._wanted.config)
-            self._ranked = loaded, valid
-        return valid
-
-    @property
-    def seen(self) -> Kept:
-        """The retention at the last read; before the first, as far as known."""
-        return self._seen or self.kept
-
-    def config(self) -> StoreConfig:
-        """Return the store's configuration, which is created if the store is new."""
-        if any(shard.config is None for shard in self.shards):
-            self.load_config()
-        return self._known
-
-    def load_config(self) -> None:
-        """Load the configuration of all shards, and make all have the one of the last change.
-
-        Raises:
-            IncompatibleStore: the store has another format.
-            StoreError: a server is unreachable or refuses.
-        """
-        version = configs.new_version(self.clock.wall())
-        steps = {number: shard.load_config(version) for number, shard in enumerate(self.shards)}
-        for result in run_pipelined(self.shards[0].link, steps).values():
-            raised(result)
-        newest = self._known
-        if any(shard.config != newest for shard in self.shards):
-            self._retain(newest)
-
-    def sync_config(self) -> None:
-        """Load configurations that this process has not loaded, and update outdated ones.
-
-        Errors of single shards are ignored; the next write to such a shard reports them.
-        """
-        self.load_configs(self.unloaded())
-        if outdated := self.outdated():
-            self.update_configs(outdated)
-
-    def unloaded(self) -> list[int]:
-        """Return the shards whose configuration this process has not loaded."""
-        return [number for number, shard in enumerate(self.shards) if shard.config is None]
-
-    def load_configs(self, numbers: Sequence[int]) -> dict[int, StoreError]:
-        """Load the configuration of some shards; return the errors of those that failed."""
-        version = configs.new_version(self.clock.wall())
-        steps = {number: self.shards[number].load_config(version) for number in numbers}
-        results = run_pipelined(self.shards[0].link, steps)
-        return {n: result for n, result in results.items() if isinstance(result, StoreError)}
-
-    def outdated(self) -> list[int]:
-        """Return the shards that lack the last change of the configuration, as far as known."""
-        known, shards = self._known, enumerate(self.shards)
-        return [number for number, shard in shards if shard.config and shard.config != known]
-
-    def update_configs(self, numbers: Sequence[int]) -> dict[int, StoreError]:
-        """Make some shards have the last change; return the errors of those that failed."""
-        errors = self.load_configs(numbers)
-        with contextlib.suppress(StoreError):  # the next call tries again
-            self._retain(self._known, numbers)
-        return errors
-
-    def _retain(self, wanted: StoreConfig, numbers: Sequence[int] | None = None) -> bool:
-        """Change the configuration of all or some shards; return whether no other process did."""
-        steps = {}
-        for number in range(len(self.shards)) if numbers is None else numbers:
-            shard = self.shards[number]
-            if shard.config is not None and shard.config != wanted:
-                steps[number] = configs.retain(shard.keys, shard.config, wanted)
-        changed = True
-        for number, reply in run_pipelined(self.shards[0].link, steps).items():
-            if raised(reply):
-                self.shards[number].config = wanted
-            else:
-                changed = False
-        return changed
-
-    def change_retention(
-        self, changes: Sequence[tuple[int, int]], *, histograms: bool = False
-    ) -> Retention:
-        """Change the retention for every process that uses this store.
-
-        Args:
-            changes: (precision, samples) pairs; 0 samples removes the precision.
-            histograms: change that of histograms instead of that of counters and gauges.
-
-        Returns:
-            The retention from now on.
-
-        Raises:
-            InvalidSetting: out of range; nothing was changed.
-            StoreError: a server is unreachable or refuses. On a cluster some shards may have been
-                changed; the others follow when the store is used again.
-        """
-        while True:
-            self.load_config()
-            seen = self._known
-            changed = (seen.histograms if histograms else seen.retention).changed(changes)
-            if histograms:
-                kept = seen._replace(histograms=changed)
-            else:
-                kept = seen._replace(retention=changed)
-            if kept == seen:
-                return changed
-            version = configs.new_version(self.clock.wall(), seen.version, chosen=True)
-            if self._retain(kept._replace(version=version)):
-                return changed
 
     # Writers
 

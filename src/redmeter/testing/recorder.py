@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidName
 from redmeter.names import recorded_name
-from redmeter.recording.instance import with_instance, without_instance
 from redmeter.recording.instruments import Gauge
 from redmeter.recording.logging.coalesce import Fingerprint, message_event
 from redmeter.recording.logging.exceptions import Found
 from redmeter.recording.logging.redact import MessageRules, redact_messages
+from redmeter.recording.pending import with_instance, without_instance
 from redmeter.recording.registry import Labels
 from redmeter.recording.sync import SyncMessages, SyncRecorder
 from redmeter.results import Message

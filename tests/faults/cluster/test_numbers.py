@@ -1,7 +1,7 @@
 """Numbers of processes, which the first shard gives, while its master is away."""
 
 from redmeter.clock import SystemClock
-from redmeter.recording.instance import LEASE_SECONDS
+from redmeter.recording.status import LEASE_SECONDS
 from redmeter.stored.shards import shard_of
 from support.clusters import Cluster
 from support.progress import shards_on, slot_of

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.logging.messages import PendingLog
 from redmeter.recording.pending import PendingCounter
-from redmeter.recording.stats import RecorderStats
+from redmeter.recording.status import RecorderStats
 from redmeter.results import Loss
 from redmeter.stored.keys import HOUR, Kept, Keys
 from redmeter.stored.message import MAX_PATTERNS, OTHER, Group, LogHour
@@ -17,22 +17,22 @@ from support.messages import NOON, digest
 
 def test_a_run_adds_up_what_comes_in_parts() -> None:
     """By hour, and may be cut and put together again."""
-    run = PendingLog()
+    pending = PendingLog()
     for event in ((NOON, None, "a"), (NOON + 1, None, "a"), (NOON - 5, None, "b")):
         for start, hour in digest(event).items():
-            run.add(start, hour)
-    assert (len(run), run.events, run.first, run.last) == (2, 3, NOON - HOUR, NOON)
-    assert run.older(NOON) == 1
-    part = run.cut(1)
-    assert (part.events, run.events) == (1, 2)
-    assert run.fields((HOUR,)) == 1 + 2 + 3
-    assert run.fields(()) == 1 + 2  # older than any hour that is kept
-    assert run.bytes > 0
+            pending.add(start, hour)
+    assert (len(pending), pending.events, pending.first, pending.last) == (2, 3, NOON - HOUR, NOON)
+    assert pending.older(NOON) == 1
+    batch = pending.cut(1)
+    assert (batch.events, pending.events) == (1, 2)
+    assert pending.fields((HOUR,)) == 1 + 2 + 3
+    assert pending.fields(()) == 1 + 2  # older than any hour that is kept
+    assert pending.bytes > 0
     kept = Kept({1: 1}, {1: 1})
     assert PendingLog.retention(kept) == {HOUR: 2}
-    codes = [o.code for o in PendingLog.operations(Keys(), kept, {"app:info": run}, HOUR)]
+    codes = [o.code for o in PendingLog.operations(Keys(), kept, {"app:info": pending}, HOUR)]
     assert codes == ["push", "tally", "seen", "steps", "touch"]
-    assert [o.code for o in PendingLog.operations(Keys(), kept, {"app:info": run}, 0)] == [
+    assert [o.code for o in PendingLog.operations(Keys(), kept, {"app:info": pending}, 0)] == [
         "push",
         "touch",
     ]
@@ -47,15 +47,15 @@ def test_many_patterns_are_sent_in_several_batches() -> None:
         buffer.add(PendingLog, "app:info", start, hour, NOON)
     counts: Counter[str] = Counter()
     pushed: list[int] = []
-    while (part := buffer.take()) is not None:
-        assert part.fields <= 500
-        made = {o.code: o for o in part.operations(Keys(), Kept({}, {}))}
+    while (batch := buffer.take()) is not None:
+        assert batch.fields <= 500
+        made = {o.code: o for o in batch.operations(Keys(), Kept({}, {}))}
         pushed.append(len(made["push"].args) if "push" in made else 0)
-        for _, _, _, run in part.runs():
-            for _, hour in run:
+        for _, _, _, pending in batch.pending():
+            for _, hour in pending:
                 counts.update({p: g.events for p, g in hour.patterns.items()})
                 assert hour.events == sum(g.events for g in hour.patterns.values())
-        assert part.events == sum(run.events for _, _, _, run in part.runs())
+        assert batch.events == sum(pending.events for _, _, _, pending in batch.pending())
     assert len(pushed) > 3
     assert pushed[-1] > 100
     assert not any(pushed[1:-1])
@@ -72,12 +72,12 @@ def test_in_a_buffer_messages_are_counted_while_their_hour_is_kept() -> None:
         for start, hour in digest((at, None, text)).items():
             buffer.add(PendingLog, 'a{instance=""}:info', start, hour, NOON)
     stats.recorded = 3
-    part = buffer.take()  # also while this process has no number
-    assert part is not None
-    buffer.put_back(part)
-    part = buffer.take(instance=7)
-    assert part is not None
-    made = part.operations(Keys(), Kept({}, {}))
+    batch = buffer.take()  # also while this process has no number
+    assert batch is not None
+    buffer.put_back(batch)
+    batch = buffer.take(instance=7)
+    assert batch is not None
+    made = batch.operations(Keys(), Kept({}, {}))
     # The name of a logger is no series' name, whatever it looks like.
     assert made[0].keys == ('redmeter:recent:a{instance=""}:info',)
     # What is oldest comes first, or it would push out what is new.
@@ -110,12 +110,12 @@ def test_messages_push_no_number_out_of_the_buffer() -> None:
     losses = stats.health(producer="", instance=None).losses
     assert {(loss.reason, loss.precision) for loss in losses} == {("memory", 0)}
     assert not [loss for loss in losses if loss.series == "hits"]
-    part, events, hits = buffer.take(), 0, 0
-    while part is not None:
-        for kind, _, _, run in part.runs():
-            events += run.events
-            hits += len(run) if kind is PendingCounter else 0
-        part = buffer.take()
+    batch, events, hits = buffer.take(), 0, 0
+    while batch is not None:
+        for kind, _, _, pending in batch.pending():
+            events += pending.events
+            hits += len(pending) if kind is PendingCounter else 0
+        batch = buffer.take()
     assert (events, hits) == (stats.recorded, 60)
 
 
@@ -129,7 +129,7 @@ def test_numbers_give_way_for_what_numbers_take() -> None:
     flood(buffer, 4)
     buffer.shrink(NOON + 100)
     assert buffer.bytes <= 400_000
-    logs = sum(run.bytes for kind, _, _, run in buffer._runs() if kind is PendingLog)
+    logs = sum(pending.bytes for kind, _, _, pending in buffer._pending() if kind is PendingLog)
     assert 150_000 < logs <= 200_000
     assert stats.health(producer="", instance=None).lost()["memory"].keys() == {0, 1}
 
@@ -141,7 +141,7 @@ def test_messages_do_not_get_older_for_the_sake_of_numbers() -> None:
         buffer.add(PendingCounter, f"s{series}", NOON, 1, NOON)
     flood(buffer, 1, patterns=3)
     buffer.shrink(NOON)
-    assert {width for kind, width, _, _ in buffer._runs() if kind is PendingLog} == {HOUR}
+    assert {width for kind, width, _, _ in buffer._pending() if kind is PendingLog} == {HOUR}
 
 
 def test_of_what_is_given_up_the_largest_log_gives_first() -> None:
