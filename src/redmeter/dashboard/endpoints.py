@@ -266,9 +266,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         ),
     ),
     Endpoint(
-        "/api/pages",
+        "/api/routes",
         "Routes of a web application",
-        schemas.PagesAnswer,
+        schemas.RoutesAnswer,
         _rows("routes", ("count", "p95", "failing", "total"), "count", 200, 50),
     ),
     Endpoint(
@@ -281,16 +281,16 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         ),
     ),
     Endpoint(
-        "/api/tasks",
+        "/api/jobs",
         "Background tasks by outcome and time",
-        schemas.TasksAnswer,
+        schemas.JobsAnswer,
         _rows("tasks", TASK_ORDERS, "total", MAX_ROWS, MAX_ROWS),
     ),
     Endpoint("/api/views", "Which views have data", schemas.ViewsAnswer),
     Endpoint(
-        "/api/counters",
+        "/api/metrics",
         "Counters, gauges or histograms, each with a sparkline",
-        schemas.CountersAnswer,
+        schemas.MetricsAnswer,
         (
             _precision(),
             *_FRAME,

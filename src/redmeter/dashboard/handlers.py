@@ -252,8 +252,8 @@ def _frame(store: Store, values: Values) -> Frame:
     return Frame(values["since"], values["until"], shift, now)
 
 
-def pages(store: Store, values: Values) -> Found:
-    """Answer /api/pages."""
+def routes(store: Store, values: Values) -> Found:
+    """Answer /api/routes."""
     return Found(*http.read_routes(store, values["precision"], **_rows(store, values)))
 
 
@@ -263,8 +263,8 @@ def statements(store: Store, values: Values) -> Found:
     return Found(*read_statements(store, values["precision"], caller=caller, **options))
 
 
-def tasks(store: Store, values: Values) -> Found:
-    """Answer /api/tasks."""
+def jobs(store: Store, values: Values) -> Found:
+    """Answer /api/jobs."""
     return Found(*read_tasks(store, values["precision"], **_rows(store, values)))
 
 
@@ -279,8 +279,8 @@ def _rows(store: Store, values: Values) -> dict[str, Any]:
     return {**options, "containing": values["filter"], "frame": _frame(store, values)}
 
 
-def counters(store: Store, rankings: RowRankings, values: Values) -> Found:
-    """Answer /api/counters.
+def metrics(store: Store, rankings: RowRankings, values: Values) -> Found:
+    """Answer /api/metrics.
 
     Args:
         rankings: of lists that are not ordered by name.
@@ -307,12 +307,12 @@ def counters(store: Store, rankings: RowRankings, values: Values) -> Found:
         view.now,
         found,
         window=span_of(window, observed, view.now),
-        rows=_counter_rows(found.rows, running=running),
+        rows=_metric_rows(found.rows, running=running),
     )
 
 
-def _counter_rows(listed: Sequence[Row], *, running: bool) -> list[rows.CounterRow]:
-    return [convert(rows.CounterRow, row, partial=running and bool(row.values)) for row in listed]
+def _metric_rows(listed: Sequence[Row], *, running: bool) -> list[rows.MetricRow]:
+    return [convert(rows.MetricRow, row, partial=running and bool(row.values)) for row in listed]
 
 
 def detail(store: Store, values: Values) -> Found:
@@ -430,7 +430,7 @@ def overview(
         counters=convert(
             schemas.OverviewCounters,
             found.counters,
-            rows=_counter_rows(found.counters.rows, running=found.window.end > view.now),
+            rows=_metric_rows(found.counters.rows, running=found.window.end > view.now),
         ),
         health=convert(
             schemas.OverviewHealth,
