@@ -261,50 +261,6 @@ export interface components {
         ErrorAnswer: {
             error: components["schemas"]["Problem"];
         };
-        /** @description Exceptions of one type and origin. */
-        ErrorGroup: {
-            /** @description The same in every process and release. */
-            id: string;
-            /** @description Module and qualified name, `shop.errors.PaymentFailed`; built-in types without a module. */
-            type: string;
-            /** @description Text of the newest exception, without secrets. */
-            message: string;
-            /** @description Innermost frame of the application, `pay.py:42 in charge`; "" without a traceback. */
-            place: string;
-            /** @description Module and qualified name of its function; "" without a traceback. */
-            function: string;
-            /** @description The end of the pattern of log messages with this exception. */
-            log_place: string;
-            /** @description Number of exceptions in the window. */
-            count: number;
-            /** @description Number of exceptions ever. */
-            total: number;
-            /** @description Time of the first one ever, Unix seconds. */
-            first: number;
-            /** @description Time of the last one ever, Unix seconds. */
-            last: number;
-            /** @description Whether the first one is in the window. */
-            is_new: boolean;
-            /** @description Counts by interval in the window. */
-            series: components["schemas"]["Series"];
-            /** @description Ever, the most frequent first. */
-            routes: components["schemas"]["ErrorShare"][];
-            /** @description Ever, the last seen first. */
-            releases: components["schemas"]["ErrorShare"][];
-            /** @description Frames, messages and causes of the newest exception, without secrets. "" in a list. */
-            traceback: string;
-        };
-        /** @description How often the exceptions of a group came from one route, or from one release. */
-        ErrorShare: {
-            /** @description A route, the name of a task, or a release; "(other)": all beyond the limit. */
-            name: string;
-            /** @description The number of exceptions. */
-            count: number;
-            /** @description Time of the first one, Unix seconds. */
-            first: number;
-            /** @description Time of the last one, Unix seconds. */
-            last: number;
-        };
         /** @description /api/exception. */
         ExceptionAnswer: {
             now: number;
@@ -315,7 +271,7 @@ export interface components {
             end: number;
             kept_since: number;
             /** @description null if the group is not kept. */
-            exception: components["schemas"]["ErrorGroup"] | null;
+            exception: components["schemas"]["ExceptionSummary"] | null;
         };
         /** @description A group of exceptions that is new, has vanished, or comes at another rate. */
         ExceptionChange: {
@@ -350,6 +306,50 @@ export interface components {
             /** @description Why they were not compared; "" if they were. */
             reason: string;
         };
+        /** @description How often the exceptions of a group came from one route, or from one release. */
+        ExceptionShare: {
+            /** @description A route, the name of a task, or a release; "(other)": all beyond the limit. */
+            name: string;
+            /** @description The number of exceptions. */
+            count: number;
+            /** @description Time of the first one, Unix seconds. */
+            first: number;
+            /** @description Time of the last one, Unix seconds. */
+            last: number;
+        };
+        /** @description Exceptions of one type and origin. */
+        ExceptionSummary: {
+            /** @description The same in every process and release. */
+            id: string;
+            /** @description Module and qualified name, `shop.errors.PaymentFailed`; built-in types without a module. */
+            type: string;
+            /** @description Text of the newest exception, without secrets. */
+            message: string;
+            /** @description Innermost frame of the application, `pay.py:42 in charge`; "" without a traceback. */
+            place: string;
+            /** @description Module and qualified name of its function; "" without a traceback. */
+            function: string;
+            /** @description The end of the pattern of log messages with this exception. */
+            log_place: string;
+            /** @description Number of exceptions in the window. */
+            count: number;
+            /** @description Number of exceptions ever. */
+            total: number;
+            /** @description Time of the first one ever, Unix seconds. */
+            first: number;
+            /** @description Time of the last one ever, Unix seconds. */
+            last: number;
+            /** @description Whether the first one is in the window. */
+            is_new: boolean;
+            /** @description Counts by interval in the window. */
+            series: components["schemas"]["Series"];
+            /** @description Ever, the most frequent first. */
+            routes: components["schemas"]["ExceptionShare"][];
+            /** @description Ever, the last seen first. */
+            releases: components["schemas"]["ExceptionShare"][];
+            /** @description Frames, messages and causes of the newest exception, without secrets. "" in a list. */
+            traceback: string;
+        };
         /** @description /api/exceptions. */
         ExceptionsAnswer: {
             /** @description Width of the intervals, seconds. */
@@ -371,7 +371,7 @@ export interface components {
             /** @description Groups that were ever removed to make room for new ones. */
             evicted: number;
             /** @description The groups of this page of the list. */
-            groups: components["schemas"]["ErrorGroup"][];
+            groups: components["schemas"]["ExceptionSummary"][];
             now: number;
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];

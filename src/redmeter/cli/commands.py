@@ -3,7 +3,7 @@
 from redmeter.cli import (  # noqa: F401
     alerts,
     demo,
-    errors,
+    exceptions,
     explain,
     export,
     forecast,

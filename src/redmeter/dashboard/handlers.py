@@ -19,9 +19,9 @@ from redmeter.health import doctor
 from redmeter.health.findings import Finding
 from redmeter.health.writers import PANEL
 from redmeter.queries import select
-from redmeter.reading import error_groups
+from redmeter.reading import exceptions as reading_exceptions
 from redmeter.reading.aggregates import read_counter, read_forecasts, read_gauge, read_summary
-from redmeter.reading.error_groups import ErrorQuery
+from redmeter.reading.exceptions import ExceptionQuery
 from redmeter.reading.logs.overview import LogOverview, log_overview
 from redmeter.reading.logs.window import LogQuery, LogWindow, log_window
 from redmeter.reading.marks import read_marks_now
@@ -205,24 +205,24 @@ def messages(store: Store, values: Values) -> Found:
 
 def exceptions(store: Store, values: Values) -> Found:
     """Answer /api/exceptions."""
-    query, now = _error_query(values), store.clock.wall()
-    view, result = run(store, lambda _: error_groups.exceptions(store.keys, query, now))
+    query, now = _exception_query(values), store.clock.wall()
+    view, result = run(store, lambda _: reading_exceptions.exceptions(store.keys, query, now))
     return Found(view.now, result)
 
 
 def exception(store: Store, values: Values) -> Found:
     """Answer /api/exception."""
-    query, now = _error_query(values), store.clock.wall()
+    query, now = _exception_query(values), store.clock.wall()
     view, (window, group) = run(
-        store, lambda _: error_groups.exception(store.keys, values["id"], query, now)
+        store, lambda _: reading_exceptions.exception(store.keys, values["id"], query, now)
     )
     return Found(view.now, window, exception=group)
 
 
-def _error_query(values: Values) -> ErrorQuery:
+def _exception_query(values: Values) -> ExceptionQuery:
     period = Period(values["precision"] or 0, values["since"], values["until"])
     more = {name: values[name] for name in ("route", "sort", "limit") if name in values}
-    query = ErrorQuery(period, **more)
+    query = ExceptionQuery(period, **more)
     query.check()
     return query
 

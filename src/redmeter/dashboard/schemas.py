@@ -28,7 +28,7 @@ from redmeter.dashboard.rows import (
     Writer,
 )
 from redmeter.health.findings import Finding, Level
-from redmeter.reading.error_groups import ErrorGroup, ErrorGroups
+from redmeter.reading.exceptions import ExceptionSummaries, ExceptionSummary
 from redmeter.reading.page.http import Route
 from redmeter.reading.page.views import Views
 from redmeter.reading.page.workloads import Statements, Tasks
@@ -107,7 +107,7 @@ class MessagesAnswer(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExceptionsAnswer(ErrorGroups, Answer):
+class ExceptionsAnswer(ExceptionSummaries, Answer):
     """/api/exceptions."""
 
 
@@ -120,7 +120,7 @@ class ExceptionAnswer(Answer):
     end: int
     kept_since: int
     #: null if the group is not kept.
-    exception: ErrorGroup | None
+    exception: ExceptionSummary | None
 
 
 @dataclass(frozen=True, kw_only=True)
