@@ -14,7 +14,7 @@ VALUES = (
     "redmeter.results",
     "redmeter.types",
     "redmeter.reading.spread",
-    "redmeter.reading.error_groups",
+    "redmeter.reading.exceptions",
     "redmeter.reading.query_results",
     "redmeter.analysis.explanation",
     "redmeter.verdicts",

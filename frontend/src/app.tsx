@@ -15,13 +15,13 @@ import { Database } from "./views/database";
 import { Jobs } from "./views/jobs";
 import { TaskPage } from "./views/task";
 import { Alerts } from "./views/alerts";
-import { Counters } from "./views/counters";
+import { Metrics } from "./views/metrics";
 import { ExceptionPage } from "./views/exception";
 import { Exceptions } from "./views/exceptions";
 import { Health } from "./views/health";
 import { Messages } from "./views/messages";
 import { Overview } from "./views/overview";
-import { Pages } from "./views/pages";
+import { Routes } from "./views/routes";
 import { RoutePage } from "./views/route";
 import { SeriesPage } from "./views/series";
 
@@ -31,7 +31,7 @@ const EVERY = 60_000;
 const VIEWS = {
   overview: Overview,
   series: SeriesPage,
-  pages: Pages,
+  routes: Routes,
   route: RoutePage,
   database: Database,
   jobs: Jobs,
@@ -39,7 +39,7 @@ const VIEWS = {
   exceptions: Exceptions,
   exception: ExceptionPage,
   messages: Messages,
-  counters: Counters,
+  metrics: Metrics,
   alerts: Alerts,
   health: Health,
 };

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         PatternChanges,
         Status,
     )
-    from redmeter.reading.error_groups import ErrorGroup, ErrorGroups, ErrorShare
+    from redmeter.reading.exceptions import ExceptionShare, ExceptionSummaries, ExceptionSummary
     from redmeter.reading.spread import Bucket, Spread, Summary, SummaryGroup
     from redmeter.results import (
         Anomaly,
@@ -103,11 +103,11 @@ __all__ = [
     "Counter",
     "DatabaseTime",
     "EmbeddedServerError",
-    "ErrorGroup",
-    "ErrorGroups",
-    "ErrorShare",
     "ExceptionChange",
     "ExceptionChanges",
+    "ExceptionShare",
+    "ExceptionSummaries",
+    "ExceptionSummary",
     "ExplainLink",
     "Explanation",
     "Forecast",
@@ -174,7 +174,7 @@ __all__ = [
 _RESULTS = (
     "redmeter.results",
     "redmeter.reading.spread",
-    "redmeter.reading.error_groups",
+    "redmeter.reading.exceptions",
     "redmeter.verdicts",
     "redmeter.analysis.explanation",
 )

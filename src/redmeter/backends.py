@@ -14,7 +14,7 @@ from redmeter.clock import SYSTEM
 from redmeter.reading import (
     aggregates,
     distributions,
-    error_groups,
+    exceptions,
     marks,
     ranking,
     samples,
@@ -25,7 +25,7 @@ from redmeter.reading.diagnosis import explain, status
 from redmeter.reading.diagnosis.verdict import VerdictQuestion, build, find_mark, read_verdict
 from redmeter.reading.diagnosis.verdict_data import VerdictData, plan
 from redmeter.reading.diagnosis.windows import ExplainRequest
-from redmeter.reading.error_groups import ErrorGroup, ErrorGroups, ErrorQuery
+from redmeter.reading.exceptions import ExceptionQuery, ExceptionSummaries, ExceptionSummary
 from redmeter.reading.export.listing import ExportList
 from redmeter.reading.logs import recent as logs
 from redmeter.reading.names import read_names
@@ -138,10 +138,10 @@ class Backend:
     def changes(self, logger: str | None) -> Changes:
         return Changes()
 
-    def exceptions(self, wanted: ErrorQuery) -> ErrorGroups:
-        return ErrorGroups(wanted.period.precision or FINEST, 0, 0, 0, 0, 0, 0, 0, 0, ())
+    def exceptions(self, wanted: ExceptionQuery) -> ExceptionSummaries:
+        return ExceptionSummaries(wanted.period.precision or FINEST, 0, 0, 0, 0, 0, 0, 0, 0, ())
 
-    def exception(self, group: str, wanted: ErrorQuery) -> ErrorGroup | None:
+    def exception(self, group: str, wanted: ExceptionQuery) -> ExceptionSummary | None:
         return None
 
     def totals(self, selector: Selector) -> dict[GroupKey, int]:
@@ -235,11 +235,11 @@ class StoreBackend(Backend):
     def changes(self, logger: str | None) -> Changes:
         return logs.read_changes(self._store, logger)
 
-    def exceptions(self, wanted: ErrorQuery) -> ErrorGroups:
-        return error_groups.read_exceptions(self._store, wanted)
+    def exceptions(self, wanted: ExceptionQuery) -> ExceptionSummaries:
+        return exceptions.read_exceptions(self._store, wanted)
 
-    def exception(self, group: str, wanted: ErrorQuery) -> ErrorGroup | None:
-        return error_groups.read_exception(self._store, group, wanted)
+    def exception(self, group: str, wanted: ExceptionQuery) -> ExceptionSummary | None:
+        return exceptions.read_exception(self._store, group, wanted)
 
     def totals(self, selector: Selector) -> dict[GroupKey, int]:
         return self._run(lambda keys: aggregates.read_total(keys, selector))

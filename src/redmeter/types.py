@@ -42,7 +42,7 @@ class Period(NamedTuple):
 #: The same for Meter, MemoryMeter, the command and the API.
 RANKED_INTERVALS, RANKED_ROWS, MAX_RANKED_ROWS = 60, 10, 1_000
 #: Groups of exceptions that are listed by default.
-ERROR_GROUPS = 50
+EXCEPTION_GROUPS = 50
 
 
 class Top(NamedTuple):

@@ -185,7 +185,7 @@ def test_a_brush_zooms_every_panel_and_escape_shows_all_again(open_page: Open, s
 
 def test_keys_are_listed_and_one_of_them_searches(open_page: Open, site: Site) -> None:
     """Escape closes the list."""
-    page = ready(open_page("?view=counters&range=86400"))
+    page = ready(open_page("?view=metrics&range=86400"))
     page.keyboard.press("?")
     dialog = page.get_by_role("dialog", name="Keys")
     expect(dialog).to_be_visible()
@@ -256,7 +256,7 @@ def test_small_charts_choose_the_range(open_page: Open, site: Site) -> None:
 
 def test_pages_come_in_any_order(open_page: Open, site: Site) -> None:
     """By the buttons above the table, or its heads; the head says which."""
-    page = open_page("?view=pages&range=86400")
+    page = open_page("?view=routes&range=86400")
     for name, order in (("Slowest", "p95"), ("Error rate", "failing"), ("Most time", "total")):
         page.get_by_role("group", name="Order").get_by_role("button", name=name).click()
         expect(page).to_have_url(re.compile(f"order={order}"))
@@ -268,7 +268,7 @@ def test_pages_come_in_any_order(open_page: Open, site: Site) -> None:
 
 def test_a_route_has_a_page_that_leads_to_its_metrics(open_page: Open, site: Site) -> None:
     """A click anywhere in its row opens it: requests by class of status, and response times."""
-    page = open_page("?view=pages&range=86400")
+    page = open_page("?view=routes&range=86400")
     table = page.get_by_role("region", name="Table: Routes")
     row = table.get_by_role("row").filter(has_text="ms").first
     name = row.get_by_role("link").inner_text()
@@ -309,7 +309,7 @@ def test_messages_can_be_narrowed_down(open_page: Open, site: Site) -> None:
 
 def test_counters_are_filtered_while_one_types(open_page: Open, site: Site) -> None:
     """And lead to their pages."""
-    page = open_page("?view=counters&range=86400")
+    page = open_page("?view=metrics&range=86400")
     box = page.get_by_role("searchbox", name="Filter by name")
     box.fill("signups")
     link = page.get_by_role("link", name=re.compile("signups")).first
@@ -325,7 +325,7 @@ def test_counters_are_filtered_while_one_types(open_page: Open, site: Site) -> N
 
 def test_gauges_and_observed_values_are_listed_too(open_page: Open, site: Site) -> None:
     """By a button; in each order."""
-    page = open_page("?view=counters&range=60")
+    page = open_page("?view=metrics&range=60")
     for kind, name in (("Gauges", "queue_depth"), ("Histograms", "http_request_seconds")):
         page.get_by_role("button", name=kind).click()
         expect(page).to_have_url(re.compile(f"kind={kind.lower()}"))

@@ -30,7 +30,7 @@ CORPUS = (
     "😀 Ω 点击量",
 )
 
-VIEWS = ("overview", "pages", "messages", "counters", "health")
+VIEWS = ("overview", "routes", "messages", "metrics", "health")
 #: What may stand in <main> of what could come from a text; nothing of it does on this page.
 MADE = "main script, main iframe, main img, main style, main a[href^='javascript:' i]"
 
@@ -63,7 +63,7 @@ def test_stored_texts_are_texts(open_page: Open, hostile: Site, view: str, range
     main = page.locator("main")
     if view != "health" and (view, range_) != ("overview", 1):
         expect(main).to_contain_text("<script>window.hacked=1</script>")
-    if range_ == 60 and view in ("pages", "messages", "counters"):
+    if range_ == 60 and view in ("routes", "messages", "metrics"):
         expect(main).to_contain_text("😀 Ω 点击量")
     page.wait_for_timeout(300)
     assert page.evaluate("window.hacked") is None
@@ -86,7 +86,7 @@ def test_marks_and_lines_of_a_chart_are_texts(open_page: Open, hostile: Site) ->
 
 
 @pytest.mark.parametrize(
-    ("first", "view"), [(0, "overview"), (1, "series"), (2, "counters"), (0, "messages")]
+    ("first", "view"), [(0, "overview"), (1, "series"), (2, "metrics"), (0, "messages")]
 )
 def test_texts_in_the_address_are_texts(
     open_page: Open, hostile: Site, allowed: list[str], first: int, view: str
@@ -126,10 +126,10 @@ NONSENSE = (
     "?theme=<b>&clock=mars",
     "?%ff%fe=%00",
     "?" + "&".join(f"series={n}" for n in range(300)),
-    "?offset=-1&view=counters",
-    "?offset=99999999&view=counters",
-    "?offset=100000&view=counters",
-    "?view=pages&order=beauty",
+    "?offset=-1&view=metrics",
+    "?offset=99999999&view=metrics",
+    "?offset=100000&view=metrics",
+    "?view=routes&order=beauty",
     "?view=messages&severity=loud&logger=" + "y" * 900,
 )
 
@@ -151,7 +151,7 @@ def test_an_address_that_makes_no_sense_leads_to_a_page(
 
 def test_a_list_that_ends_before_is_told_as_such(open_page: Open, site: Site) -> None:
     """With the way back to its beginning."""
-    page = open_page("?offset=5000&view=counters&range=86400")
+    page = open_page("?offset=5000&view=metrics&range=86400")
     page.get_by_role("button", name="Back to the first page").click()
     expect(page.get_by_role("link", name="hits", exact=True)).to_be_visible()
     expect(page).not_to_have_url(re.compile("offset="))

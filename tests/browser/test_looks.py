@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from browser.conftest import Open, Site, check_rules, ready
 
 VIEWS = (
-    *("overview", "pages", "messages", "counters", "health", "database", "jobs"),
+    *("overview", "routes", "messages", "metrics", "health", "database", "jobs"),
     *(
         "route&name=/",
         "series&name=hits&table=values",

@@ -36,7 +36,7 @@ def test_the_overview_shows_the_busiest_of_all_counters(open_page: Open, many: S
 
 def test_a_list_by_count_has_all_counters(open_page: Open, many: Site) -> None:
     """As far as a ranking keeps them; a list by name goes on to the end."""
-    page = ready(open_page("?view=counters&order=count&range=1", of=many, width=390))
+    page = ready(open_page("?view=metrics&order=count&range=1", of=many, width=390))
     panel = page.get_by_role("region", name="Counters", exact=True)
     expect(panel.locator("tbody tr").first).to_contain_text("zzz_orders")
     expect(panel).to_contain_text(re.compile("1 to 50 of 1,601, ranked .* from 1,601 series"))
@@ -47,7 +47,7 @@ def test_a_list_by_count_has_all_counters(open_page: Open, many: Site) -> None:
 
 def test_a_list_of_very_many_is_gone_through_and_each_is_found(open_page: Open, many: Site) -> None:
     """It shows some, and says how many there are."""
-    page = ready(open_page("?view=counters&range=60", of=many))
+    page = ready(open_page("?view=metrics&range=60", of=many))
     card = page.get_by_role("region", name="Counters", exact=True)
     expect(card).to_contain_text("1 to 50 of 1,601")
     assert page.get_by_role("row").count() < 100
@@ -76,7 +76,7 @@ def timed(homes: Homes) -> Site:
 @pytest.mark.parametrize("width", [1280, 390])
 def test_histograms_show_their_p95_and_its_change(open_page: Open, timed: Site, width: int) -> None:
     """Not their counts; ordered by change, the list names what it is ordered by."""
-    query = "?view=counters&kind=histograms&order=change&range=60"
+    query = "?view=metrics&kind=histograms&order=change&range=60"
     page = open_page(query, of=timed, width=width)
     panel = ready(page).get_by_role("region", name="Histograms", exact=True)
     row = panel.get_by_role("row").filter(has_text="checkout_seconds")

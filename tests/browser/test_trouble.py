@@ -58,7 +58,7 @@ def test_a_node_of_a_cluster_goes_away_and_comes_back(
         with Meter(cluster.url, sync=True) as meter:
             for number in range(40):
                 meter.count(f"beats{number}", 7)
-        page = ready(open_page("?view=counters&range=1", of=serve(home)))
+        page = ready(open_page("?view=metrics&range=1", of=serve(home)))
         rows = page.get_by_role("row", name=re.compile("^beats"))
         expect(rows).to_have_count(40)
         node = cluster.nodes[1]

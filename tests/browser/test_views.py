@@ -14,9 +14,9 @@ from support.stores import opened_store
 #: Each view with its word in the address.
 VIEWS = {
     "Overview": "",
-    "Routes": "pages",
+    "Routes": "routes",
     "Messages": "messages",
-    "Metrics": "counters",
+    "Metrics": "metrics",
     "Health": "health",
 }
 
@@ -71,7 +71,7 @@ def test_every_view_is_a_link_away(open_page: Open, site: Site) -> None:
 @pytest.mark.realdata
 def test_pages_are_counted_as_pages(open_page: Open, site: Site) -> None:
     """And not by their label sets, of which each has several."""
-    page = ready(open_page("?view=pages&range=86400"))
+    page = ready(open_page("?view=routes&range=86400"))
     with site.meter() as meter:
         found = meter.top("http_requests", by="route", precision=86400).groups
         assert 1 < found < len(meter.names("http_requests{*"))

@@ -56,7 +56,7 @@ def test_every_panel_has_the_figures_of_a_window_in_the_past(
     assert hits.value == pytest.approx(sum(inside) / 1200)
     assert found.numbers.errors.value == pytest.approx(20 / sum(inside))
     assert near(found.numbers.p95.value, exact_quantile([float(n) for n in inside], 0.95))
-    (route,) = found.pages.rows
+    (route,) = found.routes.rows
     assert (route.count, route.before, route.failed) == (sum(inside), sum(before), 20)
     assert sum(value or 0 for value in route.values) == sum(inside)
     assert route.total == pytest.approx(sum(inside))

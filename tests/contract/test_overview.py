@@ -98,7 +98,7 @@ def test_five_numbers_are_those_of_the_window_and_of_the_one_before(
     assert near(numbers.p95.value, exact_quantile(everything, 0.95))
     assert numbers.slowest.name == "/buy"
     assert near(numbers.slowest.value, exact_quantile([value for _, value in slow], 0.95))
-    first, second = found.pages.rows
+    first, second = found.routes.rows
     assert (first.route, first.count, first.failed, first.before) == ("/", 80, 0, 50)
     assert (second.route, second.count, second.failed, second.failing) == ("/buy", 40, 20, 0.5)
     assert first.share == pytest.approx(80 / 120)
@@ -143,7 +143,7 @@ def test_an_empty_store_has_no_numbers(open_store: OpenStore) -> None:
     """And nothing that looks like one."""
     found = read_overview(open_store(), 60)
     assert [n["value"] for n in asdict(found.numbers).values()] == [None] * 5
-    assert (found.chart, found.pages.rows, found.counters.rows, found.marks) == ([], [], [], [])
+    assert (found.chart, found.routes.rows, found.counters.rows, found.marks) == ([], [], [], [])
 
 
 def test_counters_without_a_web_application_are_drawn(client: Any, open_store: OpenStore) -> None:
@@ -280,7 +280,7 @@ def test_two_round_trips_whatever_is_shown(
         assert len(seen) == 8
         read_log_overview(store)
         assert len(seen) <= 10
-    assert found.pages.examined == found.pages.of == 300
+    assert found.routes.examined == found.routes.of == 300
     assert (pages.timed_read, pages.timed) == (MAX_READ, 100)
     json.dumps(asdict(found), allow_nan=False)
 
@@ -294,7 +294,7 @@ def test_of_very_many_series_some_are_looked_at_and_it_is_told(
     for at in range(0, len(names), 300):
         count_all(store, dict(list(names.items())[at : at + 300]), trim=False)
     found = read_overview(store, 60)
-    assert (found.pages.examined, found.pages.of) == (MAX_REQUESTS, MAX_REQUESTS + 200)
+    assert (found.routes.examined, found.routes.of) == (MAX_REQUESTS, MAX_REQUESTS + 200)
     assert found.counters.total == MAX_REQUESTS + 200
 
 
@@ -341,7 +341,7 @@ def test_another_programs_keys_are_left_out(client: Any, open_store: OpenStore) 
         client.set(store.keys.count(precision, requests("/x")), "a text")
     assert [(page.route, page.count) for page in read_routes(store, 60).rows] == [("/", 3)]
     client.set(store.keys.count(60, "hits"), "a text")
-    assert [page.route for page in read_overview(store, 60).pages.rows] == ["/"]
+    assert [page.route for page in read_overview(store, 60).routes.rows] == ["/"]
 
 
 @pytest.mark.parametrize("order", ["count", "p95", "failing", "total"])
@@ -456,7 +456,7 @@ def test_what_nobody_knows_of_the_time_before_is_not_zero(
     found = read_overview(store, 60)
     assert (found.numbers.hits.before, found.numbers.errors.before) == (None, None)
     assert {row.before for row in found.counters.rows} == {None}
-    assert found.pages.rows[0].before is None
+    assert found.routes.rows[0].before is None
     count_all(store, {"hits": {now - 3 * 3600: 1, now - 9 * 3600: 50}})
     found = read_overview(store, 60)
     assert found.numbers.hits.before == pytest.approx(1 / 7200)

@@ -96,8 +96,8 @@ def test_line_tile_and_table_agree_at_a_thousand_routes(
     assert sum(page.total or 0 for page in rows) == pytest.approx(sum(values), rel=1e-6)
     assert table.rows[0].share == pytest.approx(wanted[table.rows[0].route][0] / hits)
     # The panel of the overview looks at a part of them, and says so; its shares are those of all.
-    assert (found.pages.examined, found.pages.of) == (MAX_REQUESTS, 6 * ROUTES)
-    for page in found.pages.rows:
+    assert (found.routes.examined, found.routes.of) == (MAX_REQUESTS, 6 * ROUTES)
+    for page in found.routes.rows:
         assert page.share == pytest.approx(page.count / hits)
 
 

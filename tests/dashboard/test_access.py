@@ -289,9 +289,9 @@ def test_credentials_are_taken(sent: dict[str, str], locked: httpx.Client) -> No
 
 def test_a_token_in_the_address_becomes_a_cookie(locked: httpx.Client) -> None:
     """It is taken once, and the address is left without it; the cookie is for this page alone."""
-    answer = locked.get(f"/?token={TOKEN}&view=pages&name=%C3%A4")
+    answer = locked.get(f"/?token={TOKEN}&view=routes&name=%C3%A4")
     assert answer.status_code == 303
-    assert answer.headers["location"] == "/?view=pages&name=%C3%A4"
+    assert answer.headers["location"] == "/?view=routes&name=%C3%A4"
     cookie = answer.headers["set-cookie"]
     assert TOKEN not in cookie
     for part in ("HttpOnly", "SameSite=strict", "Path=/"):

@@ -61,8 +61,8 @@ QUESTIONS = {
         WINDOWED,
     ],
     "/api/marks": ["", "?since=0&until=4000000000"],
-    "/api/pages": ["", "?order=p95", "?order=failing&limit=1", "?order=total"],
-    "/api/counters": ["", "?order=change&grouped=1", "?kind=gauges", "?kind=histograms&pattern=h*"],
+    "/api/routes": ["", "?order=p95", "?order=failing&limit=1", "?order=total"],
+    "/api/metrics": ["", "?order=change&grouped=1", "?kind=gauges", "?kind=histograms&pattern=h*"],
     "/api/detail": [
         "?name=hits",
         "?name=http_requests",
@@ -81,7 +81,7 @@ QUESTIONS = {
     "/api/exception": ["?id=0123456789abcdef", f"?id={GROUP}&precision=300"],
     "/api/status": [""],
     "/api/statements": ["", "?order=p95&filter=SELECT&limit=1", "?caller=/cart&against=yesterday"],
-    "/api/tasks": ["", "?order=failing&offset=1"],
+    "/api/jobs": ["", "?order=failing&offset=1"],
     "/api/views": [""],
     "/api/verdict": ["?since=1700000000", "?since=1700000000&against=yesterday&precision=3600"],
     "/api/alerts": ["", "?limit=1"],
@@ -305,9 +305,9 @@ def test_ten_who_watch_cost_what_one_does(
     ("url", "name"),
     [
         ("/api/overview", "zzz_orders"),
-        ("/api/counters?order=count&limit=10", "zzz_orders"),
-        ("/api/counters?order=change&pattern=*o*&limit=10", "zzz_orders"),
-        ("/api/counters?order=count&kind=histograms", "zzz_took"),
+        ("/api/metrics?order=count&limit=10", "zzz_orders"),
+        ("/api/metrics?order=change&pattern=*o*&limit=10", "zzz_orders"),
+        ("/api/metrics?order=count&kind=histograms", "zzz_took"),
     ],
 )
 def test_of_very_many_series_the_busiest_is_first_whatever_its_name(
@@ -357,7 +357,7 @@ def test_lists_by_name_are_never_ranked(
             names = {f"60:n{n:04}": 0 for n in range(1_600)}
             redis.zadd(f"redmeter:{index}:", names)
     for query in ("order=name", "kind=gauges&order=count", "kind=gauges&order=change"):
-        found = client.get(f"/api/counters?{query}&offset=1550&limit=50").json()
+        found = client.get(f"/api/metrics?{query}&offset=1550&limit=50").json()
         assert [row["name"] for row in found["rows"]] == [f"n{n:04}" for n in range(1_550, 1_600)]
         assert (found["found"], found["ranked_at"]) == (1_600, None)
     assert ranked == []

@@ -28,7 +28,7 @@ def built(tmp_path: Path, dashboard: Dashboard) -> Path:
 
 def test_the_page_is_at_the_root_alone(built: Path, client: httpx.Client) -> None:
     """It is asked for anew, and not sent anew."""
-    answer = client.get("/?view=pages&name=<script>")
+    answer = client.get("/?view=routes&name=<script>")
     assert answer.text == "<!doctype html><title>page</title>"
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["cache-control"] == "private, no-cache"

@@ -42,9 +42,9 @@ def check(client: Any, root: str) -> None:
     assert client.get(f"{root}/api/nothing").status_code == 404
     assert client.get(f"{root}/").status_code in (200, 503)  # built or not
     assert client.post(f"{root}/api/marks").status_code == 405
-    bare = client.get(f"{root}?view=pages")
+    bare = client.get(f"{root}?view=routes")
     assert bare.status_code in (301, 307, 308)
-    assert bare.headers["location"].endswith(f"{root}/?view=pages")
+    assert bare.headers["location"].endswith(f"{root}/?view=routes")
 
 
 @pytest.mark.parametrize("root", ["/metrics", "/a/b", "/ä ö"])

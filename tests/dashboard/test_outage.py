@@ -160,7 +160,7 @@ def test_what_another_program_keeps_there_is_no_failure(
     assert [(series["name"], sum(series["values"])) for series in shown] == [("hits", 1)]
     answer = client.get("/api/series?name=other")
     assert (answer.status_code, error_of(answer)["code"]) == (503, "store-refused")
-    for path in ("overview", "counters", "pages", "names", "top", "health", "detail?name=hits"):
+    for path in ("overview", "metrics", "routes", "names", "top", "health", "detail?name=hits"):
         assert client.get(f"/api/{path}").status_code == 200, path
 
 
@@ -200,7 +200,7 @@ def test_a_panel_that_another_program_takes_is_empty_and_the_others_are_there(
     with server.client() as store:
         store.delete(key)
         store.set(key, "a text")
-    for path in ("overview", "pages", "detail?name=hits", "detail?name=http_requests"):
+    for path in ("overview", "routes", "detail?name=hits", "detail?name=http_requests"):
         answer = client.get(f"/api/{path}")
         assert answer.status_code == 200, (path, answer.text)
     for name in ("http_request_seconds", "cart_value"):

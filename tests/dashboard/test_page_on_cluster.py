@@ -53,7 +53,7 @@ def client(cluster: Cluster) -> Iterator[httpx.Client]:
 
 def counters(client: httpx.Client) -> Any:
     """Return what the list of counters answers: all of NAMES that there are."""
-    answer = client.get("/api/counters?pattern=n*&limit=200")
+    answer = client.get("/api/metrics?pattern=n*&limit=200")
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -90,7 +90,7 @@ def test_with_a_node_away_the_page_shows_what_there_is(
         assert answer.status_code == 200, (url, answer.text)
         if not url.startswith(("/api/marks", "/api/forecast", "/api/series", "/api/summary")):
             assert answer.json()["missing"] == told, url
-    for url in ("/api/overview", "/api/counters", "/api/messages", "/api/names", "/api/health"):
+    for url in ("/api/overview", "/api/metrics", "/api/messages", "/api/names", "/api/health"):
         assert client.get(url).status_code == 200
     assert client.get("/healthz").status_code == 200
     levels = {f["level"] for f in client.get("/api/health").json()["findings"]}

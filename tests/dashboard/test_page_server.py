@@ -140,8 +140,8 @@ def test_targets_of_all_forms_are_read(server: Server) -> None:
         assert raw_answer(page, b"GET http://evil.example/api/marks" + host)[0] == 421
         evil = host.replace(b"localhost", b"evil.example")
         assert raw_answer(page, b"GET http://localhost/api/marks" + evil)[0] == 200
-        status, headers = raw_answer(page, b"GET ?view=pages" + host)
-        assert (status, headers["location"]) == (307, "/?view=pages")
+        status, headers = raw_answer(page, b"GET ?view=routes" + host)
+        assert (status, headers["location"]) == (307, "/?view=routes")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.2", "127.1", "localhost"])

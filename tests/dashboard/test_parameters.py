@@ -80,7 +80,7 @@ BAD = [
     ("summary", "bad-parameter", "name=a&threshold=1e309"),
     ("summary", "bad-combination", "name=a&exact=1&by=c"),
     ("messages", "bad-parameter", "logger=" + "x" * 300),
-    ("counters", "bad-parameter", "offset=-1"),
+    ("metrics", "bad-parameter", "offset=-1"),
     ("detail", "doubled-parameter", "name=hits&name=b"),
     ("health", "unknown-parameter", "x=1"),
 ]

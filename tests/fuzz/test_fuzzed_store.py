@@ -24,9 +24,9 @@ from support.invoking import Run, invoking
 from support.servers import Server
 
 PATHS = (
-    *("/api/overview?precision=60", "/api/pages", "/api/pages?order=p95", "/api/health"),
-    *("/api/counters?grouped=1&order=change", "/api/counters?kind=gauges"),
-    *("/api/counters?kind=histograms&grouped=1", "/api/detail?name=hits", "/api/detail?name=took"),
+    *("/api/overview?precision=60", "/api/routes", "/api/routes?order=p95", "/api/health"),
+    *("/api/metrics?grouped=1&order=change", "/api/metrics?kind=gauges"),
+    *("/api/metrics?kind=histograms&grouped=1", "/api/detail?name=hits", "/api/detail?name=took"),
     *("/api/detail?name=depth", "/api/series?name=hits&name=depth", "/api/names", "/api/marks"),
     *("/api/summary?name=took&over_time=1", "/api/top?name=http_requests&by=route"),
     *("/api/top?name=took&order=p95", "/api/messages", "/api/messages?logger=shop"),

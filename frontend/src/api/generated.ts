@@ -196,44 +196,6 @@ export interface components {
             /** @description When its last pass ended. */
             ended: number | null;
         };
-        /** @description A series, or all label sets of a name, within the window. */
-        CounterRow: {
-            name: string;
-            /** @enum {string} */
-            kind: "counter" | "gauge" | "histogram";
-            /** @description Number of label sets. */
-            series: number;
-            /** @description false if there are more series of the last name than the response holds. */
-            complete: boolean;
-            /** @description Events within the window, and within the preceding one of the same length; for a gauge, the number of samples. null if the preceding window is no longer stored. */
-            count: number;
-            before: number | null;
-            /** @description The mean of a histogram, the newest sample of a gauge. */
-            value: number | null;
-            /** @description The 95th percentile of a histogram within the window, and within as long a time before; null for others, and where it was not read: a list reads 50 series at most, those rows first that have the fewest. */
-            p95: number | null;
-            p95_before: number | null;
-            /** @description By intervals: counts, samples of a gauge, or the 95th percentiles of a histogram, at most 24; null for gaps. */
-            values: (number | null)[];
-            /** @description Start of the first interval, and the width of each, seconds. */
-            start: number;
-            precision: number;
-            partial: boolean;
-        };
-        /** @description /api/counters. */
-        CountersAnswer: {
-            now: number;
-            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
-            missing: string[];
-            window: components["schemas"]["Span"];
-            rows: components["schemas"]["CounterRow"][];
-            /** @description Series that begin as the pattern does; how many were looked at; and rows there are of those. */
-            total: number;
-            examined: number;
-            found: number;
-            /** @description When the series were ranked, of which there are over 1,000: the first 1,000 rows are there, with figures of now. null where all were read for this answer; and where examined is less than total, until they have been ranked. */
-            ranked_at: number | null;
-        };
         /** @description A series as a chart draws it; the p95 of a histogram. */
         Curve: {
             name: string;
@@ -299,50 +261,6 @@ export interface components {
         ErrorAnswer: {
             error: components["schemas"]["Problem"];
         };
-        /** @description Exceptions of one type and origin. */
-        ErrorGroup: {
-            /** @description The same in every process and release. */
-            id: string;
-            /** @description Module and qualified name, `shop.errors.PaymentFailed`; built-in types without a module. */
-            type: string;
-            /** @description Text of the newest exception, without secrets. */
-            message: string;
-            /** @description Innermost frame of the application, `pay.py:42 in charge`; "" without a traceback. */
-            place: string;
-            /** @description Module and qualified name of its function; "" without a traceback. */
-            function: string;
-            /** @description The end of the pattern of log messages with this exception. */
-            log_place: string;
-            /** @description Number of exceptions in the window. */
-            count: number;
-            /** @description Number of exceptions ever. */
-            total: number;
-            /** @description Time of the first one ever, Unix seconds. */
-            first: number;
-            /** @description Time of the last one ever, Unix seconds. */
-            last: number;
-            /** @description Whether the first one is in the window. */
-            is_new: boolean;
-            /** @description Counts by interval in the window. */
-            series: components["schemas"]["Series"];
-            /** @description Ever, the most frequent first. */
-            routes: components["schemas"]["ErrorShare"][];
-            /** @description Ever, the last seen first. */
-            releases: components["schemas"]["ErrorShare"][];
-            /** @description Frames, messages and causes of the newest exception, without secrets. "" in a list. */
-            traceback: string;
-        };
-        /** @description How often the exceptions of a group came from one route, or from one release. */
-        ErrorShare: {
-            /** @description A route, the name of a task, or a release; "(other)": all beyond the limit. */
-            name: string;
-            /** @description The number of exceptions. */
-            count: number;
-            /** @description Time of the first one, Unix seconds. */
-            first: number;
-            /** @description Time of the last one, Unix seconds. */
-            last: number;
-        };
         /** @description /api/exception. */
         ExceptionAnswer: {
             now: number;
@@ -353,7 +271,7 @@ export interface components {
             end: number;
             kept_since: number;
             /** @description null if the group is not kept. */
-            exception: components["schemas"]["ErrorGroup"] | null;
+            exception: components["schemas"]["ExceptionSummary"] | null;
         };
         /** @description A group of exceptions that is new, has vanished, or comes at another rate. */
         ExceptionChange: {
@@ -388,6 +306,50 @@ export interface components {
             /** @description Why they were not compared; "" if they were. */
             reason: string;
         };
+        /** @description How often the exceptions of a group came from one route, or from one release. */
+        ExceptionShare: {
+            /** @description A route, the name of a task, or a release; "(other)": all beyond the limit. */
+            name: string;
+            /** @description The number of exceptions. */
+            count: number;
+            /** @description Time of the first one, Unix seconds. */
+            first: number;
+            /** @description Time of the last one, Unix seconds. */
+            last: number;
+        };
+        /** @description Exceptions of one type and origin. */
+        ExceptionSummary: {
+            /** @description The same in every process and release. */
+            id: string;
+            /** @description Module and qualified name, `shop.errors.PaymentFailed`; built-in types without a module. */
+            type: string;
+            /** @description Text of the newest exception, without secrets. */
+            message: string;
+            /** @description Innermost frame of the application, `pay.py:42 in charge`; "" without a traceback. */
+            place: string;
+            /** @description Module and qualified name of its function; "" without a traceback. */
+            function: string;
+            /** @description The end of the pattern of log messages with this exception. */
+            log_place: string;
+            /** @description Number of exceptions in the window. */
+            count: number;
+            /** @description Number of exceptions ever. */
+            total: number;
+            /** @description Time of the first one ever, Unix seconds. */
+            first: number;
+            /** @description Time of the last one ever, Unix seconds. */
+            last: number;
+            /** @description Whether the first one is in the window. */
+            is_new: boolean;
+            /** @description Counts by interval in the window. */
+            series: components["schemas"]["Series"];
+            /** @description Ever, the most frequent first. */
+            routes: components["schemas"]["ExceptionShare"][];
+            /** @description Ever, the last seen first. */
+            releases: components["schemas"]["ExceptionShare"][];
+            /** @description Frames, messages and causes of the newest exception, without secrets. "" in a list. */
+            traceback: string;
+        };
         /** @description /api/exceptions. */
         ExceptionsAnswer: {
             /** @description Width of the intervals, seconds. */
@@ -409,7 +371,7 @@ export interface components {
             /** @description Groups that were ever removed to make room for new ones. */
             evicted: number;
             /** @description The groups of this page of the list. */
-            groups: components["schemas"]["ErrorGroup"][];
+            groups: components["schemas"]["ExceptionSummary"][];
             now: number;
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
@@ -733,6 +695,26 @@ export interface components {
             name: string | null;
             sampled: boolean;
         };
+        /** @description /api/jobs. */
+        JobsAnswer: {
+            now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
+            window: components["schemas"]["Span"];
+            /** @description Rows that match. */
+            found: number;
+            /** @description Executions and seconds of all rows. */
+            count: number;
+            total: number;
+            /** @description Label sets of durations that were read, and that there are. */
+            examined: number;
+            of: number;
+            values_start: number;
+            values_precision: number;
+            rows: components["schemas"]["Task"][];
+            /** @description Failed runs of all tasks. */
+            failed: number;
+        };
         /** @description A label, and its most frequent values. */
         Label: {
             label: string;
@@ -842,6 +824,44 @@ export interface components {
             until: number | null;
             counted_since: number | null;
         };
+        /** @description A series, or all label sets of a name, within the window. */
+        MetricRow: {
+            name: string;
+            /** @enum {string} */
+            kind: "counter" | "gauge" | "histogram";
+            /** @description Number of label sets. */
+            series: number;
+            /** @description false if there are more series of the last name than the response holds. */
+            complete: boolean;
+            /** @description Events within the window, and within the preceding one of the same length; for a gauge, the number of samples. null if the preceding window is no longer stored. */
+            count: number;
+            before: number | null;
+            /** @description The mean of a histogram, the newest sample of a gauge. */
+            value: number | null;
+            /** @description The 95th percentile of a histogram within the window, and within as long a time before; null for others, and where it was not read: a list reads 50 series at most, those rows first that have the fewest. */
+            p95: number | null;
+            p95_before: number | null;
+            /** @description By intervals: counts, samples of a gauge, or the 95th percentiles of a histogram, at most 24; null for gaps. */
+            values: (number | null)[];
+            /** @description Start of the first interval, and the width of each, seconds. */
+            start: number;
+            precision: number;
+            partial: boolean;
+        };
+        /** @description /api/metrics. */
+        MetricsAnswer: {
+            now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
+            window: components["schemas"]["Span"];
+            rows: components["schemas"]["MetricRow"][];
+            /** @description Series that begin as the pattern does; how many were looked at; and rows there are of those. */
+            total: number;
+            examined: number;
+            found: number;
+            /** @description When the series were ranked, of which there are over 1,000: the first 1,000 rows are there, with figures of now. null where all were read for this answer; and where examined is less than total, until they have been ranked. */
+            ranked_at: number | null;
+        };
         /** @description /api/names. */
         NamesAnswer: {
             now: number;
@@ -929,14 +949,14 @@ export interface components {
             /** @description The expected range of the first curve of the chart, if that is a counter. */
             expected: components["schemas"]["Forecast"] | null;
             marks: components["schemas"]["Mark"][];
-            pages: components["schemas"]["OverviewPages"];
+            routes: components["schemas"]["OverviewRoutes"];
             messages: components["schemas"]["OverviewMessages"];
             counters: components["schemas"]["OverviewCounters"];
             health: components["schemas"]["OverviewHealth"];
         };
         /** @description The busiest counters, all label sets of a name in one. */
         OverviewCounters: {
-            rows: components["schemas"]["CounterRow"][];
+            rows: components["schemas"]["MetricRow"][];
             /** @description Names that there are, of those series that were looked at; and series that there are. */
             found: number;
             total: number;
@@ -962,7 +982,7 @@ export interface components {
             clock_hours: number;
         };
         /** @description The busiest routes. */
-        OverviewPages: {
+        OverviewRoutes: {
             rows: components["schemas"]["Route"][];
             /** @description Number of routes among the label sets that were read. */
             found: number;
@@ -972,25 +992,6 @@ export interface components {
             sampled: boolean;
             values_start: number;
             values_precision: number;
-        };
-        /** @description /api/pages. */
-        PagesAnswer: {
-            now: number;
-            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
-            missing: string[];
-            rows: components["schemas"]["Route"][];
-            /** @description Number of routes among the label sets that were read. */
-            found: number;
-            /** @description Number of label sets of requests, and of those that were read. */
-            of: number;
-            examined: number;
-            sampled: boolean;
-            values_start: number;
-            values_precision: number;
-            window: components["schemas"]["Span"];
-            /** @description Number of series of durations, and of those with percentiles. */
-            timed: number;
-            timed_read: number;
         };
         /** @description A piece of a sentence. The texts of all pieces, joined, are the sentence. */
         Part: {
@@ -1065,6 +1066,25 @@ export interface components {
             total_share: number | null;
             /** @description Its counts by intervals, see `RouteTable.values_start` and `values_precision`; null before its first request, nothing if there are too many routes. */
             values: (number | null)[];
+        };
+        /** @description /api/routes. */
+        RoutesAnswer: {
+            now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
+            rows: components["schemas"]["Route"][];
+            /** @description Number of routes among the label sets that were read. */
+            found: number;
+            /** @description Number of label sets of requests, and of those that were read. */
+            of: number;
+            examined: number;
+            sampled: boolean;
+            values_start: number;
+            values_precision: number;
+            window: components["schemas"]["Span"];
+            /** @description Number of series of durations, and of those with percentiles. */
+            timed: number;
+            timed_read: number;
         };
         /** @description A rule with its alerts. */
         RuleStatus: {
@@ -1305,26 +1325,6 @@ export interface components {
             /** @description Means of the wait in the queue and of the time in databases, seconds; null if not recorded. */
             wait: number | null;
             database: number | null;
-        };
-        /** @description /api/tasks. */
-        TasksAnswer: {
-            now: number;
-            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
-            missing: string[];
-            window: components["schemas"]["Span"];
-            /** @description Rows that match. */
-            found: number;
-            /** @description Executions and seconds of all rows. */
-            count: number;
-            total: number;
-            /** @description Label sets of durations that were read, and that there are. */
-            examined: number;
-            of: number;
-            values_start: number;
-            values_precision: number;
-            rows: components["schemas"]["Task"][];
-            /** @description Failed runs of all tasks. */
-            failed: number;
         };
         /** @description /api/top. */
         TopAnswer: {

@@ -64,13 +64,13 @@ test("lists and texts are bounded", () => {
 
 test("another view leaves the filter behind, and keeps range, zoom and clock", () => {
   const from = { ...USUAL, range: 5, clock: "utc" as const, since: 1, until: 2, filter: "x" };
-  expect(elsewhere(from, "pages", { order: "p95" })).toEqual({
+  expect(elsewhere(from, "routes", { order: "p95" })).toEqual({
     ...USUAL,
     range: 5,
     since: 1,
     until: 2,
     clock: "utc",
-    view: "pages",
+    view: "routes",
     order: "p95",
   });
 });

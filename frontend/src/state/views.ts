@@ -13,18 +13,18 @@ const about = <T extends Record<string, About>>(views: T): T => views;
 
 const TABLE = about({
   overview: { title: "Overview" },
-  pages: { title: "Routes" },
+  routes: { title: "Routes" },
   database: { title: "Database", needs: "database" },
   jobs: { title: "Jobs", needs: "jobs" },
   exceptions: { title: "Exceptions", needs: "exceptions" },
   messages: { title: "Messages" },
-  counters: { title: "Metrics" },
+  metrics: { title: "Metrics" },
   alerts: { title: "Alerts", needs: "alerts" },
   health: { title: "Health" },
-  route: { title: "Route", of: "pages" },
+  route: { title: "Route", of: "routes" },
   task: { title: "Task", of: "jobs" },
   exception: { title: "Exception", of: "exceptions" },
-  series: { title: "Metric", of: "counters" },
+  series: { title: "Metric", of: "metrics" },
 });
 
 export type View = keyof typeof TABLE;

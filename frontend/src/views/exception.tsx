@@ -1,6 +1,6 @@
 // One group of exceptions: its counts, its newest traceback, its routes and releases.
 import { address } from "../api/client";
-import type { ErrorShare, ExceptionAnswer } from "../api/types";
+import type { ExceptionShare, ExceptionAnswer } from "../api/types";
 import { ChartGroup, Nothing } from "../chart/group";
 import { ERRORS } from "../lib/severity";
 import { ago } from "../lib/time";
@@ -130,7 +130,7 @@ function Shares({
   route = false,
 }: {
   title: string;
-  shares: readonly ErrorShare[];
+  shares: readonly ExceptionShare[];
   route?: boolean;
 }) {
   if (shares.length === 0) return null;

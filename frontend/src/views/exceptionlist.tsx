@@ -1,5 +1,5 @@
 // Groups of exceptions as a table: counts, first and last occurrence, routes and releases.
-import type { ErrorGroup, ErrorShare } from "../api/types";
+import type { ExceptionSummary, ExceptionShare } from "../api/types";
 import { ago, momentOf } from "../lib/time";
 import { number } from "../lib/units";
 import { Go } from "../parts/go";
@@ -12,7 +12,7 @@ import { typeOf } from "./exceptionnames";
 /** Maximum number of routes and releases per row. */
 const MOST = 2;
 
-export function ExceptionList({ rows, now }: { rows: readonly ErrorGroup[]; now: number }) {
+export function ExceptionList({ rows, now }: { rows: readonly ExceptionSummary[]; now: number }) {
   const { clock } = state.value;
   const moment = (at: number) => <span title={momentOf(at, clock)}>{ago(at, now)}</span>;
   return (
@@ -57,7 +57,7 @@ export function ExceptionList({ rows, now }: { rows: readonly ErrorGroup[]; now:
   );
 }
 
-function Names({ shares }: { shares: readonly ErrorShare[] }) {
+function Names({ shares }: { shares: readonly ExceptionShare[] }) {
   if (shares.length === 0) return <span class="faint">–</span>;
   const text = shares
     .slice(0, MOST)

@@ -1,5 +1,5 @@
 // Short names of exceptions, and their counts as a line of a chart.
-import type { ErrorGroup } from "../api/types";
+import type { ExceptionSummary } from "../api/types";
 import type { Line } from "../chart/lines";
 
 /** The class without its module: "shop.errors.PaymentFailed" is "PaymentFailed". */
@@ -8,7 +8,7 @@ export function typeOf(type: string): string {
 }
 
 /** The counts of a group. */
-export function countLine({ series }: Pick<ErrorGroup, "series">): Line {
+export function countLine({ series }: Pick<ExceptionSummary, "series">): Line {
   return {
     key: "exceptions",
     label: "exceptions",

@@ -1,5 +1,5 @@
 // Background tasks: runs by outcome, durations, waits in the queue.
-import type { Task, TasksAnswer } from "../api/types";
+import type { Task, JobsAnswer } from "../api/types";
 import { durationLabel } from "../lib/ranges";
 import { number, percent, value } from "../lib/units";
 import { Empty, TASKS } from "../parts/empty";
@@ -19,9 +19,9 @@ const ORDERS = [
 
 export function Jobs() {
   return (
-    <Ranked<TasksAnswer>
+    <Ranked<JobsAnswer>
       title="Jobs"
-      path="tasks"
+      path="jobs"
       thing="task"
       event="run"
       orders={ORDERS}

@@ -16,13 +16,13 @@ import { Toolbar } from "../parts/toolbar";
 import { announce } from "../state/announce";
 import { useFeed } from "../state/live";
 import { frame, health, set, state, store } from "../state/page";
-import { CounterTable } from "./countertable";
+import { MetricTable } from "./metrictable";
 import { expectedRangeOf } from "./detaillines";
 import { ExplainPanel } from "./explainpanel";
 import { Findings } from "./findings";
 import { Gauges } from "./gauges";
 import { Changed, Frequent } from "./messagelists";
-import { PageTable } from "./pagetable";
+import { RouteTable } from "./routetable";
 import { Marks, openMark, picked } from "./picked";
 import { refusedOf } from "./names";
 import { Picker } from "./picker";
@@ -103,7 +103,7 @@ function Nothing({ answer }: { answer: OverviewAnswer }) {
         </Empty>
       </Gauges>
     );
-  if (answer.counters.total > 0 || answer.pages.of > 0)
+  if (answer.counters.total > 0 || answer.routes.of > 0)
     return <Empty title={`Nothing ${within(answer)}`}>Choose a wider range above.</Empty>;
   return (
     <Gauges names={[]} chart>
@@ -126,7 +126,7 @@ function titleOf(chart: OverviewAnswer["chart"]): string {
 }
 
 /** "the busiest 6 and the slowest": the last of more than six rows is the slowest route. */
-function busiest({ rows }: OverviewAnswer["pages"]): string {
+function busiest({ rows }: OverviewAnswer["routes"]): string {
   return rows.length > ROUTES ? `the busiest ${ROUTES} and the slowest` : `the busiest ${rows.length}`;
 }
 
@@ -145,7 +145,7 @@ interface AnswerProps {
 }
 
 function Answer({ answer, refused, checks }: AnswerProps) {
-  const { window, numbers, chart, marks, pages, messages, counters, now } = answer;
+  const { window, numbers, chart, marks, routes, messages, counters, now } = answer;
   const { clock, series } = state.value;
   const traffic = trafficLines(chart, series.length > 0);
   const known = series.length > 0 ? "" : knownSince(numbers, clock);
@@ -188,16 +188,16 @@ function Answer({ answer, refused, checks }: AnswerProps) {
             <Card
               title="Routes"
               about={
-                pages.found > 0 &&
-                `${busiest(pages)} of ${number(pages.found)}${pages.examined < pages.of ? `, of ${number(pages.examined)} of ${number(pages.of)} label sets` : ""}`
+                routes.found > 0 &&
+                `${busiest(routes)} of ${number(routes.found)}${routes.examined < routes.of ? `, of ${number(routes.examined)} of ${number(routes.of)} label sets` : ""}`
               }
               actions={
-                <Go view="pages" class="to">
+                <Go view="routes" class="to">
                   All routes
                 </Go>
               }
             >
-              <PageTable rows={pages.rows} order="count" brief />
+              <RouteTable rows={routes.rows} order="count" brief />
             </Card>
             <Card
               title="Counters"
@@ -206,12 +206,12 @@ function Answer({ answer, refused, checks }: AnswerProps) {
                 `the busiest ${counters.rows.length} of ${number(counters.found)}${madeFrom(counters, now, true)}`
               }
               actions={
-                <Go view="counters" class="to">
+                <Go view="metrics" class="to">
                   All metrics
                 </Go>
               }
             >
-              <CounterTable rows={counters.rows} window={window} brief />
+              <MetricTable rows={counters.rows} window={window} brief />
             </Card>
           </div>
         )}

@@ -1,6 +1,6 @@
 // The page of one route: requests by status class, response times, and their breakdown.
 import { address } from "../api/client";
-import type { GroupedSummary, PagesAnswer, Span, SummaryAnswer } from "../api/types";
+import type { GroupedSummary, RoutesAnswer, Span, SummaryAnswer } from "../api/types";
 import { durationLabel, pollEvery } from "../lib/ranges";
 import { number, percent, rate, seconds, value } from "../lib/units";
 import { Card } from "../parts/card";
@@ -9,7 +9,7 @@ import { Go } from "../parts/go";
 import { Share } from "../parts/share";
 import { useFeed } from "../state/live";
 import { frame, state } from "../state/page";
-import { patternOfLabel } from "./pagetable";
+import { patternOfLabel } from "./routetable";
 import { shares, statusLines } from "./routelines";
 import { Subject } from "./subject";
 
@@ -18,9 +18,9 @@ export function RoutePage() {
   return (
     <Subject
       tag="route"
-      list="pages"
+      list="routes"
       limit={200}
-      rowOf={({ rows }: PagesAnswer) => rows.find((each) => each.route === name)}
+      rowOf={({ rows }: RoutesAnswer) => rows.find((each) => each.route === name)}
       counts="http_requests"
       by="status"
       durations="http_request_seconds"
@@ -42,7 +42,7 @@ export function RoutePage() {
       title="Requests and response times"
       captions={{ "": "Requests by status", seconds: "Response time" }}
       actions={
-        <Go view="counters" more={{ filter: patternOfLabel("route", name), kind: "all" }} class="to">
+        <Go view="metrics" more={{ filter: patternOfLabel("route", name), kind: "all" }} class="to">
           Metrics of this route
         </Go>
       }

@@ -24,7 +24,7 @@ import { firingOf, span } from "./alertwords";
 import { expectedRangeOf, detailLines, percentile } from "./detaillines";
 import { Gauges } from "./gauges";
 import { similar } from "./names";
-import { patternOfLabel } from "./pagetable";
+import { patternOfLabel } from "./routetable";
 import { Precisions } from "./precisions";
 
 export function SeriesPage() {
@@ -165,7 +165,7 @@ function Detail({ answer }: { answer: DetailAnswer }) {
                         <span class="faint">(without)</span>
                       ) : (
                         <Go
-                          view="counters"
+                          view="metrics"
                           more={{ filter: patternOfLabel(label, each.value, `${name}{`), kind: "all" }}
                         >
                           <T text={each.value} most={120} />

@@ -1,7 +1,7 @@
 // A filtered list of the series of one kind, a page at a time.
 import { useEffect, useState } from "preact/hooks";
 import { address } from "../api/client";
-import type { CountersAnswer } from "../api/types";
+import type { MetricsAnswer } from "../api/types";
 import { pollEvery } from "../lib/ranges";
 import { number } from "../lib/units";
 import { Card } from "../parts/card";
@@ -10,7 +10,7 @@ import { Gate } from "../parts/gate";
 import { LIMIT, Paging, PastTheEnd, placeOf } from "../parts/paging";
 import { useFeed } from "../state/live";
 import { frame, set, state } from "../state/page";
-import { CounterTable } from "./countertable";
+import { MetricTable } from "./metrictable";
 import { nextPlace, patternIn, type Place } from "./filtering";
 import { madeFrom, reachable } from "./ranking";
 
@@ -40,7 +40,7 @@ export function SeriesList({ kind, order, among }: { kind: Kind; order: string; 
   const { range, filter } = state.value;
   const offset = among ? 0 : state.value.offset;
   const [place, look] = useState<Place>("anywhere");
-  const path = address("counters", {
+  const path = address("metrics", {
     precision: range,
     ...frame(),
     pattern: patternIn(place, filter),
@@ -49,7 +49,7 @@ export function SeriesList({ kind, order, among }: { kind: Kind; order: string; 
     limit: among ? AMONG : LIMIT,
     offset: offset || "",
   });
-  const fed = useFeed<CountersAnswer>(path, pollEvery(range));
+  const fed = useFeed<MetricsAnswer>(path, pollEvery(range));
   useEffect(() => look("anywhere"), [filter, kind]);
   useEffect(() => {
     if (fed.data && !fed.stale) look(nextPlace(place, filter, fed.data));
@@ -58,7 +58,7 @@ export function SeriesList({ kind, order, among }: { kind: Kind; order: string; 
 }
 
 interface ListedProps {
-  answer: CountersAnswer;
+  answer: MetricsAnswer;
   kind: Kind;
   order: string;
   offset: number;
@@ -87,7 +87,7 @@ function Listed({ answer, kind, order, offset, among, place }: ListedProps) {
       about={rows.length > 0 && `${placeOf(offset, rows.length, found)}${begins}${more}${by}`}
       actions={found > rows.length && actions}
     >
-      <CounterTable
+      <MetricTable
         rows={rows}
         window={window}
         label={title}
@@ -103,7 +103,7 @@ function Listed({ answer, kind, order, offset, among, place }: ListedProps) {
 }
 
 interface NoneProps {
-  answer: CountersAnswer;
+  answer: MetricsAnswer;
   offset: number;
   title: string;
   code: string;

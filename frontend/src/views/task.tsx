@@ -1,5 +1,5 @@
 // The page of one background task: its runs by outcome, its durations, its statements, its exceptions.
-import type { TasksAnswer } from "../api/types";
+import type { JobsAnswer } from "../api/types";
 import { ERRORS } from "../lib/severity";
 import { number, percent, value } from "../lib/units";
 import { Go } from "../parts/go";
@@ -10,9 +10,9 @@ export function TaskPage() {
   return (
     <Subject
       tag="task"
-      list="tasks"
+      list="jobs"
       limit={50}
-      rowOf={({ rows }: TasksAnswer, name) => rows.find((each) => each.task === name)}
+      rowOf={({ rows }: JobsAnswer, name) => rows.find((each) => each.task === name)}
       counts="task_runs"
       by="state"
       durations="task_seconds"

@@ -3,8 +3,8 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { address } from "../api/client";
 import type {
-  CounterRow,
-  CountersAnswer,
+  MetricRow,
+  MetricsAnswer,
   MessagesAnswer,
   Numbers,
   OverviewAnswer,
@@ -122,7 +122,7 @@ export function roughly(count: number): string {
 }
 
 /** Without a web application: the busiest counters, and the errors logged. */
-function MetricTiles({ rows, logged }: { rows: readonly CounterRow[]; logged: Numbers["logged"] }) {
+function MetricTiles({ rows, logged }: { rows: readonly MetricRow[]; logged: Numbers["logged"] }) {
   return (
     <ul class="tiles" aria-label="Key figures">
       {rows.slice(0, 4).map((row) => (
@@ -144,12 +144,12 @@ function MetricTiles({ rows, logged }: { rows: readonly CounterRow[]; logged: Nu
 }
 
 /** What a store without counters has: gauges, and messages by severity. */
-export function useOther({ counters, pages }: OverviewAnswer) {
+export function useOther({ counters, routes }: OverviewAnswer) {
   const { range } = state.value;
   const every = Math.max(pollEvery(range), 10_000);
-  const bare = counters.total === 0 && pages.of === 0 && link.value.missing.length === 0;
+  const bare = counters.total === 0 && routes.of === 0 && link.value.missing.length === 0;
   const options = { precision: range, ...frame(), kind: "gauges", limit: 4 };
-  const gauges = useFeed<CountersAnswer>(bare ? address("counters", options) : "", every, false);
+  const gauges = useFeed<MetricsAnswer>(bare ? address("metrics", options) : "", every, false);
   const logged = useFeed<MessagesAnswer>(bare ? address("messages", { limit: 500 }) : "", every, false);
   const messages = new Map<string, number>();
   for (const { severity, count } of (bare && logged.data?.frequent) || [])
@@ -207,7 +207,7 @@ interface TilesProps {
   numbers: Numbers;
   window: Span;
   now: number;
-  rows: readonly CounterRow[];
+  rows: readonly MetricRow[];
   other: Other;
   /** The last five complete minutes. */
   checks: StatusAnswer["checks"];
@@ -242,7 +242,7 @@ export function Tiles({ numbers, window, now, rows, other, checks }: TilesProps)
         sampled={hits.sampled}
         written={() => often}
         meaning="neutral"
-        to={hits.name ? "series" : "counters"}
+        to={hits.name ? "series" : "metrics"}
         more={hits.name ? { name: hits.name } : {}}
         none={`no requests ${within}`}
         detail={latest("requests", (count) => rate(count / 300))}
@@ -254,7 +254,7 @@ export function Tiles({ numbers, window, now, rows, other, checks }: TilesProps)
         counts={errors.count_before === null ? null : [errors.count, errors.count_before]}
         written={percent}
         meaning="lower-is-better"
-        to="pages"
+        to="routes"
         more={{ order: "failing" }}
         none={`${hits.count > 0 ? "not counted" : "no requests"} ${within}`}
         detail={[latest("error rate", percent), since(errors.since)].filter(Boolean).join(", ")}
@@ -266,7 +266,7 @@ export function Tiles({ numbers, window, now, rows, other, checks }: TilesProps)
         sampled={p95.sampled}
         written={seconds}
         meaning={hits.count >= TELLING ? "lower-is-better" : "neutral"}
-        to="pages"
+        to="routes"
         more={{ order: "p95" }}
         none={`no response times ${observed}`}
         detail={
@@ -281,7 +281,7 @@ export function Tiles({ numbers, window, now, rows, other, checks }: TilesProps)
         before={slowest.before}
         written={seconds}
         meaning="neutral"
-        to={slowest.route === null ? "pages" : "route"}
+        to={slowest.route === null ? "routes" : "route"}
         more={slowest.route === null ? { order: "p95" } : { name: slowest.route }}
         none={`no routes ${observed}`}
         detail={slowest.value === null ? "" : apart}

@@ -13,10 +13,10 @@
 Without its packages, which the extra `standard` brings, it prints the command that installs them.
 
 Exit codes: 0 success, including Ctrl-C for commands that run until then (up, demo, --daemon,
---follow, --watch), and no result of top --failing, logs or errors · 1 nothing found, no request in
-the replayed log, or a check of doctor fails · 2 wrong usage or input · 3 the store cannot be used ·
-130 interrupted by Ctrl-C. verdict has its own: 1 worse and only then, 3 too little data, 4 the
-store cannot be used, 70 a bug.
+--follow, --watch), and no result of top --failing, logs or exceptions · 1 nothing found, no request
+in the replayed log, or a check of doctor fails · 2 wrong usage or input · 3 the store cannot be
+used · 130 interrupted by Ctrl-C. verdict has its own: 1 worse and only then, 3 too little data, 4
+the store cannot be used, 70 a bug.
 """
 
 import sys

@@ -46,7 +46,7 @@ MODULES: Final[Mapping[str, str]] = {
     "export": "export",
     "names": "series",
     "logs": "logs",
-    "errors": "errors",
+    "exceptions": "exceptions",
     "mark": "marks",
     "verdict": "diagnosis",
     "alerts": "alerts",

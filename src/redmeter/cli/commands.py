@@ -4,7 +4,7 @@ from redmeter.cli import (  # noqa: F401
     alerts,
     demo,
     diagnosis,
-    errors,
+    exceptions,
     export,
     forecast,
     logs,

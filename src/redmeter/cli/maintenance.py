@@ -42,7 +42,7 @@ def clean(
         str | None,
         typer.Option(
             "--forget-exception",
-            help="Remove a group of exceptions, by its ID; redmeter errors lists them.",
+            help="Remove a group of exceptions, by its ID; redmeter exceptions lists them.",
         ),
     ] = None,
     url: Url = None,
@@ -75,7 +75,7 @@ def clean(
         elif forget_exception is not None:
             if not forgetting.forget_exception(store, forget_exception):
                 text = f"there is no group of exceptions {forget_exception}"
-                fail(text, NOT_FOUND, "redmeter errors lists all")
+                fail(text, NOT_FOUND, "redmeter exceptions lists all")
             _show_forgotten(forget_exception, json)
         elif daemon:
             output.log_warnings()

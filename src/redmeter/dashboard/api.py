@@ -28,14 +28,14 @@ _HANDLERS: dict[str, Callable[[Store, Values], Found]] = {
     "/api/exceptions": handlers.exceptions,
     "/api/exception": handlers.exception,
     "/api/forecast": handlers.forecast,
-    "/api/pages": handlers.pages,
+    "/api/routes": handlers.routes,
     "/api/verdict": diagnoses.verdict,
     "/api/detail": handlers.detail,
     "/api/alerts": diagnoses.alerts,
     "/api/explain": diagnoses.explain,
     "/api/status": diagnoses.status,
     "/api/statements": handlers.statements,
-    "/api/tasks": handlers.tasks,
+    "/api/jobs": handlers.jobs,
     "/api/views": handlers.views,
 }
 
@@ -72,8 +72,8 @@ class API:
         with reader.link.bounded(PATIENCE):
             if endpoint.path == "/api/overview":
                 result = handlers.overview(reader, self._watch, values, replica=replica)
-            elif endpoint.path == "/api/counters":
-                result = handlers.counters(reader, self._rankings, values)
+            elif endpoint.path == "/api/metrics":
+                result = handlers.metrics(reader, self._rankings, values)
             elif endpoint.path == "/api/health":  # about the primary, not a replica
                 result = handlers.health(self.store, values)
             else:

@@ -35,7 +35,7 @@ from redmeter.dashboard.parameters import (
 )
 from redmeter.errors import InvalidName, InvalidValue, shown
 from redmeter.reading.diagnosis.verdict_data import AGAINST
-from redmeter.reading.error_groups import DEFAULT_LIMIT, MAX_LIMIT, SORTS
+from redmeter.reading.exceptions import DEFAULT_LIMIT, MAX_LIMIT, SORTS
 from redmeter.reading.page.workloads import MAX_ROWS, STATEMENT_ORDERS, TASK_ORDERS
 from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, RANKED_ROWS
 
@@ -91,7 +91,7 @@ _PATTERN = Parameter("pattern", PATTERN, "`*` any text, `?` one character, `[abc
 _KIND = Parameter(
     "kind", choice("counters", "gauges", "histograms"), "Kind of the series.", "counters"
 )
-_ERROR_PRECISION = Parameter(
+_EXCEPTION_PRECISION = Parameter(
     "precision",
     WIDTH,
     "Width of an interval: 300, 3600 or 86400 seconds; default: the finest that reaches `since`.",
@@ -219,7 +219,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         (
             _SINCE,
             _UNTIL,
-            _ERROR_PRECISION,
+            _EXCEPTION_PRECISION,
             Parameter("route", ROUTE, "Only groups that were seen on this route."),
             Parameter("sort", choice(*SORTS), "The order.", "count"),
             _limit(MAX_LIMIT, DEFAULT_LIMIT, "groups"),
@@ -233,7 +233,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("id", GROUP, "ID of the group.", required=True),
             _SINCE,
             _UNTIL,
-            _ERROR_PRECISION,
+            _EXCEPTION_PRECISION,
         ),
     ),
     Endpoint(
@@ -266,9 +266,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         ),
     ),
     Endpoint(
-        "/api/pages",
+        "/api/routes",
         "Routes of a web application",
-        schemas.PagesAnswer,
+        schemas.RoutesAnswer,
         _rows("routes", ("count", "p95", "failing", "total"), "count", 200, 50),
     ),
     Endpoint(
@@ -281,16 +281,16 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         ),
     ),
     Endpoint(
-        "/api/tasks",
+        "/api/jobs",
         "Background tasks by outcome and time",
-        schemas.TasksAnswer,
+        schemas.JobsAnswer,
         _rows("tasks", TASK_ORDERS, "total", MAX_ROWS, MAX_ROWS),
     ),
     Endpoint("/api/views", "Which views have data", schemas.ViewsAnswer),
     Endpoint(
-        "/api/counters",
+        "/api/metrics",
         "Counters, gauges or histograms, each with a sparkline",
-        schemas.CountersAnswer,
+        schemas.MetricsAnswer,
         (
             _precision(),
             *_FRAME,

@@ -19,9 +19,9 @@ from redmeter.health import doctor
 from redmeter.health.findings import Finding
 from redmeter.health.writers import PANEL
 from redmeter.queries import select
-from redmeter.reading import error_groups
+from redmeter.reading import exceptions as reading_exceptions
 from redmeter.reading.aggregates import read_counter, read_forecasts, read_gauge, read_summary
-from redmeter.reading.error_groups import ErrorQuery
+from redmeter.reading.exceptions import ExceptionQuery
 from redmeter.reading.logs.overview import LogOverview, log_overview
 from redmeter.reading.logs.window import LogQuery, LogWindow, log_window
 from redmeter.reading.marks import read_marks_now
@@ -205,24 +205,24 @@ def messages(store: Store, values: Values) -> Found:
 
 def exceptions(store: Store, values: Values) -> Found:
     """Answer /api/exceptions."""
-    query, now = _error_query(values), store.clock.wall()
-    view, result = run(store, lambda _: error_groups.exceptions(store.keys, query, now))
+    query, now = _exception_query(values), store.clock.wall()
+    view, result = run(store, lambda _: reading_exceptions.exceptions(store.keys, query, now))
     return Found(view.now, result)
 
 
 def exception(store: Store, values: Values) -> Found:
     """Answer /api/exception."""
-    query, now = _error_query(values), store.clock.wall()
+    query, now = _exception_query(values), store.clock.wall()
     view, (window, group) = run(
-        store, lambda _: error_groups.exception(store.keys, values["id"], query, now)
+        store, lambda _: reading_exceptions.exception(store.keys, values["id"], query, now)
     )
     return Found(view.now, window, exception=group)
 
 
-def _error_query(values: Values) -> ErrorQuery:
+def _exception_query(values: Values) -> ExceptionQuery:
     period = Period(values["precision"] or 0, values["since"], values["until"])
     more = {name: values[name] for name in ("route", "sort", "limit") if name in values}
-    query = ErrorQuery(period, **more)
+    query = ExceptionQuery(period, **more)
     query.check()
     return query
 
@@ -252,8 +252,8 @@ def _frame(store: Store, values: Values) -> Frame:
     return Frame(values["since"], values["until"], shift, now)
 
 
-def pages(store: Store, values: Values) -> Found:
-    """Answer /api/pages."""
+def routes(store: Store, values: Values) -> Found:
+    """Answer /api/routes."""
     return Found(*http.read_routes(store, values["precision"], **_rows(store, values)))
 
 
@@ -263,8 +263,8 @@ def statements(store: Store, values: Values) -> Found:
     return Found(*read_statements(store, values["precision"], caller=caller, **options))
 
 
-def tasks(store: Store, values: Values) -> Found:
-    """Answer /api/tasks."""
+def jobs(store: Store, values: Values) -> Found:
+    """Answer /api/jobs."""
     return Found(*read_tasks(store, values["precision"], **_rows(store, values)))
 
 
@@ -279,8 +279,8 @@ def _rows(store: Store, values: Values) -> dict[str, Any]:
     return {**options, "containing": values["filter"], "frame": _frame(store, values)}
 
 
-def counters(store: Store, rankings: RowRankings, values: Values) -> Found:
-    """Answer /api/counters.
+def metrics(store: Store, rankings: RowRankings, values: Values) -> Found:
+    """Answer /api/metrics.
 
     Args:
         rankings: of lists that are not ordered by name.
@@ -307,12 +307,12 @@ def counters(store: Store, rankings: RowRankings, values: Values) -> Found:
         view.now,
         found,
         window=span_of(window, observed, view.now),
-        rows=_counter_rows(found.rows, running=running),
+        rows=_metric_rows(found.rows, running=running),
     )
 
 
-def _counter_rows(listed: Sequence[Row], *, running: bool) -> list[rows.CounterRow]:
-    return [convert(rows.CounterRow, row, partial=running and bool(row.values)) for row in listed]
+def _metric_rows(listed: Sequence[Row], *, running: bool) -> list[rows.MetricRow]:
+    return [convert(rows.MetricRow, row, partial=running and bool(row.values)) for row in listed]
 
 
 def detail(store: Store, values: Values) -> Found:
@@ -430,7 +430,7 @@ def overview(
         counters=convert(
             schemas.OverviewCounters,
             found.counters,
-            rows=_counter_rows(found.counters.rows, running=found.window.end > view.now),
+            rows=_metric_rows(found.counters.rows, running=found.window.end > view.now),
         ),
         health=convert(
             schemas.OverviewHealth,

@@ -99,7 +99,7 @@ class ChangeRow(Change):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CounterRow:
+class MetricRow:
     """A series, or all label sets of a name, within the window."""
 
     name: str

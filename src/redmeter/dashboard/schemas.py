@@ -14,12 +14,12 @@ from redmeter.analysis.explanation import Explanation, Status
 from redmeter.dashboard.rows import (
     ChangeRow,
     Cleaner,
-    CounterRow,
     Curve,
     FrequencyRow,
     GroupedSeries,
     GroupedSummary,
     Label,
+    MetricRow,
     Numbers,
     Problem,
     Sibling,
@@ -28,7 +28,7 @@ from redmeter.dashboard.rows import (
     Writer,
 )
 from redmeter.health.findings import Finding, Level
-from redmeter.reading.error_groups import ErrorGroup, ErrorGroups
+from redmeter.reading.exceptions import ExceptionSummaries, ExceptionSummary
 from redmeter.reading.page.http import Route
 from redmeter.reading.page.views import Views
 from redmeter.reading.page.workloads import Statements, Tasks
@@ -107,7 +107,7 @@ class MessagesAnswer(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExceptionsAnswer(ErrorGroups, Answer):
+class ExceptionsAnswer(ExceptionSummaries, Answer):
     """/api/exceptions."""
 
 
@@ -120,7 +120,7 @@ class ExceptionAnswer(Answer):
     end: int
     kept_since: int
     #: null if the group is not kept.
-    exception: ErrorGroup | None
+    exception: ExceptionSummary | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +136,7 @@ class VerdictAnswer(Verdict, Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OverviewPages:
+class OverviewRoutes:
     """The busiest routes."""
 
     rows: list[Route]
@@ -151,8 +151,8 @@ class OverviewPages:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PagesAnswer(OverviewPages, Answer):
-    """/api/pages."""
+class RoutesAnswer(OverviewRoutes, Answer):
+    """/api/routes."""
 
     window: Span
     #: Number of series of durations, and of those with percentiles.
@@ -166,8 +166,8 @@ class StatementsAnswer(Statements, Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TasksAnswer(Tasks, Answer):
-    """/api/tasks."""
+class JobsAnswer(Tasks, Answer):
+    """/api/jobs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,11 +176,11 @@ class ViewsAnswer(Views, Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountersAnswer(Answer):
-    """/api/counters."""
+class MetricsAnswer(Answer):
+    """/api/metrics."""
 
     window: Span
-    rows: list[CounterRow]
+    rows: list[MetricRow]
     #: Series that begin as the pattern does; how many were looked at; and rows there are of those.
     total: int
     examined: int
@@ -281,7 +281,7 @@ class OverviewMessages:
 class OverviewCounters:
     """The busiest counters, all label sets of a name in one."""
 
-    rows: list[CounterRow]
+    rows: list[MetricRow]
     #: Names that there are, of those series that were looked at; and series that there are.
     found: int
     total: int
@@ -312,7 +312,7 @@ class OverviewAnswer(Answer):
     #: The expected range of the first curve of the chart, if that is a counter.
     expected: Forecast | None
     marks: list[Mark]
-    pages: OverviewPages
+    routes: OverviewRoutes
     messages: OverviewMessages
     counters: OverviewCounters
     health: OverviewHealth

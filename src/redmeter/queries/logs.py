@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from redmeter.queries.arguments import QueryBase, Time, period_of, stored_severity
 from redmeter.stored.exception import check_group
 from redmeter.stored.message import check_logger
-from redmeter.types import ERROR_GROUPS
+from redmeter.types import EXCEPTION_GROUPS
 
 if TYPE_CHECKING:
-    from redmeter.reading.error_groups import ErrorGroup, ErrorGroups
+    from redmeter.reading.exceptions import ExceptionSummaries, ExceptionSummary
     from redmeter.results import Changes, Frequency, LogSource, Message
 
 
@@ -89,8 +89,8 @@ class LogQueries(QueryBase):
         precision: int | str | None = None,
         route: str | None = None,
         sort: str = "count",
-        limit: int = ERROR_GROUPS,
-    ) -> ErrorGroups:
+        limit: int = EXCEPTION_GROUPS,
+    ) -> ExceptionSummaries:
         """Return the groups of recorded exceptions that have some in a window.
 
             meter.exceptions(last="1h").groups          # the most frequent first
@@ -118,9 +118,9 @@ class LogQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         period = period_of(precision or 0, since, until, last=last)
-        from redmeter.reading.error_groups import ErrorQuery
+        from redmeter.reading.exceptions import ExceptionQuery
 
-        query = ErrorQuery(period, route, sort, limit)
+        query = ExceptionQuery(period, route, sort, limit)
         query.check()
         return self._backend.exceptions(query)
 
@@ -132,7 +132,7 @@ class LogQueries(QueryBase):
         until: Time | None = None,
         last: float | str | None = None,
         precision: int | str | None = None,
-    ) -> ErrorGroup | None:
+    ) -> ExceptionSummary | None:
         """Return a group of exceptions with the traceback of its newest one.
 
         Args:
@@ -148,8 +148,8 @@ class LogQueries(QueryBase):
             InvalidValue: not the `id` of a group, or a time cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        from redmeter.reading.error_groups import ErrorQuery
+        from redmeter.reading.exceptions import ExceptionQuery
 
-        query = ErrorQuery(period_of(precision or 0, since, until, last=last))
+        query = ExceptionQuery(period_of(precision or 0, since, until, last=last))
         query.check()
         return self._backend.exception(check_group(group), query)

@@ -17,14 +17,14 @@ from redmeter.reading.diagnosis.verdict_data import plan
 from redmeter.reading.diagnosis.windows import ExplainRequest
 from redmeter.reading.distributions import MAX_SERIES as MAX_NAMES
 from redmeter.reading.distributions import window_of
-from redmeter.reading.error_groups import (
-    ErrorGroup,
-    ErrorGroups,
-    ErrorQuery,
+from redmeter.reading.exceptions import (
+    ExceptionQuery,
+    ExceptionSummaries,
+    ExceptionSummary,
     group_in,
     groups_in,
 )
-from redmeter.reading.error_groups import window_of as error_window
+from redmeter.reading.exceptions import window_of as exception_window
 from redmeter.reading.logs.recent import check_limit
 from redmeter.reading.names import matching
 from redmeter.reading.ranking import check, groups_of, intervals_of, rank
@@ -222,15 +222,15 @@ class MemoryBackend(Backend):
         """
         raise InvalidValue(promql, "a meter in memory answers no PromQL: use series() or summary()")
 
-    def exceptions(self, wanted: ErrorQuery) -> ErrorGroups:
+    def exceptions(self, wanted: ExceptionQuery) -> ExceptionSummaries:
         now = self._clock.wall()
-        window = error_window(wanted.period, now)
+        window = exception_window(wanted.period, now)
         recorded = {group for groups in self._memory.exceptions.values() for group in groups}
         stored = [stored_group(self._memory.exceptions, group, window) for group in recorded]
         return groups_in(stored, window, wanted)
 
-    def exception(self, group: str, wanted: ErrorQuery) -> ErrorGroup | None:
-        window = error_window(wanted.period, self._clock.wall())
+    def exception(self, group: str, wanted: ExceptionQuery) -> ExceptionSummary | None:
+        window = exception_window(wanted.period, self._clock.wall())
         if not any(group in groups for groups in self._memory.exceptions.values()):
             return None
         stored = stored_group(self._memory.exceptions, group, window, traceback=True)

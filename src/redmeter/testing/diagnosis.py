@@ -19,8 +19,8 @@ from redmeter.reading.diagnosis.explain import WEB, compose, not_compared
 from redmeter.reading.diagnosis.label_counts import LabelEvents
 from redmeter.reading.diagnosis.status import MINUTE, Vitals, cause_request, judge, with_sentence
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compare
-from redmeter.reading.error_groups import ErrorWindow
 from redmeter.reading.exception_changes import changes_of, not_kept, windows_of
+from redmeter.reading.exceptions import ExceptionWindow
 from redmeter.results import Mark
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Retention, slice_start
@@ -111,7 +111,7 @@ def _exceptions(memory: MemoryRecorder, comparison: Comparison, now: float) -> E
     if windows is None:
         return not_kept(comparison, now)
     span = windows.all_of
-    intervals = ErrorWindow(windows.width, span.start, span.stop, span.start, False)
+    intervals = ExceptionWindow(windows.width, span.start, span.stop, span.start, False)
     recorded = {group for groups in memory.exceptions.values() for group in groups}
     stored = [stored_group(memory.exceptions, group, intervals) for group in recorded]
     with_place = [one._replace(texts=one.texts[:3]) for one in stored]

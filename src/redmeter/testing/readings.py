@@ -6,7 +6,7 @@ from functools import reduce
 
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
 from redmeter.reading.diagnosis.verdict_data import VerdictData
-from redmeter.reading.error_groups import ErrorWindow, StoredGroup, shares_of
+from redmeter.reading.exceptions import ExceptionWindow, StoredGroup, shares_of
 from redmeter.reading.label_sets import has_labels
 from redmeter.reading.logs.frequencies import ordered
 from redmeter.reading.spread import Summary, summary_of
@@ -128,7 +128,7 @@ def frequencies(
 
 
 def stored_group(
-    recorded: Found, group: str, window: ErrorWindow, *, traceback: bool = False
+    recorded: Found, group: str, window: ExceptionWindow, *, traceback: bool = False
 ) -> StoredGroup:
     """Return a group of exceptions that were recorded in memory.
 

@@ -92,7 +92,7 @@ class Overview:
     chart: list[Curve]
     marks: list[Mark]
     #: The busiest routes; what changed in the log, and what comes most often; the busiest counters.
-    pages: RouteTable
+    routes: RouteTable
     messages: LogOverview
     counters: Listing
     #: The answer of the query that the caller adds.
@@ -225,28 +225,28 @@ def overview(
         ]
     else:
         questions.append(redrawn(keys, charted, panels.counters.busiest))
-    (all_requests, pages), chart, *asked = yield from together(questions)
+    (all_requests, routes), chart, *asked = yield from together(questions)
     if panels is None:
         panels = _Panels(*asked)
         busiest = panels.counters.curves
     else:
         (busiest,) = asked
     counters, said = panels.counters, panels.logs
-    began = pages.hits_name and pages.hits_before is None
+    began = routes.hits_name and routes.hits_before is None
     for row in counters.rows:
-        if row.name == REQUESTS and pages.examined >= row.series:  # of which more is known
-            row.count, row.series, row.before = pages.count, pages.of, pages.count_before
-            row.complete = pages.examined == pages.of
+        if row.name == REQUESTS and routes.examined >= row.series:  # of which more is known
+            row.count, row.series, row.before = routes.count, routes.of, routes.count_before
+            row.complete = routes.examined == routes.of
         if began:  # within the time before, which is therefore no measure for others either
             row.before = None
-    if pages.slowest is not None and pages.slowest not in pages.rows:
-        pages.rows.append(pages.slowest)
+    if routes.slowest is not None and routes.slowest not in routes.rows:
+        routes.rows.append(routes.slowest)
     result = Overview(
-        pages.window,
-        _numbers(all_requests, pages, said, window),
+        routes.window,
+        _numbers(all_requests, routes, said, window),
         chart if series else _usual(all_requests, busiest),
         panels.marks,
-        pages,
+        routes,
         replace(said, changes=said.changes[:CHANGES], frequent=said.frequent[:FREQUENT]),
         # The page shows failures as a rate; the counter is in its list of all metrics.
         replace(counters, rows=[r for r in counters.rows if r.name != HITS_FAILED][:COUNTERS]),
@@ -255,27 +255,29 @@ def overview(
     return result, panels
 
 
-def _numbers(all_requests: Totals, pages: RouteTable, said: LogOverview, window: Window) -> Numbers:
+def _numbers(
+    all_requests: Totals, routes: RouteTable, said: LogOverview, window: Window
+) -> Numbers:
     numbers = Numbers()
     seconds = max(window.before, 1)
-    if pages.hits_name:
-        before = None if pages.hits_before is None else pages.hits_before / seconds
-        numbers.hits = Number(pages.hits / pages.seconds, before, pages.hits_name)
-        numbers.hits.count, numbers.hits.count_before = pages.hits, pages.hits_before
+    if routes.hits_name:
+        before = None if routes.hits_before is None else routes.hits_before / seconds
+        numbers.hits = Number(routes.hits / routes.seconds, before, routes.hits_name)
+        numbers.hits.count, numbers.hits.count_before = routes.hits, routes.hits_before
         # Other writers' label sets, of which some may not have been looked at.
-        numbers.hits.sampled = pages.hits_name == REQUESTS and pages.examined < pages.of
+        numbers.hits.sampled = routes.hits_name == REQUESTS and routes.examined < routes.of
     failures, failures_before = all_requests.failures, all_requests.failures_before
     numbers.errors = Number(failures.rate, count=failures.failed)
     numbers.errors.since = all_requests.failures_since()
-    if pages.hits_before and failures_before.of:
+    if routes.hits_before and failures_before.of:
         numbers.errors.before = failures_before.rate
         numbers.errors.count_before = failures_before.failed
     if (took := all_requests.durations) is not None:
         numbers.p95 = Number(took.p95, took.p95_before, sampled=took.sampled)
         numbers.p95.since = all_requests.durations_since()
-    if pages.slowest is not None:
-        slowest = pages.slowest
-        numbers.slowest = Number(slowest.p95, pages.slowest_before, slowest.route)
+    if routes.slowest is not None:
+        slowest = routes.slowest
+        numbers.slowest = Number(slowest.p95, routes.slowest_before, slowest.route)
     if said.sources:
         numbers.logged = Number(said.errors, said.errors_expected)
         numbers.logged.sliding = said.errors_sliding

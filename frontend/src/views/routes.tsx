@@ -1,7 +1,7 @@
 // Routes: the busiest, the slowest, by error rate, and by share of time.
-import type { PagesAnswer } from "../api/types";
+import type { RoutesAnswer } from "../api/types";
 import { durationLabel } from "../lib/ranges";
-import { NoRoutes, PageTable } from "./pagetable";
+import { NoRoutes, RouteTable } from "./routetable";
 import { Ranked } from "./ranked";
 
 const ORDERS = [
@@ -11,16 +11,16 @@ const ORDERS = [
   { value: "total", text: "Most time" },
 ];
 
-export function Pages() {
+export function Routes() {
   return (
-    <Ranked<PagesAnswer>
+    <Ranked<RoutesAnswer>
       title="Routes"
-      path="pages"
+      path="routes"
       thing="route"
       event="request"
       orders={ORDERS}
       about={({ sampled }) => (sampled ? ", response times of a sample of requests" : "")}
-      table={({ rows }, order, sort) => <PageTable rows={rows} order={order} sort={sort} />}
+      table={({ rows }, order, sort) => <RouteTable rows={rows} order={order} sort={sort} />}
       note={({ window }) => (
         <>
           Share of time: the total time of a route's requests, as a share of that of all routes. p95 from

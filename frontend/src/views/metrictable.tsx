@@ -1,6 +1,6 @@
 // Series of one kind, each with its figure within the window, a sparkline, and its change.
 import type { ComponentChildren } from "preact";
-import type { CounterRow, Span } from "../api/types";
+import type { MetricRow, Span } from "../api/types";
 import { durationLabel } from "../lib/ranges";
 import { number, unitOf, value } from "../lib/units";
 import { Empty } from "../parts/empty";
@@ -11,7 +11,7 @@ import { Table } from "../parts/table";
 import { Name } from "../parts/text";
 
 interface Props {
-  rows: readonly CounterRow[];
+  rows: readonly MetricRow[];
   window: Span;
   label?: string;
   brief?: boolean;
@@ -20,7 +20,7 @@ interface Props {
 }
 
 /** The figure of a row: the count of a counter, the newest value of a gauge, the p95 of a histogram. */
-function shownOf(row: CounterRow) {
+function shownOf(row: MetricRow) {
   if (row.kind === "gauge") return value(row.value, unitOf(row.name));
   if (row.kind === "counter") return number(row.count);
   return (
@@ -44,13 +44,13 @@ function NotRead() {
 }
 
 /** The change of that figure compared with the window before; a gauge has none. */
-function Changed({ row }: { row: CounterRow }) {
+function Changed({ row }: { row: MetricRow }) {
   const [now, before] = row.kind === "histogram" ? [row.p95, row.p95_before] : [row.count, row.before];
   if (row.kind === "gauge" || now === null || before === null) return <span class="faint">–</span>;
   return <Pill value={now} before={before} meaning="neutral" against="the compared period" />;
 }
 
-export function CounterTable({ rows, window, label = "Counters", brief = false, empty }: Props) {
+export function MetricTable({ rows, window, label = "Counters", brief = false, empty }: Props) {
   if (rows.length === 0) {
     return (
       empty ?? (

@@ -1,4 +1,4 @@
-"""errors: recorded exceptions, grouped by type and origin."""
+"""exceptions: recorded exceptions, grouped by type and origin."""
 
 import dataclasses
 import time
@@ -12,14 +12,14 @@ from redmeter.cli import chart, output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
 from redmeter.cli.selectors import Since, Until, time_of
 from redmeter.errors import InvalidSetting
-from redmeter.reading.error_groups import (
+from redmeter.reading.exceptions import (
     DEFAULT_LIMIT,
     MAX_LIMIT,
     SORTS,
-    ErrorGroup,
-    ErrorGroups,
-    ErrorQuery,
-    ErrorShare,
+    ExceptionQuery,
+    ExceptionShare,
+    ExceptionSummaries,
+    ExceptionSummary,
     read_exception,
     read_exceptions,
 )
@@ -35,12 +35,12 @@ _WIDEST = max(INTERVALS)
 
 
 @command(
-    name="errors",
-    epilog="Examples: redmeter errors · redmeter errors --since 1h --sort first · "
-    "redmeter errors --route /checkout · redmeter errors 9f86d081 · "
-    "redmeter errors --since 7d --json",
+    name="exceptions",
+    epilog="Examples: redmeter exceptions · redmeter exceptions --since 1h --sort first · "
+    "redmeter exceptions --route /checkout · redmeter exceptions 9f86d081 · "
+    "redmeter exceptions --since 7d --json",
 )
-def errors(
+def exceptions(
     group: Annotated[
         str | None, typer.Argument(help="ID of a group, or its beginning; default: list groups.")
     ] = None,
@@ -78,7 +78,7 @@ def errors(
     now = time.time()
     window = time_of("--since", since, now), time_of("--until", until, now)
     period = Period(0 if precision is None else seconds(precision), *window)
-    query = ErrorQuery(period, route, sort, limit)
+    query = ExceptionQuery(period, route, sort, limit)
     query.check()
     with opened(url, prefix, reading=True) as store:
         if group is None:
@@ -90,7 +90,7 @@ def errors(
         else:
             one = read_exception(store, _whole(store, group), query)
             if one is None:
-                fail(f"there is no group {group}", NOT_FOUND, "redmeter errors lists all")
+                fail(f"there is no group {group}", NOT_FOUND, "redmeter exceptions lists all")
             elif json:
                 output.as_json(dataclasses.asdict(one))
             else:
@@ -101,20 +101,26 @@ def _whole(store: Store, group: str) -> str:
     """Return the ID that begins with a text; the text itself if there is none."""
     if len(group) >= 16:
         return group
-    everything = ErrorQuery(Period(_WIDEST, 0.0), limit=MAX_LIMIT)
+    everything = ExceptionQuery(Period(_WIDEST, 0.0), limit=MAX_LIMIT)
     groups = read_exceptions(store, everything).groups
     matching = [one.id for one in groups if group and one.id.startswith(group.lower())]
     if len(matching) > 1:
         raise InvalidSetting("GROUP", f"several groups begin with {group}: {', '.join(matching)}")
     if not matching:
-        fail(f"there is no group {group!r:.40}", NOT_FOUND, "redmeter errors --since 90d lists all")
+        fail(
+            f"there is no group {group!r:.40}",
+            NOT_FOUND,
+            "redmeter exceptions --since 90d lists all",
+        )
     return matching[0]
 
 
-def _list(result: ErrorGroups) -> None:
+def _list(result: ExceptionSummaries) -> None:
     if not result.groups:
         start = output.moment(result.start, result.precision)
-        output.note(f"no exceptions since {start} UTC; redmeter errors --since 7d looks further")
+        output.note(
+            f"no exceptions since {start} UTC; redmeter exceptions --since 7d looks further"
+        )
         return
     columns = ["ID", "COUNT", "FIRST (UTC)", "LAST (UTC)"]
     if output.is_terminal():
@@ -128,13 +134,13 @@ def _list(result: ErrorGroups) -> None:
         output.note(f"{output.many(result.other, 'exception')} beyond the limit of groups")
 
 
-def _row(one: ErrorGroup) -> Sequence[Any]:
+def _row(one: ExceptionSummary) -> Sequence[Any]:
     ends = output.moment(one.first, 60), output.moment(one.last, 60)
     new, message = "new" if one.is_new else "", one.message.replace("\n", _BREAK)
     return (one.id, one.count, *ends, new, one.type, one.place, message)
 
 
-def _terminal_row(one: ErrorGroup) -> Sequence[Any]:
+def _terminal_row(one: ExceptionSummary) -> Sequence[Any]:
     """Return the cells of a row in 80 columns: three parts of a group share the last one."""
     first = Text(output.moment(one.first, 60), style="bold red" if one.is_new else "")
     name = one.type.rpartition(".")[2] + (f" at {one.place}" if one.place else "")
@@ -148,7 +154,7 @@ def _terminal_row(one: ErrorGroup) -> Sequence[Any]:
     )
 
 
-def _show(one: ErrorGroup) -> None:
+def _show(one: ExceptionSummary) -> None:
     output.line(f"{one.type}: {one.message}" if one.message else one.type)
     if one.place:
         output.line(f"{one.place} ({one.function})")
@@ -169,6 +175,6 @@ def _show(one: ErrorGroup) -> None:
             output.line(line)
 
 
-def _share(share: ErrorShare) -> Sequence[Any]:
+def _share(share: ExceptionShare) -> Sequence[Any]:
     ends = (output.moment(share.first, 60), output.moment(share.last, 60))
     return (share.name, share.count, *ends)

@@ -12,12 +12,12 @@ from redmeter.store.query import Query, run
 from redmeter.store.replies import Command, is_misplaced, raised
 from redmeter.stored.exception import INTERVALS, MAX_GROUPS, OTHER, counts_between, oldest_kept
 from redmeter.stored.keys import HOUR, Keys, slice_start
-from redmeter.types import ERROR_GROUPS, Period
+from redmeter.types import EXCEPTION_GROUPS, Period
 
 #: The window that is read by default, seconds.
 DEFAULT_WINDOW = 86400
 #: Groups that are returned by default, and at most.
-DEFAULT_LIMIT, MAX_LIMIT = ERROR_GROUPS, 1_000
+DEFAULT_LIMIT, MAX_LIMIT = EXCEPTION_GROUPS, 1_000
 #: Orders of groups: most frequent in the window, last seen, or first seen, the newest first.
 SORTS = ("count", "last", "first")
 
@@ -29,7 +29,7 @@ FIELDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorShare:
+class ExceptionShare:
     """How often the exceptions of a group came from one route, or from one release."""
 
     #: A route, the name of a task, or a release; "(other)": all beyond the limit.
@@ -43,7 +43,7 @@ class ErrorShare:
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorGroup:
+class ExceptionSummary:
     """Exceptions of one type and origin."""
 
     #: The same in every process and release.
@@ -71,15 +71,15 @@ class ErrorGroup:
     #: Counts by interval in the window.
     series: Series[int]
     #: Ever, the most frequent first.
-    routes: tuple[ErrorShare, ...]
+    routes: tuple[ExceptionShare, ...]
     #: Ever, the last seen first.
-    releases: tuple[ErrorShare, ...]
+    releases: tuple[ExceptionShare, ...]
     #: Frames, messages and causes of the newest exception, without secrets. "" in a list.
     traceback: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorGroups:
+class ExceptionSummaries:
     """Groups of exceptions within a window."""
 
     #: Width of the intervals, seconds.
@@ -101,10 +101,10 @@ class ErrorGroups:
     #: Groups that were ever removed to make room for new ones.
     evicted: int
     #: The groups of this page of the list.
-    groups: tuple[ErrorGroup, ...]
+    groups: tuple[ExceptionSummary, ...]
 
 
-class ErrorQuery(NamedTuple):
+class ExceptionQuery(NamedTuple):
     """Which groups a query reads."""
 
     #: Its precision is 0 for the finest that reaches back to the start of the window.
@@ -131,7 +131,7 @@ class ErrorQuery(NamedTuple):
             raise LimitExceeded("groups", limit, MAX_LIMIT, "ask for fewer")
 
 
-class ErrorWindow(NamedTuple):
+class ExceptionWindow(NamedTuple):
     """The intervals that are read."""
 
     precision: int
@@ -151,14 +151,14 @@ class StoredGroup(NamedTuple):
     total: int
     first: float
     last: float
-    routes: tuple[ErrorShare, ...]
-    releases: tuple[ErrorShare, ...]
+    routes: tuple[ExceptionShare, ...]
+    releases: tuple[ExceptionShare, ...]
     #: Counts of the intervals of the window.
     counts: Sequence[int]
     traceback: str = ""
 
 
-def window_of(period: Period, now: float) -> ErrorWindow:
+def window_of(period: Period, now: float) -> ExceptionWindow:
     """Return the intervals of a period, as far as they are kept."""
     until = now if period.until is None else min(period.until, now)
     since = period.since
@@ -168,11 +168,11 @@ def window_of(period: Period, now: float) -> ErrorWindow:
     precision = period.precision or next(reaching, max(INTERVALS))
     kept, end = oldest_kept(precision, now), slice_start(until, precision) + precision
     start = end if since > until else min(max(slice_start(since, precision), kept), end)
-    return ErrorWindow(precision, start, end, kept, start < end and end > now)
+    return ExceptionWindow(precision, start, end, kept, start < end and end > now)
 
 
 def parse_group(
-    group: str, fields: Sequence[bytes | None], window: ErrorWindow
+    group: str, fields: Sequence[bytes | None], window: ExceptionWindow
 ) -> StoredGroup | None:
     """Parse a stored group; None if it is missing or of another form.
 
@@ -197,20 +197,20 @@ def parse_group(
     )
 
 
-def _shares(text: str) -> list[ErrorShare]:
+def _shares(text: str) -> list[ExceptionShare]:
     try:
         return [
-            ErrorShare(str(name), int(count), float(first), float(last))
+            ExceptionShare(str(name), int(count), float(first), float(last))
             for name, count, first, last in json.loads(text or "[]")
         ]
     except (ValueError, TypeError):
         return []
 
 
-def group_in(stored: StoredGroup, window: ErrorWindow) -> ErrorGroup:
+def group_in(stored: StoredGroup, window: ExceptionWindow) -> ExceptionSummary:
     """Return a group as it is within a window."""
     kind, message, place, log_place, function = stored.texts
-    return ErrorGroup(
+    return ExceptionSummary(
         stored.group,
         kind,
         message,
@@ -237,12 +237,12 @@ def group_in(stored: StoredGroup, window: ErrorWindow) -> ErrorGroup:
 
 def groups_in(
     stored: Iterable[StoredGroup],
-    window: ErrorWindow,
-    wanted: ErrorQuery,
+    window: ExceptionWindow,
+    wanted: ExceptionQuery,
     *,
     other: Sequence[int] = (),
     evicted: int = 0,
-) -> ErrorGroups:
+) -> ExceptionSummaries:
     """Return the groups with exceptions in a window, in the order that is asked for."""
     groups = [group_in(one, window) for one in stored if sum(one.counts)]
     if wanted.route is not None:
@@ -253,7 +253,7 @@ def groups_in(
         "first": lambda one: (-one.first, one.id),
     }
     groups.sort(key=orders[wanted.sort])
-    return ErrorGroups(
+    return ExceptionSummaries(
         window.precision,
         window.start,
         window.end,
@@ -267,16 +267,16 @@ def groups_in(
     )
 
 
-def shares_of(shares: Mapping[str, tuple[int, float, float]]) -> tuple[ErrorShare, ...]:
+def shares_of(shares: Mapping[str, tuple[int, float, float]]) -> tuple[ExceptionShare, ...]:
     """Return shares that are in memory, the last seen first."""
-    made = [ErrorShare(name, *share) for name, share in shares.items()]
+    made = [ExceptionShare(name, *share) for name, share in shares.items()]
     return tuple(sorted(made, key=lambda share: (share.name == OTHER, -share.last)))
 
 
 # --- Reading --------------------------------------------------------------------------------
 
 
-def exceptions(keys: Keys, wanted: ErrorQuery, now: float) -> Query[ErrorGroups]:
+def exceptions(keys: Keys, wanted: ExceptionQuery, now: float) -> Query[ExceptionSummaries]:
     """Read the groups with exceptions in a window, in two round trips.
 
     Args:
@@ -312,8 +312,8 @@ def exceptions(keys: Keys, wanted: ErrorQuery, now: float) -> Query[ErrorGroups]
 
 
 def exception(
-    keys: Keys, group: str, wanted: ErrorQuery, now: float
-) -> Query[tuple[ErrorWindow, ErrorGroup | None]]:
+    keys: Keys, group: str, wanted: ExceptionQuery, now: float
+) -> Query[tuple[ExceptionWindow, ExceptionSummary | None]]:
     """Read one group with its traceback, and the window; None if it is not kept.
 
     Raises:
@@ -326,15 +326,15 @@ def exception(
     return window, None if stored is None else group_in(stored, window)
 
 
-def _fields(keys: Keys, group: str, window: ErrorWindow, *more: str) -> Command:
+def _fields(keys: Keys, group: str, window: ExceptionWindow, *more: str) -> Command:
     return ("HMGET", keys.key("exception", group), *FIELDS, str(window.precision), *more)
 
 
-def read_exceptions(store: Store, wanted: ErrorQuery) -> ErrorGroups:
+def read_exceptions(store: Store, wanted: ExceptionQuery) -> ExceptionSummaries:
     """Read the groups with exceptions in a window: see exceptions()."""
     return run(store, lambda _: exceptions(store.keys, wanted, store.clock.wall()))[1]
 
 
-def read_exception(store: Store, group: str, wanted: ErrorQuery) -> ErrorGroup | None:
+def read_exception(store: Store, group: str, wanted: ExceptionQuery) -> ExceptionSummary | None:
     """Read one group with its traceback: see exception()."""
     return run(store, lambda _: exception(store.keys, group, wanted, store.clock.wall()))[1][1]

@@ -103,7 +103,7 @@ def test_an_exception_is_stored_with_its_origin_and_traceback(
     assert stored["count"] == "1"
     assert stored["type"] == "KeyError"
     assert stored["function"] == f"{__name__}.raised"
-    assert stored["place"].startswith("test_error_groups.py:")
+    assert stored["place"].startswith("test_exceptions_read.py:")
     assert stored["log_place"] == f"[KeyError at {stored['place']}]"
     assert "hunter2" not in " ".join(stored.values())
     assert "password=***" in stored["message"]
@@ -159,7 +159,7 @@ def test_below_error_a_logged_exception_is_no_record(client: Any, open_meter: Op
     assert client.zcard(INDEX) == 0
 
 
-def test_error_groups_wait_in_memory_and_are_counted_once(client: Any, any_server: Server) -> None:
+def test_exceptions_wait_in_memory_and_are_counted_once(client: Any, any_server: Server) -> None:
     """The books balance; many exceptions of a group are one entry of a batch."""
     with Meter(any_server.url, flush_interval=60, release="v1") as meter:
         for number in range(700):

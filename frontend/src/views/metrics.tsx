@@ -8,7 +8,7 @@ import { KINDS, ORDERS, SeriesList } from "./serieslist";
 
 const CHOICES = [{ value: "all", text: "All" }, ...KINDS] as const;
 
-export function Counters() {
+export function Metrics() {
   const order = ORDERS.find((each) => each.value === state.value.order)?.value ?? "name";
   const kind = CHOICES.find((each) => each.value === state.value.kind)?.value ?? "counters";
   return (

@@ -30,12 +30,12 @@ export function NoRoutes() {
   );
 }
 
-export function PageTable({ rows, order, brief = false, sort }: Props) {
+export function RouteTable({ rows, order, brief = false, sort }: Props) {
   if (rows.length === 0) return <NoRoutes />;
   return (
     <Table
       label="Routes"
-      class={brief ? "named pages" : "named wide"}
+      class={brief ? "named routes" : "named wide"}
       rows={rows}
       keyOf={(row) => row.route ?? ""}
       order={order}
