@@ -10,16 +10,14 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from a2wsgi import ASGIMiddleware
+from starlette.types import ASGIApp
 
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.guard import HEADERS
 from redmeter.dashboard.serialize import as_json
-
-if TYPE_CHECKING:
-    from redmeter.dashboard.app import Dashboard
 
 StartResponse = Callable[..., Any]
 
@@ -28,11 +26,11 @@ class WSGI:
     """A WSGI application. A function for `access=` finds the environ in request.scope.
 
     Args:
-        dashboard: what answers.
+        application: what answers.
     """
 
-    def __init__(self, dashboard: "Dashboard") -> None:
-        self._dashboard = dashboard
+    def __init__(self, application: ASGIApp) -> None:
+        self._application = application
         self._forget()
         # A thread does not come along into a fork, and a lock comes as somebody else holds it.
         forget = weakref.WeakMethod(self._forget)
@@ -46,7 +44,7 @@ class WSGI:
         """Return what answers in this process."""
         with self._lock:
             if self._app is None:
-                self._app = ASGIMiddleware(self._dashboard)  # type: ignore[arg-type]  # TypedDicts
+                self._app = ASGIMiddleware(self._application)  # type: ignore[arg-type]  # TypedDicts
             return self._app
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
