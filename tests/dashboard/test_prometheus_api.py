@@ -19,7 +19,7 @@ from redmeter.alerting.rules_file import parse_rules
 from redmeter.dashboard import Dashboard, prometheus
 from redmeter.dashboard.api import openapi
 from redmeter.export.prometheus_names import SUFFIXES
-from redmeter.reading.promql import series as promql_series
+from redmeter.reading.promql import query as promql
 from support.asking import asking
 from support.servers import Server
 from support.stores import opened_store
@@ -249,12 +249,12 @@ def test_of_many_histograms_only_the_last_bound_is_listed(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And a warning says so; a list that cannot be narrowed to the range says that, too."""
-    monkeypatch.setattr(promql_series, "MAX_BOUNDED", 0)
-    monkeypatch.setattr(promql_series, "MAX_TIMED", 0)
+    monkeypatch.setattr(promql, "MAX_BOUNDED", 0)
+    monkeypatch.setattr(promql, "MAX_TIMED", 0)
     match = '{__name__=~"cart_value_bucket|queue_length"}'
     body = client.raw("/api/v1/series", match=match, start=time.time() - 600).json()
     assert {"__name__": "cart_value_bucket", "le": "+Inf"} in body["data"]
-    assert body["warnings"] == [promql_series.UNTIMED, promql_series.UNBOUNDED]
+    assert body["warnings"] == [promql.UNTIMED, promql.UNBOUNDED]
 
 
 def test_panels(client: Client) -> None:

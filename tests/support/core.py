@@ -10,12 +10,7 @@ PACKAGE = Path(redmeter.__file__).parent
 #: Folders whose modules need an extra.
 EXTRA = {"cli", "dashboard", "demo", "promql"}
 #: Modules of the core that need the PromQL evaluator.
-PROMQL = {
-    "reading.promql",
-    "reading.promql_selectors",
-    "reading.promql_series",
-    "reading.promql_source",
-}
+PROMQL = {"reading.promql.query", "reading.promql.source"}
 #: Modules of integrations -> the framework that they import.
 FRAMEWORKS = {
     "integrations.celery": "celery",

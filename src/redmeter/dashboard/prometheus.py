@@ -296,8 +296,7 @@ class PrometheusAPI:
     def _listing(self, parameters: Parameters, arrived: float, *, bounds: bool = True) -> Any:
         """Return the label sets of the time range that match[] selects, or all."""
         from redmeter.promql.answers import parse_time
-        from redmeter.reading.promql.selectors import selectors
-        from redmeter.reading.promql.series import SeriesLister
+        from redmeter.reading.promql.query import SeriesLister, selectors
 
         texts = (parameters.one(name) for name in ("start", "end"))
         start, end = (

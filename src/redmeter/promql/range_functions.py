@@ -1,9 +1,11 @@
 """Functions of range vectors over samples.
 
 The windows of one series become a table, a row for each evaluation time and a column for each
-sample of the longest window; functions work on whole tables.
+sample of the longest window; functions of floats work on whole tables. Functions of native
+histograms work on one window at a time.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -17,9 +19,10 @@ from redmeter.promql.aggregation import (
     masked_variance,
 )
 from redmeter.promql.errors import Limits, Notes
-from redmeter.promql.histogram_ranges import HISTOGRAM_FUNCTIONS, Window, extrapolation
+from redmeter.promql.histogram import Histogram
 from redmeter.promql.semantics import RangeCall, Series
 from redmeter.promql.values import (
+    NAME,
     Bools,
     Floats,
     Objects,
@@ -33,6 +36,48 @@ from redmeter.promql.values import (
 TABLE = 1_000_000
 
 COUNTER_SUFFIXES = ("_total", "_sum", "_count", "_bucket")
+
+
+def apply(call: RangeCall, found: list[Series], limits: Limits, notes: Notes) -> Vector:
+    """Return a range function of each series; metric names are kept."""
+    if not found:
+        return empty_vector(len(call.times))
+    limits.check_cells(len(found), len(call.times))
+    shape = (len(found), len(call.times))
+    values, present = np.zeros(shape), np.zeros(shape, bool)
+    histograms: Objects | None = None
+    needed = 2 if call.function in OF_TWO else 1
+    for row, series in enumerate(found):
+        limits.interrupt()
+        is_histogram = series.is_histogram
+        native = is_histogram.any()
+        floats = series.chosen(~is_histogram) if native else series
+        # A table lives until the next one is made: else each would be memory new from the system.
+        for part, table in tables(floats, call):
+            values[row, part] = FUNCTIONS[call.function](table)
+            present[row, part] = table.count >= needed
+        if call.function in ("rate", "increase") and present[row].any():
+            name = label(series.labels, NAME)
+            if name and not name.endswith(COUNTER_SUFFIXES):
+                notes.possibly_no_counter(name, call.position)
+        if native:
+            if histograms is None:
+                histograms = np.full(shape, None, dtype=object)
+            _apply_to_histograms(call, series, (values[row], present[row], histograms[row]), notes)
+    if call.function == "quantile_over_time":
+        check_quantiles(call.arguments[0], present, call.argument_position, notes)
+    nameless = np.array([series.nameless for series in found], bool)
+    labels = [series.labels for series in found]
+    return Vector(labels, values, present, histograms, nameless).nonempty()
+
+
+def _places(series: Series, call: RangeCall) -> tuple[Times, Times]:
+    """Return where the samples of each window begin and end."""
+    low = np.searchsorted(series.times, call.ends - call.window, side="right")
+    return low, np.searchsorted(series.times, call.ends, side="right")
+
+
+# --- Floats ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -65,21 +110,15 @@ class Table:
         return self.values[rows, column], self.times[rows, column]
 
 
-Result = tuple[Floats, Bools]
-Function = Callable[[Table], Result]
-
-
 def tables(series: Series, call: RangeCall) -> Iterator[tuple[slice, Table]]:
     """Yield tables of a series' windows, and which of the evaluation times each is for."""
-    starts = call.ends - call.window
-    low = np.searchsorted(series.times, starts, side="right")
-    high = np.searchsorted(series.times, call.ends, side="right")
+    low, high = _places(series, call)
     count = high - low
     widest = int(count.max(initial=0))
     if not widest:
         return
     rows = max(1, TABLE // widest)
-    for begin in range(0, len(starts), rows):
+    for begin in range(0, len(count), rows):
         part = slice(begin, begin + rows)
         width = int(count[part].max(initial=0))
         if not width:
@@ -92,93 +131,45 @@ def tables(series: Series, call: RangeCall) -> Iterator[tuple[slice, Table]]:
             part,
             Table(
                 *(series.times[places], series.values[places], mask, count[part]),
-                *(starts[part], call.ends[part], call.times[part], arguments),
+                *(call.ends[part] - call.window, call.ends[part], call.times[part], arguments),
             ),
         )
 
 
-def apply(call: RangeCall, found: list[Series], limits: Limits, notes: Notes) -> Vector:
-    """Return a range function of each series; metric names are kept."""
-    if not found:
-        return empty_vector(len(call.times))
-    limits.check_cells(len(found), len(call.times))
-    shape = (len(found), len(call.times))
-    values, present = np.zeros(shape), np.zeros(shape, bool)
-    histograms: Objects | None = None
-    for row, series in enumerate(found):
-        limits.interrupt()
-        is_histogram = series.is_histogram
-        if not is_histogram.any():
-            for part, table in tables(series, call):
-                values[row, part], present[row, part] = FUNCTIONS[call.function](table)
-            if call.function in ("rate", "increase"):
-                _check_counter(call, series, present[row], notes)
-            continue
-        if histograms is None:
-            histograms = np.full(shape, None, dtype=object)
-        _apply_mixed(call, series, (values[row], present[row], histograms[row]), notes)
-    if call.function == "quantile_over_time":
-        check_quantiles(call.arguments[0], present, call.argument_position, notes)
-    nameless = np.array([series.nameless for series in found], bool)
-    labels = [series.labels for series in found]
-    return Vector(labels, values, present, histograms, nameless).nonempty()
+def extrapolation(
+    first_time: Times | np.int64,
+    last_time: Times | np.int64,
+    starts: Times | int,
+    ends: Times | int,
+    count: Times | int,
+    zero: tuple[Floats | np.float64, Floats | np.float64] | None,
+) -> Floats:
+    """Return the factor that extends a difference between samples to the whole window.
+
+    A side is extended by half a sample interval at most.
+
+    Args:
+        first_time, last_time: of the samples in milliseconds.
+        starts, ends: of the window in milliseconds.
+        count: samples of the window.
+        zero: the first value and the increase of a counter, which is not extended below zero.
+    """
+    to_start = (first_time - starts) / 1000
+    to_end = (ends - last_time) / 1000
+    sampled = (last_time - first_time) / 1000
+    average = sampled / np.maximum(count - 1, 1)
+    threshold = average * 1.1
+    to_start = np.where(to_start >= threshold, average / 2, to_start)
+    if zero is not None:
+        first, increase = zero
+        to_zero = np.where((increase > 0) & (first >= 0), sampled * (first / increase), np.inf)
+        to_start = np.minimum(to_start, to_zero)
+    to_end = np.where(to_end >= threshold, average / 2, to_end)
+    factor: Floats = (sampled + to_start + to_end) / sampled
+    return factor
 
 
-def _check_counter(call: RangeCall, series: Series, present: Bools, notes: Notes) -> None:
-    name = label(series.labels, "__name__")
-    if name and not name.endswith(COUNTER_SUFFIXES) and present.any():
-        notes.possibly_no_counter(name, call.position)
-
-
-def _apply_mixed(
-    call: RangeCall, series: Series, row: tuple[Floats, Bools, Objects], notes: Notes
-) -> None:
-    """Fill the row of a series that has histograms, maybe among floats."""
-    values, present, histograms = row
-    function = HISTOGRAM_FUNCTIONS.get(call.function)
-    starts = call.ends - call.window
-    low = np.searchsorted(series.times, starts, side="right")
-    high = np.searchsorted(series.times, call.ends, side="right")
-    is_histogram = series.is_histogram
-    before = np.concatenate([[0], np.cumsum(is_histogram)])
-    histogram_count = before[high] - before[low]
-    float_count = high - low - histogram_count
-    name = label(series.labels, "__name__")
-    if function is None:
-        if ((histogram_count > 0) & (float_count > 0)).any():
-            notes.ignored_in_range(name, call.position)
-        for part, table in tables(series.chosen(~is_histogram), call):
-            values[part], present[part] = FUNCTIONS[call.function](table)
-        return
-    floats = np.zeros_like(values), np.zeros_like(present)
-    for part, table in tables(series.chosen(~is_histogram), call):
-        floats[0][part], floats[1][part] = FUNCTIONS[call.function](table)
-    assert series.histograms is not None
-    for column in np.flatnonzero(high > low):
-        if not histogram_count[column]:
-            values[column], present[column] = floats[0][column], floats[1][column]
-            continue
-        part = slice(int(low[column]), int(high[column]))
-        window = Window(
-            *(series.times[part], series.values[part], series.histograms[part]),
-            *(int(starts[column]), int(call.ends[column])),
-            name,
-            call.position,
-            notes,
-        )
-        result = function(window)
-        if result is None:
-            continue
-        present[column] = True
-        if isinstance(result, float):
-            values[column] = result
-        else:
-            histograms[column] = result
-    if call.function in ("rate", "increase"):
-        _check_counter(call, series, floats[1], notes)
-
-
-def extrapolated(table: Table, *, counter: bool, per_second: bool) -> Result:
+def extrapolated(table: Table, *, counter: bool, per_second: bool) -> Floats:
     """Return the difference of the last and first value, extended to the window's ends.
 
     The ends of the samples are extended by half a sample interval at most, and a counter never
@@ -191,15 +182,15 @@ def extrapolated(table: Table, *, counter: bool, per_second: bool) -> Result:
         before, after = table.values[:, :-1], table.values[:, 1:]
         result = result + np.where(table.mask[:, 1:] & (after < before), before, 0.0).sum(axis=1)
     factor = extrapolation(
-        (first_time, last_time, table.starts, table.ends, table.count),
+        *(first_time, last_time, table.starts, table.ends, table.count),
         (first, result) if counter else None,
     )
     if per_second:
         factor = factor / ((table.ends - table.starts) / 1000)
-    return result * factor, table.count > 1
+    return result * factor
 
 
-def instantaneous(table: Table, *, rate: bool) -> Result:
+def instantaneous(table: Table, *, rate: bool) -> Floats:
     """Return the difference of the last two values, per second for a rate."""
     last, last_time = table.from_end(0)
     previous, previous_time = table.from_end(1)
@@ -207,7 +198,7 @@ def instantaneous(table: Table, *, rate: bool) -> Result:
     if rate:
         result = np.where(last < previous, last, result)
         result = result / ((last_time - previous_time) / 1000)
-    return result, table.count > 1
+    return result
 
 
 def regression(table: Table, origin: Times) -> tuple[Floats, Floats]:
@@ -226,35 +217,41 @@ def regression(table: Table, origin: Times) -> tuple[Floats, Floats]:
     return slope, np.where(flat, np.where(infinite, np.nan, table.values[:, 0]), intercept)
 
 
-def derivative(table: Table) -> Result:
+def derivative(table: Table) -> Floats:
     """Return the slope of the fitted line."""
-    return regression(table, table.times[:, 0])[0], table.count > 1
+    return regression(table, table.times[:, 0])[0]
 
 
-def prediction(table: Table) -> Result:
+def prediction(table: Table) -> Floats:
     """Return the fitted line's value some seconds after the evaluation time."""
     slope, intercept = regression(table, table.now)
-    return intercept + slope * table.arguments[0], table.count > 1
+    return intercept + slope * table.arguments[0]
 
 
-def changes(table: Table) -> Result:
+def changes(table: Table) -> Floats:
     """Return how often the value changed."""
     before, after = table.values[:, :-1], table.values[:, 1:]
     changed = (before != after) & ~(np.isnan(before) & np.isnan(after))
-    return (changed & table.mask[:, 1:]).sum(axis=1).astype(float), table.count > 0
+    return _counted(changed & table.mask[:, 1:])
 
 
-def resets(table: Table) -> Result:
+def resets(table: Table) -> Floats:
     """Return how often the value fell."""
-    fell = (table.values[:, 1:] < table.values[:, :-1]) & table.mask[:, 1:]
-    return fell.sum(axis=1).astype(float), table.count > 0
+    return _counted((table.values[:, 1:] < table.values[:, :-1]) & table.mask[:, 1:])
+
+
+def _counted(mask: Bools) -> Floats:
+    counts: Floats = mask.sum(axis=1).astype(float)
+    return counts
 
 
 def _filled(table: Table) -> Floats:
     return np.where(table.mask, table.values, np.nan)
 
 
-FUNCTIONS: dict[str, Function] = {
+#: Functions that need two samples; the others need one.
+OF_TWO = ("rate", "increase", "delta", "irate", "idelta", "deriv", "predict_linear")
+FUNCTIONS: dict[str, Callable[[Table], Floats]] = {
     "rate": lambda table: extrapolated(table, counter=True, per_second=True),
     "increase": lambda table: extrapolated(table, counter=True, per_second=False),
     "delta": lambda table: extrapolated(table, counter=False, per_second=False),
@@ -264,17 +261,198 @@ FUNCTIONS: dict[str, Function] = {
     "predict_linear": prediction,
     "changes": changes,
     "resets": resets,
-    "sum_over_time": lambda t: (masked_sum(t.values, t.mask), t.count > 0),
-    "avg_over_time": lambda t: (masked_mean(t.values, t.mask), t.count > 0),
-    "min_over_time": lambda t: (np.fmin.reduce(_filled(t), axis=1), t.count > 0),
-    "max_over_time": lambda t: (np.fmax.reduce(_filled(t), axis=1), t.count > 0),
-    "count_over_time": lambda t: (t.count.astype(float), t.count > 0),
-    "present_over_time": lambda t: (np.ones(len(t.count)), t.count > 0),
-    "last_over_time": lambda t: (t.from_end(0)[0], t.count > 0),
-    "stdvar_over_time": lambda t: (masked_variance(t.values, t.mask), t.count > 0),
-    "stddev_over_time": lambda t: (np.sqrt(masked_variance(t.values, t.mask)), t.count > 0),
-    "quantile_over_time": lambda t: (
-        masked_quantile(t.values, t.mask, t.arguments[0]),
-        t.count > 0,
+    "sum_over_time": lambda t: masked_sum(t.values, t.mask),
+    "avg_over_time": lambda t: masked_mean(t.values, t.mask),
+    "min_over_time": lambda t: np.fmin.reduce(_filled(t), axis=1),
+    "max_over_time": lambda t: np.fmax.reduce(_filled(t), axis=1),
+    "count_over_time": lambda t: t.count.astype(float),
+    "present_over_time": lambda t: np.ones(len(t.count)),
+    "last_over_time": lambda t: t.from_end(0)[0],
+    "stdvar_over_time": lambda t: masked_variance(t.values, t.mask),
+    "stddev_over_time": lambda t: np.sqrt(masked_variance(t.values, t.mask)),
+    "quantile_over_time": lambda t: masked_quantile(t.values, t.mask, t.arguments[0]),
+}
+
+
+# --- Native histograms -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Window:
+    """The samples of one window, of which at least one is a histogram.
+
+    Attributes:
+        times: of the samples, in milliseconds.
+        values: of the samples that are floats.
+        histograms: a Histogram, or None for a float.
+        end: of the window in milliseconds.
+        name: the metric's name.
+        call: the function.
+        notes: where warnings go.
+    """
+
+    times: Times
+    values: Floats
+    histograms: Objects
+    end: int
+    name: str
+    call: RangeCall
+    notes: Notes
+
+
+def _apply_to_histograms(
+    call: RangeCall, series: Series, row: tuple[Floats, Bools, Objects], notes: Notes
+) -> None:
+    """Fill the windows of a series that have histograms, maybe among floats.
+
+    Args:
+        row: values, presence and histograms, with the results of the floats.
+    """
+    values, present, histograms = row
+    function = HISTOGRAM_FUNCTIONS.get(call.function)
+    low, high = _places(series, call)
+    before = np.concatenate([[0], np.cumsum(series.is_histogram)])
+    count = before[high] - before[low]
+    name = label(series.labels, NAME)
+    if function is None:
+        if ((count > 0) & (count < high - low)).any():
+            notes.ignored_in_range(name, call.position)
+        return
+    assert series.histograms is not None
+    for column in np.flatnonzero(count):
+        part = slice(int(low[column]), int(high[column]))
+        samples = series.times[part], series.values[part], series.histograms[part]
+        window = Window(*samples, int(call.ends[column]), name, call, notes)
+        result = function(window)
+        present[column] = result is not None
+        if isinstance(result, Histogram):
+            histograms[column] = result
+        elif result is not None:
+            values[column] = result
+
+
+Result = float | Histogram | None
+
+
+def _only_histograms(window: Window) -> list[Histogram] | None:
+    """Return the histograms, or None, with a warning, if there are floats among them."""
+    histograms = [histogram for histogram in window.histograms if histogram is not None]
+    if len(histograms) < len(window.histograms):
+        window.notes.mixed_samples(window.name, window.call.position)
+        return None
+    return histograms
+
+
+def _difference(window: Window, *, counter: bool) -> Histogram | None:
+    histograms = _only_histograms(window)
+    if histograms is None or len(histograms) < 2:
+        return None
+    gauges = [histogram.hint == "gauge" for histogram in histograms]
+    if counter and any(gauges):
+        window.notes.no_counter_histogram(window.name, window.call.position)
+    if not counter and not (gauges[0] and gauges[-1]):
+        window.notes.no_gauge_histogram(window.name, window.call.position)
+    schema = min(histogram.schema for histogram in histograms)
+    result = histograms[-1].at_schema(schema) - histograms[0]
+    if counter:
+        for before, after in itertools.pairwise(histograms):
+            if after.is_reset_after(before):
+                result = result + before
+    return result
+
+
+def _extrapolated(window: Window, *, counter: bool, per_second: bool) -> Histogram | None:
+    result = _difference(window, counter=counter)
+    if result is None:
+        return None
+    first = window.histograms[0]
+    start = window.end - window.call.window
+    factor = extrapolation(
+        *(window.times[0], window.times[-1], start, window.end, len(window.times)),
+        (np.float64(first.count), np.float64(result.count)) if counter else None,
+    )
+    seconds = window.call.window / 1000 if per_second else 1.0
+    return result.scaled(float(factor) / seconds).as_gauge()
+
+
+def _instantaneous(window: Window, *, rate: bool) -> Result:
+    if len(window.times) < 2:
+        return None
+    previous, last = window.histograms[-2:]
+    seconds = float(window.times[-1] - window.times[-2]) / 1000
+    if previous is None and last is None:
+        before, after = (float(value) for value in window.values[-2:])
+        change = after if rate and after < before else after - before
+        return change / seconds if rate else change
+    if previous is None or last is None:
+        window.notes.mixed_samples(window.name, window.call.position)
+        return None
+    gauges = [histogram.hint == "gauge" for histogram in (previous, last)]
+    if rate and any(gauges):
+        window.notes.no_counter_histogram(window.name, window.call.position)
+    if not rate and not all(gauges):
+        window.notes.no_gauge_histogram(window.name, window.call.position)
+    difference: Histogram = last - previous
+    if rate and last.is_reset_after(previous):
+        difference = last
+    return difference.divided(seconds).as_gauge() if rate else difference.as_gauge()
+
+
+def _total(window: Window) -> Histogram | None:
+    histograms = _only_histograms(window)
+    if histograms is None:
+        return None
+    total = histograms[0]
+    for histogram in histograms[1:]:
+        total = total + histogram
+    return total
+
+
+def _mean(window: Window) -> Histogram | None:
+    total = _total(window)
+    return None if total is None else total.divided(len(window.times))
+
+
+def _count_pairs(
+    window: Window,
+    floats: Callable[[float, float], bool],
+    histograms: Callable[[Histogram, Histogram], bool],
+) -> float:
+    """Count the neighbours that fulfill a condition; a change of type always does."""
+    counted = 0
+    samples = list(zip(window.values.tolist(), window.histograms, strict=True))
+    for (before, old), (after, new) in itertools.pairwise(samples):
+        if old is None and new is None:
+            counted += floats(before, after)
+        elif old is None or new is None:
+            counted += 1
+        else:
+            counted += histograms(old, new)
+    return float(counted)
+
+
+def _differ(before: float, after: float) -> bool:
+    return before != after and not (np.isnan(before) and np.isnan(after))
+
+
+def _last(window: Window) -> Result:
+    histogram: Histogram | None = window.histograms[-1]
+    return float(window.values[-1]) if histogram is None else histogram
+
+
+HISTOGRAM_FUNCTIONS: dict[str, Callable[[Window], Result]] = {
+    "rate": lambda window: _extrapolated(window, counter=True, per_second=True),
+    "increase": lambda window: _extrapolated(window, counter=True, per_second=False),
+    "delta": lambda window: _extrapolated(window, counter=False, per_second=False),
+    "irate": lambda window: _instantaneous(window, rate=True),
+    "idelta": lambda window: _instantaneous(window, rate=False),
+    "sum_over_time": _total,
+    "avg_over_time": _mean,
+    "count_over_time": lambda window: float(len(window.times)),
+    "present_over_time": lambda window: 1.0,  # noqa: ARG005
+    "last_over_time": _last,
+    "changes": lambda w: _count_pairs(w, _differ, lambda old, new: not old.same(new)),
+    "resets": lambda w: _count_pairs(
+        w, lambda old, new: new < old, lambda old, new: new.is_reset_after(old)
     ),
 }

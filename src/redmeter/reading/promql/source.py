@@ -1,27 +1,27 @@
-"""Stored intervals for PromQL: an IntervalSource that reads a store.
+"""Stored intervals for PromQL: an IntervalSource that reads the series that selectors select.
 
 One round trip lists the names, unless that was done a moment ago; one more for each 500 counters
 reads their intervals of as many precisions as the query needs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
 from redmeter.errors import StoreError
-from redmeter.export.prometheus_names import COUNTER, GAUGE
+from redmeter.export.prometheus_names import COUNTER, GAUGE, Exported
 from redmeter.promql.errors import Limits, QueryError
 from redmeter.promql.intervals import GaugeSamples, Native, Stored
 from redmeter.promql.intervals.buckets import classic_buckets, named_bounds
 from redmeter.promql.intervals.grid import CounterTable, Grid, Part, accumulate, lay, make_grid
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.semantics import Series, matches
-from redmeter.promql.values import Bools, Floats, Labels
+from redmeter.promql.values import NAME, Bools, Floats, Labels, with_label
 from redmeter.reading.export.listing import Exports
 from redmeter.reading.foreign_keys import readable
-from redmeter.reading.promql.selectors import BUCKET, COUNT, SUM, Chosen, choose
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import ParsedRead, Query, Read, run
 from redmeter.store.replies import Reply, pairs, raised
@@ -30,6 +30,7 @@ from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Kept, Keys
 from redmeter.stored.packed_text import parse, parse_moments
 
+BUCKET, COUNT, SUM = "_bucket", "_count", "_sum"
 #: Series that one round trip reads: counters and gauges, and histograms.
 CHUNK, HISTOGRAM_CHUNK = 500, 50
 #: Histograms that one selector may select.
@@ -40,6 +41,50 @@ SLACK = 5.0
 T = TypeVar("T")
 #: Values of the intervals of a part, and which are stored.
 Row = tuple[Floats, Bools]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A series that a selector selects: by which suffix, and under which labels."""
+
+    series: Exported
+    suffix: str
+    labels: Labels
+
+
+def choose(exports: Exports, matchers: Sequence[Matcher]) -> list[Chosen]:
+    """Return the series that a selector selects. Matchers of `le` do not count for histograms."""
+    names = [matcher for matcher in matchers if matcher.name == NAME]
+    rest = [matcher for matcher in matchers if matcher.name != NAME]
+    views: Mapping[str, tuple[str, str]] = exports.views
+    exact = next((matcher.value for matcher in names if matcher.operator == "="), None)
+    if exact is not None:
+        views = {exact: views[exact]} if exact in views else _as_total(exports, exact)
+    chosen = []
+    for name in sorted(views):
+        if not matches(((NAME, name),), names):
+            continue
+        stored, suffix = views[name]
+        effective = (
+            [matcher for matcher in rest if matcher.name != "le"] if suffix == BUCKET else rest
+        )
+        chosen += [
+            Chosen(series, suffix, with_label(series.labels, NAME, name))
+            for series in exports.catalog.by_name[stored]
+            if matches(series.labels, effective)
+        ]
+    return chosen
+
+
+def _as_total(exports: Exports, name: str) -> dict[str, tuple[str, str]]:
+    """Return the view of `x_total` where x is a histogram: its sum.
+
+    Counters of fractional amounts, as OpenTelemetry and Prometheus have them, are stored so.
+    """
+    base = name.removesuffix("_total")
+    if base != name and base + SUM in exports.views:
+        return {name: (base, SUM)}
+    return {}
 
 
 class StoreSource:
@@ -133,7 +178,12 @@ class _Request:
         for chunk in _chunks(chosen, CHUNK):
             self._limits.interrupt()
             reads = [
-                self._hash(needed, precision, self._keys.count(precision, one.series.stored))
+                self._laid(
+                    needed,
+                    precision,
+                    ("HGETALL", self._keys.count(precision, one.series.stored)),
+                    _counts,
+                )
                 for one in chunk
                 for precision in needed
             ]
@@ -145,12 +195,6 @@ class _Request:
             sums = np.array([_number(totals[one.series.stored]) for one in rows], np.float64)
             tables.append(_table(grid, needed, rows, sums))
         return _joined(tables)
-
-    def _hash(self, needed: Mapping[int, int], precision: int, key: str) -> ParsedRead:
-        def fields(reply: Reply) -> Mapping[int, float]:
-            return counter.parse(pairs(reply))
-
-        return self._laid(needed, precision, ("HGETALL", key), fields)
 
     def _laid(
         self,
@@ -291,7 +335,7 @@ def _joined(tables: Sequence[CounterTable]) -> CounterTable:
     if not others:
         return first
     grid = tables[-1].grid
-    values = [grid_values(table, grid) for table in tables]
+    values = [table.values if table.grid is grid else table.at(grid.edges) for table in tables]
     return CounterTable(
         grid,
         [labels for table in tables for labels in table.labels],
@@ -301,9 +345,8 @@ def _joined(tables: Sequence[CounterTable]) -> CounterTable:
     )
 
 
-def grid_values(table: CounterTable, grid: Grid) -> Floats:
-    """Return a table's values at the edges of another grid."""
-    return table.values if table.grid is grid else table.grid.at(table.values, grid.edges)
+def _counts(reply: Reply) -> Mapping[int, float]:
+    return counter.parse(pairs(reply))
 
 
 def _moments(reply: Reply, *, summed: bool) -> dict[int, float]:
