@@ -564,7 +564,7 @@ def test_what_is_spent_within_is_recorded(
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] == "/db":
-            databases.spend(databases.DATABASE, 0.5)
+            databases.spend(0.5)
         memory.clock.advance(2)
         await send(START)
         await asyncio.create_task(send(body(b"")))  # in a context of its own

@@ -1,4 +1,4 @@
-"""Spent: what a request waited for comes together, wherever it was waited for."""
+"""What a request waited for comes together, wherever it was waited for."""
 
 import asyncio
 import contextvars
@@ -6,30 +6,30 @@ import threading
 import time
 from typing import Any
 
-from redmeter.integrations.shared.databases import Queries, begin, collecting, spend
+from redmeter.integrations.shared.databases import Queries, begin, spend
 from redmeter.testing import MemoryMeter
 
 
-def test_what_is_spent_within_is_collected_by_kind() -> None:
+def test_what_is_spent_within_is_collected() -> None:
     """And nothing of before and after."""
-    spend("db", 1.0)
-    with collecting() as spent:
+    spend(1.0)
+    with begin() as spent:
         assert not spent
-        spend("db", 0.5)
-        spend("db", 0.25)
-        spend("mail", 2.0)
-    spend("db", 1.0)
+        spend(0.5)
+        spend(0.25)
+    assert not spent.names()
+    spend(1.0)
     assert spent
-    assert (spent["db"], spent["mail"], spent["else"]) == (0.75, 2.0, 0.0)
+    assert (spent.seconds, spent.statements) == (0.75, 0)
 
 
 def test_what_is_spent_counts_for_all_that_is_around_it() -> None:
     """A task that runs within a request counts for both."""
-    with collecting() as outer:
-        with collecting() as inner:
-            spend("db", 1.0)
-        spend("db", 2.0)
-    assert (inner["db"], outer["db"]) == (1.0, 3.0)
+    with begin() as outer:
+        with begin() as inner:
+            spend(1.0)
+        spend(2.0)
+    assert (inner.seconds, outer.seconds) == (1.0, 3.0)
 
 
 def test_tasks_and_threads_with_a_copy_of_the_context_count() -> None:
@@ -37,25 +37,25 @@ def test_tasks_and_threads_with_a_copy_of_the_context_count() -> None:
 
     async def query() -> None:
         await asyncio.sleep(0)
-        spend("db", 1.0)
+        spend(1.0)
 
     async def serve() -> float:
-        with collecting() as spent:
+        with begin() as spent:
             await asyncio.gather(*[query() for _ in range(10)])
-            await asyncio.gather(*[asyncio.to_thread(spend, "db", 1.0) for _ in range(10)])
-        return spent["db"]
+            await asyncio.gather(*[asyncio.to_thread(spend, 1.0) for _ in range(10)])
+        return spent.seconds
 
     assert asyncio.run(serve()) == 20.0
 
 
 def test_statements_with_a_name_are_counted_by_it() -> None:
     """For all that is around them."""
-    with collecting() as outer:
-        spend("db", 0.1, 1, "SELECT a")
-        with collecting() as inner:
-            spend("db", 0.1, 2, "SELECT b")
-        spend("db", 0.1)
-        spend("db", 0.1, 1, "SELECT a")
+    with begin() as outer:
+        spend(0.1, 1, "SELECT a")
+        with begin() as inner:
+            spend(0.1, 2, "SELECT b")
+        spend(0.1)
+        spend(0.1, 1, "SELECT a")
     assert (inner.names(), outer.names()) == ({"SELECT b": 2}, {"SELECT a": 2, "SELECT b": 2})
 
 
@@ -71,34 +71,34 @@ class Hesitant(dict[Any, tuple[float, int]]):
 
 def test_side_by_side_nothing_is_lost() -> None:
     """However threads take turns."""
-    with collecting() as spent:
+    with begin() as spent:
         spent._parts = Hesitant()
         contexts = [contextvars.copy_context() for _ in range(4)]
         threads = [
-            threading.Thread(target=lambda c=c: [c.run(spend, "db", 1.0) for _ in range(20)])
+            threading.Thread(target=lambda c=c: [c.run(spend, 1.0) for _ in range(20)])
             for c in contexts
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    assert spent["db"] == 80.0
+    assert spent.seconds == 80.0
 
 
 def test_what_comes_after_the_end_counts_for_what_is_around() -> None:
     """A background task that goes on after the answer."""
 
     async def serve() -> tuple[float, float]:
-        with collecting() as outer:
-            with collecting() as inner:
-                spend("db", 1.0)
+        with begin() as outer:
+            with begin() as inner:
+                spend(1.0)
                 later = asyncio.create_task(background())
             await later
-        return inner["db"], outer["db"]
+        return inner.seconds, outer.seconds
 
     async def background() -> None:
         await asyncio.sleep(0)
-        spend("db", 5.0)
+        spend(5.0)
 
     assert asyncio.run(serve()) == (1.0, 6.0)
 
@@ -126,10 +126,10 @@ def test_statements_are_counted_whoever_sends_them() -> None:
         for error in (None, KeyError()):
             queries.took("SELECT 1", 0.5, many=True, error=error)
 
-    with collecting() as spent:
+    with begin() as spent:
         assert spent.statements == 0
         work()
         thread = threading.Thread(target=contextvars.copy_context().run, args=(work,))
         thread.start()
         thread.join()
-    assert (spent.statements, spent["db"]) == (4, 2.0)
+    assert (spent.statements, spent.seconds) == (4, 2.0)

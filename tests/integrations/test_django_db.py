@@ -156,7 +156,7 @@ assert ratio.low > 0.5, ratio
 SLOW = """
 import sqlite3, time
 from django.db import transaction
-from redmeter.integrations.shared.databases import collecting
+from redmeter.integrations.shared.databases import begin
 
 class Slow(sqlite3.Connection):
     def commit(self):
@@ -178,9 +178,9 @@ from django.db.backends.sqlite3 import base
 base.Database = Database()
 
 def spend(work):
-    with collecting() as spent:
+    with begin() as spent:
         work()
-    assert spent["db"] >= 0.02, spent["db"]
+    assert spent.seconds >= 0.02, spent.seconds
 
 def create():
     ask("CREATE TABLE orders (id INT)")

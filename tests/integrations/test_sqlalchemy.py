@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from redmeter.integrations.asgi import RedmeterMiddleware
 from redmeter.integrations.shared import meters
-from redmeter.integrations.shared.databases import GROUPS, TEXTS, Queries, collecting
+from redmeter.integrations.shared.databases import GROUPS, TEXTS, Queries, begin
 from redmeter.integrations.sqlalchemy import install, uninstall
 from redmeter.testing import ManualClock, MemoryMeter
 
@@ -193,9 +193,9 @@ async def _asynchronously(engine: sa.Engine) -> float:
         with engine.connect() as connection:
             connection.execute(sa.text(LONG))
 
-    with collecting() as spent:
+    with begin() as spent:
         await greenlet_spawn(work)
-    return spent["db"]
+    return spent.seconds
 
 
 def test_an_asynchronous_engine_is_watched_where_it_works(memory: MemoryMeter) -> None:
@@ -237,12 +237,12 @@ def test_the_end_of_a_transaction_is_waited_for(tmp_path: Path, memory: MemoryMe
     engine = pooled(tmp_path)
     ORDERS.metadata.create_all(engine)
     install(engine, memory)
-    with collecting() as spent, engine.begin() as connection:
+    with begin() as spent, engine.begin() as connection:
         connection.execute(ORDERS.insert().values(note="a"))
-    assert spent["db"] >= 0.02
-    with collecting() as spent, engine.connect() as connection:
+    assert spent.seconds >= 0.02
+    with begin() as spent, engine.connect() as connection:
         connection.execute(sa.select(ORDERS)).all()
-    assert spent["db"] >= 0.02
+    assert spent.seconds >= 0.02
     # What comes back to a pool is rolled back, whatever it did.
     assert waited(memory) == {"(connect)": 2, "COMMIT": 1, "ROLLBACK": 2}
     engine.dispose()
@@ -252,10 +252,10 @@ def test_a_connection_of_the_pool_is_waited_for(tmp_path: Path, memory: MemoryMe
     """Until there is one, or the time is up: an error as any other."""
     engine = pooled(tmp_path, pool_timeout=0.05)
     install(engine, memory)
-    with engine.connect(), collecting() as spent:
+    with engine.connect(), begin() as spent:
         with pytest.raises(sa.exc.TimeoutError, match="QueuePool limit"):
             engine.connect()
-        assert spent["db"] >= 0.05
+        assert spent.seconds >= 0.05
     assert recorded(memory) == {'db_errors{error="TimeoutError",statement="(connect)"}': 1}
     assert waited(memory)["(connect)"] == 2
     engine.dispose()

@@ -737,7 +737,7 @@ def test_time_in_a_database_is_told_of_the_request(memory: MemoryMeter) -> None:
     try:
 
         def app(env: dict[str, Any], start_response: Any) -> Iterator[bytes]:
-            spend("db", 0.5)
+            spend(0.5)
             memory.clock.advance(1.0)
             yield from numbers(env, start_response)
 
@@ -745,7 +745,7 @@ def test_time_in_a_database_is_told_of_the_request(memory: MemoryMeter) -> None:
         file = FileWrapper(io.BytesIO(b"x"))
         env = environ() | {"wsgi.file_wrapper": FileWrapper}
         RedmeterMiddleware(answering(file), memory)(env, Server().start_response)
-        spend("db", 9.0)  # of something else in this thread, while the server sends the file
+        spend(9.0)  # of something else in this thread, while the server sends the file
         file.close()
     finally:
         databases._enabled = told

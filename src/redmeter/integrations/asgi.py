@@ -36,7 +36,7 @@ from typing import Any, Unpack
 
 from redmeter import Meter
 from redmeter.integrations.shared.databases import Spent
-from redmeter.integrations.shared.options import ASGI, load_application
+from redmeter.integrations.shared.options import ASGI, Arguments, load_application
 from redmeter.integrations.shared.routes import Finder, litestar_route, path_within, publish_routes
 from redmeter.integrations.shared.web import (
     CONVERTED,
@@ -45,7 +45,6 @@ from redmeter.integrations.shared.web import (
     ROUTE,
     WATCHED,
     WEBSOCKET,
-    Arguments,
     requests_of,
 )
 from redmeter.recording.process import watch_uvicorn

@@ -51,8 +51,9 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from redmeter import Meter
 from redmeter.integrations.shared.meters import strangers
+from redmeter.integrations.shared.options import Arguments
 from redmeter.integrations.shared.routes import rule_template
-from redmeter.integrations.shared.web import WATCHED, Arguments, Requests, requests_of
+from redmeter.integrations.shared.web import WATCHED, Requests, requests_of
 from redmeter.integrations.wsgi import (
     Environ,
     RedmeterMiddleware,

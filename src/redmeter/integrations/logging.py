@@ -141,7 +141,6 @@ class RedmeterHandler(logging.Handler):
             self._note(record, text, f" (not formatted: {type(error).__name__})")
 
     def _read(self, record: logging.LogRecord) -> tuple[Fingerprint, str]:
-        """Return pattern and text of a record."""
         pattern = record.msg if record.args and type(record.msg) is str else None
         if pattern is not None and is_wordless(pattern):
             pattern = None

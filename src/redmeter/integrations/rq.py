@@ -196,7 +196,6 @@ def _store() -> None:
 
 
 def _job_of(args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Return the job that a method of a worker was called with."""
     return options["job"] if "job" in options else args[0]
 
 

@@ -109,7 +109,6 @@ class RedmeterProcessor:
 
 
 def _message_of(event: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the fingerprint and the text of an event."""
     message, args = event.get("event", ""), event.get("positional_args")
     if isinstance(message, str) and isinstance(args, tuple):
         pattern, text, problem = format_message(message, args)

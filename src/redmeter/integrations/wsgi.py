@@ -42,13 +42,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Unpack
 
 from redmeter import Meter
-from redmeter.integrations.shared.options import WSGI, load_application, own_integration
+from redmeter.integrations.shared.options import WSGI, Arguments, load_application, own_integration
 from redmeter.integrations.shared.routes import publish_routes
 from redmeter.integrations.shared.web import (
     DISCONNECTED,
     ROUTE,
     WATCHED,
-    Arguments,
     Requests,
     requests_of,
 )

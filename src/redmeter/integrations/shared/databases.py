@@ -17,18 +17,18 @@ Idea: the middleware collects, and the hook adds the time of each part. A contex
 them: tasks inherit it, and so do threads that run in a copy of the context, as those of Starlette,
 asgiref and asyncio.to_thread() do.
 
-    with collecting() as spent:         # the middleware, around a request
+    with begin() as spent:              # the middleware, around a request
         ...
-            spend("db", 0.012, 1)       # the database's hook, somewhere within
+            spend(0.012, 1)             # the database's hook, somewhere within
         ...
-    spent["db"]                         # 0.012 seconds
+    spent.seconds                       # 0.012
     spent.statements                    # 1
     spent.names()                       # {"SELECT orders WHERE id": 1}, if a name was passed
 
-`spent = begin()` and `spent.end()` do the same without `with`; begin_if_enabled() costs next to
-nothing unless a hook is installed. A part counts for all nested collections that are open, and for
-none that has ended. Concurrent parts are summed, so the sum may exceed the duration of the whole.
-Statements are counted by their route or task when it ends (Callers).
+`spent.end()` does the same without `with`; begin_if_enabled() costs next to nothing unless a hook
+is installed. A part counts for all nested collections that are open, and for none that has ended.
+Concurrent parts are summed, so the sum may exceed the duration of the whole. Statements are counted
+by their route or task when it ends (Callers).
 
 A method for which a library has no hook, such as a pool's connect() or a connection's commit(), is
 timed by an attribute of one object that hides the method of its class (listen). It calls the
@@ -53,11 +53,10 @@ import os
 import threading
 import weakref
 from _thread import get_ident
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from time import perf_counter
-from typing import Any
+from typing import Any, Self
 
 from redmeter import Meter
 from redmeter.analysis.text.statements import statement_of
@@ -65,8 +64,6 @@ from redmeter.errors import InvalidName
 from redmeter.integrations.shared.interface import Names, record_error
 from redmeter.names import DB_ERRORS, DB_QUERIES, DB_QUERY_SECONDS
 
-#: The kind of time that is spent waiting for a database.
-DATABASE = "db"
 #: Groups of statements that are distinguished.
 GROUPS = 200
 #: Texts of statements whose groups are cached, by their hashes.
@@ -83,25 +80,26 @@ PAIRS = 500
 
 
 class Spent:
-    """The time spent since begin(), in seconds by kind, and the statements sent."""
+    """The time spent on databases since begin(), and the statements sent."""
 
     __slots__ = ("_names", "_open", "_outer", "_parts")
 
     def __init__(self, outer: "Spent | None") -> None:
         self._outer = outer
-        #: (kind, thread) -> seconds, statements.
-        self._parts: dict[tuple[str, int], tuple[float, int]] = {}
+        #: Thread -> seconds, statements.
+        self._parts: dict[int, tuple[float, int]] = {}
         #: (statement, thread) -> executions.
         self._names: dict[tuple[str, int], int] = {}
         self._open = True
 
-    def __getitem__(self, kind: str) -> float:
-        """Return the seconds that were spent on a kind; 0.0 if none were reported."""
-        return sum([part[0] for (each, _), part in list(self._parts.items()) if each == kind])
+    @property
+    def seconds(self) -> float:
+        """How long databases took; 0.0 if nothing was reported."""
+        return sum([part[0] for part in list(self._parts.values())], 0.0)
 
     @property
     def statements(self) -> int:
-        """How many statements were sent to a database; 0 if none were reported."""
+        """How many statements were sent; 0 if none were reported."""
         return sum([part[1] for part in list(self._parts.values())])
 
     def names(self) -> dict[str, int]:
@@ -114,6 +112,12 @@ class Spent:
     def __bool__(self) -> bool:
         """Whether anything was spent: a cheap test."""
         return bool(self._parts)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
     def end(self) -> None:
         """Stop collecting; later parts count for the enclosing collection only. Idempotent."""
@@ -150,24 +154,13 @@ def begin_if_enabled() -> Spent | None:
     return begin() if _enabled else None
 
 
-@contextmanager
-def collecting() -> Iterator[Spent]:
-    """Collect the parts within; the result can be read there, and afterwards."""
-    spent = begin()
-    try:
-        yield spent
-    finally:
-        spent.end()
-
-
 _NOTHING = 0.0, 0
 
 
-def spend(kind: str, seconds: float, statements: int = 0, name: str = "") -> None:
-    """Add time spent on a part of this context's request or task, if anything collects it.
+def spend(seconds: float, statements: int = 0, name: str = "") -> None:
+    """Add time spent on a database to this context's request or task, if anything collects it.
 
     Args:
-        kind: for example DATABASE.
         seconds: how long it took.
         statements: how many statements were sent to a database.
         name: the group of the statement.
@@ -176,9 +169,8 @@ def spend(kind: str, seconds: float, statements: int = 0, name: str = "") -> Non
     while spent is not None:
         if spent._open:
             thread = get_ident()
-            key, parts = (kind, thread), spent._parts
-            before = parts.get(key, _NOTHING)
-            parts[key] = before[0] + seconds, before[1] + statements
+            before = spent._parts.get(thread, _NOTHING)
+            spent._parts[thread] = before[0] + seconds, before[1] + statements
             if name:
                 names = spent._names
                 names[name, thread] = names.get((name, thread), 0) + statements
@@ -278,7 +270,7 @@ class _Timed:
             if outer:
                 _within.set(False)
             if self.listeners:
-                spend(DATABASE, seconds)
+                spend(seconds)
                 for listener in self.listeners.values():
                     listener(seconds, error)
             error = None  # it holds this frame
@@ -366,7 +358,7 @@ class Queries:
         try:
             name, observe = self._known.get((hash(sql), many)) or self._found(sql, many)
             if not waiting():
-                spend(DATABASE, seconds, 1, name)
+                spend(seconds, 1, name)
             observe(seconds)
             if error is not None:
                 self._failed(name, error)

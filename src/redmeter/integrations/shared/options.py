@@ -131,32 +131,21 @@ class Arguments(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of recording requests; settings.py has their environment variables.
+    """The values of the options in Arguments that describe how requests are recorded.
 
-    Patterns are matched against the decoded path within the application, without the query and
-    without a server's or proxy's prefix. `*` matches any characters, slashes included.
+    Patterns are separated by spaces, and matched against the decoded path within the application,
+    without the query and without a server's or proxy's prefix. `*` matches any characters, slashes
+    included.
     """
 
-    #: Patterns, separated by spaces: only these paths are recorded. Empty: all.
     include_paths: str = ""
-    #: Patterns, separated by spaces: these paths are not recorded.
     ignore_paths: str = ""
-    #: PATTERN=COUNTER, separated by spaces: requests for a matching path also count there.
     count_paths: str = ""
-    #: Whether the label `status` is the code, 404, instead of its class, 4xx.
     exact_status: bool = False
-    #: The share of requests whose durations are recorded, above 0 and at most 1.
     sample_durations: float = 1.0
-    #: Seconds from which on a request is logged as slow.
     slow_request: float = 1.0
-    #: Whether a thread of each process cleans the store, see cleaner.py.
     cleaner: bool = False
-    #: Takes the request in the server's form (an ASGI scope, a WSGI environ, Django's request) and
-    #: returns more labels for http_requests and http_request_seconds. Use labels that have few
-    #: values.
     labels: Callable[[Any], Mapping[str, str] | None] | None = None
-    #: Takes the same and returns the route, or None if there is none: for frameworks that Redmeter
-    #: does not know.
     route: Callable[[Any], str | None] | None = None
 
     @classmethod

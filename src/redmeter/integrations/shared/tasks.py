@@ -10,7 +10,7 @@ Bound: TASKS tasks are recorded by name, further ones as `(other)`. No lock, no 
 """
 
 from redmeter import Meter
-from redmeter.integrations.shared.databases import DATABASE, Callers, Spent
+from redmeter.integrations.shared.databases import Callers, Spent
 from redmeter.integrations.shared.interface import Names
 from redmeter.names import (
     TASK_DB_SECONDS,
@@ -54,7 +54,7 @@ class Tasks:
         if spent is not None:
             spent.end()
             if spent:
-                self._meter.observe(TASK_DB_SECONDS, spent[DATABASE], labels={"task": name})
+                self._meter.observe(TASK_DB_SECONDS, spent.seconds, labels={"task": name})
                 self._callers.record(name, spent)
 
     def log(self, severity: str, what: str, error: object, task: str = "") -> None:

@@ -51,10 +51,10 @@ from typing import Any
 from redmeter import Meter, settings
 from redmeter.errors import InvalidName, StoreError
 from redmeter.integrations.shared.cleaner import Cleaner
-from redmeter.integrations.shared.databases import DATABASE, Callers, Spent, begin_if_enabled
+from redmeter.integrations.shared.databases import Callers, Spent, begin_if_enabled
 from redmeter.integrations.shared.interface import Instrumentation
 from redmeter.integrations.shared.meters import METER_SETTINGS, meter_of
-from redmeter.integrations.shared.options import Arguments, Options
+from redmeter.integrations.shared.options import Options
 from redmeter.names import (
     EVENT_STREAM_SECONDS,
     HITS,
@@ -68,27 +68,6 @@ from redmeter.names import (
 )
 from redmeter.recording.logging.coalesce import Fingerprint, with_place
 from redmeter.recording.logging.tracebacks import describe_error
-
-#: Including names of other modules, so that integrations import all about requests from here.
-__all__ = [
-    "CONVERTED",
-    "DISCONNECTED",
-    "FAILED",
-    "HITS",
-    "HITS_FAILED",
-    "HITS_SECONDS",
-    "METER_SETTINGS",
-    "REQUESTS",
-    "ROUTE",
-    "SECONDS",
-    "WATCHED",
-    "WEBSOCKET",
-    "Arguments",
-    "Options",
-    "Requests",
-    "meter_of",
-    "requests_of",
-]
 
 #: Histograms of requests that sent statements to a database, if a hook reports it: databases.py.
 DB_SECONDS, DB_RATIO = "http_request_db_seconds", "http_request_db_ratio"
@@ -303,7 +282,7 @@ class Requests:
             if spent is not None:
                 spent.end()
                 if spent:
-                    self._waited(method, route, seconds, spent[DATABASE])
+                    self._waited(method, route, seconds, spent.seconds)
                     self._callers.record(_route(route), spent)
             if self._paths:
                 for matches, also_count in self._paths:
@@ -395,7 +374,6 @@ class Requests:
         """Record how long a connection lasted, which is no response time."""
         observe = self._lifetimes.get((name, route))
         if observe is None:
-            assert self.meter is not None, "nothing is recorded without one"
             observe = self.meter.histogram(name, labels={"route": _route(route)}).observe
             if len(self._lifetimes) < HANDLES:
                 self._lifetimes[name, route] = observe
@@ -405,10 +383,8 @@ class Requests:
         """Record how long a request waited for databases, and the share of its duration."""
         observers = self._waits.get((method, route))
         if observers is None:
-            meter = self.meter
-            assert meter is not None, "nothing is recorded without one"
             labels = {"method": method, "route": _route(route)}
-            made = (meter.histogram(name, labels=labels) for name in (DB_SECONDS, DB_RATIO))
+            made = (self.meter.histogram(name, labels=labels) for name in (DB_SECONDS, DB_RATIO))
             first, second = (histogram.observe for histogram in made)
             observers = first, second
             if len(self._waits) < HANDLES:
@@ -441,7 +417,7 @@ class Requests:
 
 def _database(spent: Spent) -> str:
     count = spent.statements
-    return f"database {spent[DATABASE]:.3f} s in {count} statement{'s' * (count != 1)}"
+    return f"database {spent.seconds:.3f} s in {count} statement{'s' * (count != 1)}"
 
 
 def _matcher(patterns: str) -> Callable[[str], object] | None:
