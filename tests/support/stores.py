@@ -17,6 +17,7 @@ from redmeter.store.cluster import ClusterLink
 from redmeter.store.connection import ServerLink
 from redmeter.store.fan_out import FanOut
 from redmeter.store.scripts import run_steps
+from redmeter.store.shard import Conditions
 from redmeter.stored import counter, gauge
 from redmeter.stored.keys import Kept, slice_start
 from redmeter.types import Batch, Operations, Outcome, Top
@@ -141,7 +142,7 @@ def measure(store: Store, values: Mapping[str, float], time: float, **options: A
 def send(store: Store, batch: Batch, version: str, **options: Any) -> Outcome:
     """Send a batch once, to a store of one shard."""
     (part,) = store.shards
-    return run_steps(part.link.collect, part.applying(batch, version, **options))
+    return run_steps(part.link.collect, part.applying(batch, version, Conditions(**options)))
 
 
 def batch_of(
