@@ -16,10 +16,10 @@ import redis
 from redmeter.clock import SYSTEM, Clock
 from redmeter.store import Store
 from redmeter.store import open as open_store
-from redmeter.store.replies import Command
 from redmeter.store.scripts import apply_script
+from redmeter.store.servers.replies import Command
+from redmeter.store.servers.sockets import pack
 from redmeter.store.shard import Conditions, Shard
-from redmeter.store.sockets import pack
 from redmeter.stored.keys import Keys
 from redmeter.types import Batch, Operations
 

@@ -15,8 +15,8 @@ from redmeter.cli.app import seconds
 from redmeter.dashboard.access import read_users
 from redmeter.errors import InvalidSetting
 from redmeter.settings import SETTINGS, named_patterns, resolve, variable_of
-from redmeter.store import urls
 from redmeter.store.embedded import supervisor
+from redmeter.store.servers import urls
 from support.fuzzing import HOSTILE, assert_work_is_linear, fuzzed, fuzzed_slowly, grown, mutated
 
 #: What stands in each of them for a password.

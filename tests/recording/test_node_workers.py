@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from redmeter.recording import node_workers as module
-from redmeter.recording.node_workers import NodeTask, NodeWorkers
+from redmeter.recording.sending import node_workers as module
+from redmeter.recording.sending.node_workers import NodeTask, NodeWorkers
 from support.waiting import eventually
 
 #: Seconds after which nobody waits for an task of these tests any more.

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.store import sentinel as sentinels
+from redmeter.store.servers import sentinel as sentinels
 from support.sentinels import SERVICE, Sentinel, Watched
 from support.stores import OpenMeter, total_on
 from support.waiting import eventually

@@ -2,8 +2,8 @@
 
 import pytest
 
-from redmeter.store import retry as backoffs
-from redmeter.store.retry import (
+from redmeter.store.servers import retry as backoffs
+from redmeter.store.servers.retry import (
     LONGEST_BACKOFF,
     REFUSED_BACKOFF,
     REFUSED_PAUSE,

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from redmeter.errors import StoreRefused, StoreUnavailable
-from redmeter.store import sockets
-from redmeter.store.connection import ServerLink
-from redmeter.store.sockets import SPIN_SECONDS, TRY, BusyWait
+from redmeter.store.servers import sockets
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.sockets import SPIN_SECONDS, TRY, BusyWait
 from support.canned import Canned, Last, client_of
 from support.certificates import POSSIBLE, Authority
 from support.servers import Server

@@ -17,12 +17,13 @@ from redmeter.reading.join import Joined, join, of_field, of_window
 from redmeter.reading.names import read_names
 from redmeter.reading.samples import read_totals
 from redmeter.reading.windows import whole_window
-from redmeter.store import Store, retry
-from redmeter.store import cluster as clusters
-from redmeter.store.cluster import LEFT_ALONE, REDIRECTS, ClusterLink
-from redmeter.store.connection import ServerLink
-from redmeter.store.replies import Command
-from redmeter.store.urls import in_short
+from redmeter.store import Store
+from redmeter.store.servers import cluster as clusters
+from redmeter.store.servers import retry
+from redmeter.store.servers.cluster import LEFT_ALONE, REDIRECTS, ClusterLink
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.replies import Command
+from redmeter.store.servers.urls import in_short
 from redmeter.stored.shards import TAGS
 from support.clusters import Cluster
 from support.names import one_in_each

@@ -10,7 +10,7 @@ from redis.cluster import ClusterNode, LoadBalancingStrategy, RedisCluster
 from redmeter import Meter, StoreUnavailable
 from redmeter.health.doctor import examine
 from redmeter.store import Store
-from redmeter.store.topology import slot_of
+from redmeter.store.servers.topology import slot_of
 from support.clusters import Cluster
 from support.layout import SLOTS
 from support.names import one_in_each

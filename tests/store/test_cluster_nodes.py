@@ -10,9 +10,17 @@ from redmeter import AccessDenied, Meter, StoreError, StoreRefused, StoreUnavail
 from redmeter.health import doctor
 from redmeter.reading.names import read_names
 from redmeter.store import Store
-from redmeter.store.connection import ServerLink
-from redmeter.store.replies import Reply
-from redmeter.store.topology import Address, SlotRange, Slots, key_of, name_of, place_in, slot_of
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.replies import Reply
+from redmeter.store.servers.topology import (
+    Address,
+    SlotRange,
+    Slots,
+    key_of,
+    name_of,
+    place_in,
+    slot_of,
+)
 from support.certificates import POSSIBLE
 from support.clusters import Cluster
 from support.layout import SLOTS

@@ -7,7 +7,7 @@ import pytest
 from redmeter import Meter
 from redmeter.store import Store
 from redmeter.store.config import epoch_of, new_version
-from redmeter.store.replies import Command
+from redmeter.store.servers.replies import Command
 from support.clusters import Cluster
 from support.stores import opened_store
 

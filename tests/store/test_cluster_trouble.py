@@ -13,9 +13,9 @@ from redmeter import StoreRefused, StoreUnavailable
 from redmeter.errors import AccessDenied
 from redmeter.health.doctor import examine
 from redmeter.store import Store, indexes
-from redmeter.store import cluster as clustered
-from redmeter.store.replies import Command
-from redmeter.store.topology import ASKING, READONLY, answers
+from redmeter.store.servers import cluster as clustered
+from redmeter.store.servers.replies import Command
+from redmeter.store.servers.topology import ASKING, READONLY, answers
 from redmeter.stored import counter
 from redmeter.stored.shards import TAGS
 from support.clusters import Cluster

@@ -25,9 +25,10 @@ from redmeter.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from redmeter.store import open, sockets
-from redmeter.store.connection import ServerLink
-from redmeter.store.replies import error_code, pairs, raised, scored, translate
+from redmeter.store import open
+from redmeter.store.servers import sockets
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.replies import error_code, pairs, raised, scored, translate
 from support.canned import Canned, client_of
 
 SHA = "fa7d8d7e1af1e05c3e94eac37b6e0b5c7e8767ec"

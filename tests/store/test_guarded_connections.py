@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import redis
 
-from redmeter.store import sockets
+from redmeter.store.servers import sockets
 
 
 def encrypted(plain: socket.socket) -> socket.socket:

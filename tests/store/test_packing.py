@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.connection import HiredisRespSerializer
 
-from redmeter.store import open, sockets
-from redmeter.store.replies import Command
-from redmeter.store.sockets import Packer, pack
+from redmeter.store import open
+from redmeter.store.servers import sockets
+from redmeter.store.servers.replies import Command
+from redmeter.store.servers.sockets import Packer, pack
 from support.servers import Server
 
 WORDS = st.text(st.characters(codec="utf-8")) | st.binary()

@@ -7,7 +7,7 @@ import pytest
 from redmeter import InvalidSetting, Meter
 from redmeter.dashboard import Dashboard
 from redmeter.health import doctor
-from redmeter.store import sentinel as sentinels
+from redmeter.store.servers import sentinel as sentinels
 from support.asking import asking
 from support.sentinels import Watched
 from support.servers import Server

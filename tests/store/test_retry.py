@@ -6,9 +6,10 @@ import pytest
 
 from redmeter.clock import ManualClock
 from redmeter.errors import AccessDenied, IncompatibleStore, StoreRefused, StoreUnavailable
-from redmeter.store import retry
-from redmeter.store.replies import Command, Reply
-from redmeter.store.retry import (
+from redmeter.store.scripts import JOIN, collect_scripts
+from redmeter.store.servers import retry
+from redmeter.store.servers.replies import Command, Reply
+from redmeter.store.servers.retry import (
     WriteRetry,
     is_brief,
     is_moving,
@@ -22,7 +23,6 @@ from redmeter.store.retry import (
     retry_read,
     unready_reason,
 )
-from redmeter.store.scripts import JOIN, collect_scripts
 
 AWAY = StoreUnavailable("there", "refused")
 

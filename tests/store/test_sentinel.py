@@ -8,7 +8,7 @@ import pytest
 from redis.sentinel import Sentinel as TheirSentinels
 
 from redmeter import AccessDenied, StoreUnavailable
-from redmeter.store import sentinel as sentinels
+from redmeter.store.servers import sentinel as sentinels
 from support.certificates import POSSIBLE
 from support.rights import SENTINEL_USER
 from support.sentinels import SERVICE, Sentinel, Watched

@@ -17,7 +17,7 @@ from redis.connection import URL_QUERY_ARGUMENT_PARSERS
 from redmeter import InvalidSetting, Meter, RedmeterError, StoreUnavailable, cleaning
 from redmeter.dashboard import Dashboard, app
 from redmeter.health import doctor
-from redmeter.store import urls
+from redmeter.store.servers import urls
 from support.asking import asking
 from support.certificates import POSSIBLE
 from support.commands import Home

@@ -11,7 +11,7 @@ from redmeter.errors import StoreUnavailable
 from redmeter.health import doctor
 from redmeter.store import Store
 from redmeter.store import open as open_store
-from redmeter.store.connection import ServerLink
+from redmeter.store.servers.connection import ServerLink
 from support.asking import asking
 from support.babbler import Babbler
 from support.invoking import invoking

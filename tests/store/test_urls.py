@@ -13,8 +13,8 @@ from redis.connection import URL_QUERY_ARGUMENT_PARSERS
 
 from redmeter.errors import InvalidSetting, StoreUnavailable
 from redmeter.store import embedded, open
-from redmeter.store.connection import ServerLink
-from redmeter.store.urls import advice, parse
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.urls import advice, parse
 from support.examples import scaled
 
 #: What means something in a URL, or looks as if it did.

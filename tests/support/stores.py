@@ -13,10 +13,10 @@ from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.recorder import Recorder
 from redmeter.results import Ranking, RecorderHealth
 from redmeter.store import Store
-from redmeter.store.cluster import ClusterLink
-from redmeter.store.connection import ServerLink
 from redmeter.store.fan_out import FanOut
 from redmeter.store.scripts import run_steps
+from redmeter.store.servers.cluster import ClusterLink
+from redmeter.store.servers.connection import ServerLink
 from redmeter.store.shard import Conditions
 from redmeter.stored import counter, gauge
 from redmeter.stored.keys import Kept, slice_start

@@ -16,11 +16,12 @@ from redmeter.errors import InvalidSetting
 from redmeter.meter.events import EventMethods
 from redmeter.meter.metrics import MetricMethods
 from redmeter.queries import Queries
-from redmeter.recording.delivery import NextStore
 from redmeter.recording.logging.redact import MessageRules
 from redmeter.recording.recorder import Recorder
+from redmeter.recording.sending.delivery import NextStore
 from redmeter.recording.sync import SyncRecorder
-from redmeter.store import Store, urls
+from redmeter.store import Store
+from redmeter.store.servers import urls
 from redmeter.types import RecorderHealth
 
 if TYPE_CHECKING:

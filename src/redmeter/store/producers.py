@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from redmeter.clock import Clock
-from redmeter.store.replies import Link, raised
 from redmeter.store.scripts import PUBLISH
+from redmeter.store.servers.replies import Link, raised
 from redmeter.stored.keys import Kept, Keys
 from redmeter.types import Batch, Gap, LostEvents, Operations, Rejection
 

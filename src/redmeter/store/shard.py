@@ -16,12 +16,12 @@ from redmeter.clock import Clock
 from redmeter.errors import StoreError, StoreMoving, StoreRefused, StoreUnavailable
 from redmeter.store import config as configs
 from redmeter.store.config import StoreConfig, WantedConfig
-from redmeter.store.connection import ServerLink
 from redmeter.store.durability import NONE, confirm
 from redmeter.store.producers import WATERMARK_SECONDS, InFlightBatch, Producer, Producers
-from redmeter.store.replies import SCRIPT, Command, Link, Reply, error_code, raised
-from redmeter.store.retry import WriteRetry, is_transient
 from redmeter.store.scripts import Script, Steps, apply_script, run_steps
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.replies import SCRIPT, Command, Link, Reply, error_code, raised
+from redmeter.store.servers.retry import WriteRetry, is_transient
 from redmeter.stored.keys import Kept, Keys
 from redmeter.types import Batch, Gap, LostEvents, Operations, Outcome, Rejection
 

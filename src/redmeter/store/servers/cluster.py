@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import redis
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
-from redmeter.store.connection import ServerLink
-from redmeter.store.parallel import in_parallel
-from redmeter.store.replies import Command, Link, Reply, raised
-from redmeter.store.retry import is_redirect, unready_reason
-from redmeter.store.topology import (
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.parallel import in_parallel
+from redmeter.store.servers.replies import Command, Link, Reply, raised
+from redmeter.store.servers.retry import is_redirect, unready_reason
+from redmeter.store.servers.topology import (
     ASKING,
     READONLY,
     ROLE,
@@ -43,7 +43,7 @@ from redmeter.store.topology import (
     place_in,
     slot_of,
 )
-from redmeter.store.urls import in_short
+from redmeter.store.servers.urls import in_short
 
 #: Redirects that a command follows, at most.
 REDIRECTS = 5

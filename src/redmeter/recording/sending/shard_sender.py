@@ -16,8 +16,8 @@ from redmeter.losses import RETENTION
 from redmeter.recording.buffer import NO_RETENTION, BatchContents, Buffer
 from redmeter.recording.status import RecorderStats
 from redmeter.store.producers import SILENCE, InFlightBatch, KeptBatch, Producer
-from redmeter.store.retry import Backoff
 from redmeter.store.scripts import Steps
+from redmeter.store.servers.retry import Backoff
 from redmeter.store.shard import Shard
 from redmeter.stored.keys import Kept
 from redmeter.types import Gap, Operations, Outcome

@@ -36,7 +36,7 @@ from redmeter.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from redmeter.store.replies import (
+from redmeter.store.servers.replies import (
     ARGUMENTS,
     Command,
     Link,
@@ -44,8 +44,8 @@ from redmeter.store.replies import (
     is_misplaced,
     translate,
 )
-from redmeter.store.retry import is_not_primary
-from redmeter.store.sockets import BusyWait, bound, guarded, pack
+from redmeter.store.servers.retry import is_not_primary
+from redmeter.store.servers.sockets import BusyWait, bound, guarded, pack
 
 #: Commands whose errors do not show which key they concern.
 _SCRIPTS = {"EVAL", "EVALSHA"}

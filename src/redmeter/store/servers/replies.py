@@ -15,7 +15,7 @@ from redmeter.errors import (
     StoreUnavailable,
 )
 from redmeter.lazy_regex import late
-from redmeter.store.urls import advice
+from redmeter.store.servers.urls import advice
 
 #: One command: its name and arguments. No numbers: see sockets.py.
 Command = tuple[str | bytes, ...]

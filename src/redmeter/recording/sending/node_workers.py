@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
-from redmeter.recording.flusher import LONGEST_WAIT, may_start_threads
+from redmeter.recording.sending.flusher import LONGEST_WAIT, may_start_threads
 
 #: Seconds after which an exchange counts as hanging.
 PATIENCE = 0.25

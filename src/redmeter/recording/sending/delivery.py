@@ -33,14 +33,14 @@ from redmeter.errors import (
 )
 from redmeter.losses import STORE_FULL
 from redmeter.recording.buffer import FIELDS_PER_BATCH, Buffer
-from redmeter.recording.node_workers import PATIENCE, NodeTask, NodeWorkers
-from redmeter.recording.shard_sender import ShardSender
+from redmeter.recording.sending.node_workers import PATIENCE, NodeTask, NodeWorkers
+from redmeter.recording.sending.shard_sender import ShardSender
 from redmeter.recording.status import InstanceLease, RecorderStats, kind_of
 from redmeter.store import Store
 from redmeter.store.config import is_target_of
 from redmeter.store.durability import confirm
-from redmeter.store.retry import is_brief, is_recoverable, is_server_wide
 from redmeter.store.scripts import run_pipelined
+from redmeter.store.servers.retry import is_brief, is_recoverable, is_server_wide
 from redmeter.stored.keys import Kept
 from redmeter.types import Outcome
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import hiredis
 import redis
 
-from redmeter.store.replies import Command
+from redmeter.store.servers.replies import Command
 
 # --- Descriptors ---------------------------------------------------------------------------------
 

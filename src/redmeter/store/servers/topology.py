@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from redis.crc import key_slot
 
 from redmeter.errors import AccessDenied, StoreRefused, StoreUnavailable
-from redmeter.store.connection import ServerLink
-from redmeter.store.replies import Command, Reply, pairs
-from redmeter.store.retry import is_redirect
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.replies import Command, Reply, pairs
+from redmeter.store.servers.retry import is_redirect
 from redmeter.stored.keys import Keys
 from redmeter.stored.shards import TAGS
 

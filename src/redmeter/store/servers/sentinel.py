@@ -38,10 +38,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import redis.exceptions as client_errors
 
 from redmeter.errors import AccessDenied, StoreError, StoreRefused, StoreUnavailable
-from redmeter.store.connection import ServerLink, is_foreign
-from redmeter.store.replies import Command, Reply, pairs, raised
-from redmeter.store.retry import is_not_primary
-from redmeter.store.urls import Target
+from redmeter.store.servers.connection import ServerLink, is_foreign
+from redmeter.store.servers.replies import Command, Reply, pairs, raised
+from redmeter.store.servers.retry import is_not_primary
+from redmeter.store.servers.urls import Target
 
 if TYPE_CHECKING:
     import redis

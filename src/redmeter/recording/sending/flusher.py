@@ -1,8 +1,8 @@
 """Flusher: decides when a recorder flushes, and the background thread that does it.
 
 A flusher wakes up once an interval, or when it is rung; it collects events and sends them. While
-the store is unreachable it backs off (store/retry.py), but keeps collecting, so that memory stays
-small.
+the store is unreachable it backs off (store/servers/retry.py), but keeps collecting, so that memory
+stays small.
 
 All flushers of a process share one thread, which serves them in turns. A store that hangs delays no
 other: if a turn takes long, another thread takes over the rest, and the flusher that hung joins
@@ -27,7 +27,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from typing import Protocol, TypeVar
 
-from redmeter.store.retry import Backoff, chance, short_pause
+from redmeter.store.servers.retry import Backoff, chance, short_pause
 
 #: Whether our thread is a greenlet.
 GREENLETS = start_new_thread.__module__ != "_thread"

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from redmeter.clock import Clock
 from redmeter.errors import AccessDenied, IncompatibleStore, StoreRefused, StoreUnavailable
-from redmeter.store.replies import Command, Reply
+from redmeter.store.servers.replies import Command, Reply
 
 T = TypeVar("T")
 
