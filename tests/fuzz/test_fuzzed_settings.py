@@ -1,6 +1,6 @@
 """Fuzz: settings of the environment, URLs, users, and what the command line reads.
 
-Beside tests/test_settings.py and tests/store/test_urls.py, which try any text.
+Beside tests/test_settings.py and tests/store/servers/test_urls.py, which try any text.
 """
 
 import contextlib
