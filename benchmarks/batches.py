@@ -16,10 +16,10 @@ import redis
 from redmeter.clock import SYSTEM, Clock
 from redmeter.store import Store
 from redmeter.store import open as open_store
-from redmeter.store.replies import Command
 from redmeter.store.scripts import apply_script
-from redmeter.store.shard import Shard
-from redmeter.store.sockets import pack
+from redmeter.store.servers.replies import Command
+from redmeter.store.servers.sockets import pack
+from redmeter.store.shard import Conditions, Shard
 from redmeter.stored.keys import Keys
 from redmeter.types import Batch, Operations
 
@@ -147,9 +147,7 @@ def exchange(wires: Sequence[Wire], all_packed: Iterable[Packed]) -> None:
 def command_of(part: Shard, producer: str, number: int, operations: Operations) -> bytes:
     """Return the command by which a batch is applied, as it goes over the wire."""
     assert part.config is not None, "see Bench.shard"
-    steps = part.applying(
-        Batch(producer, number, operations), part.config.version, must_exist=False
-    )
+    steps = part.applying(Batch(producer, number, operations), part.config.version, Conditions())
     command = next(steps)
     steps.close()
     return packed(command)

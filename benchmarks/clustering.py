@@ -15,8 +15,8 @@ import redis
 from redmeter import Meter
 from redmeter import store as stores
 from redmeter.recording.bulk_writer import BulkWriter
-from redmeter.recording.flusher import FlushFailed
 from redmeter.recording.recorder import Recorder
+from redmeter.recording.sending.flusher import FlushFailed
 from redmeter.stored.shards import shard_of
 from support.clusters import Cluster
 from support.history import check

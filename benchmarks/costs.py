@@ -18,7 +18,7 @@ from capacity import Workload, shared_names
 from filling import MANY, copy, fill, observed
 from redmeter import Meter
 from redmeter.store import producers
-from redmeter.store.replies import Command, Link, Reply
+from redmeter.store.servers.replies import Command, Link, Reply
 from redmeter.store.shard import Shard
 from redmeter.stored import counter, gauge, histogram, message
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Kept

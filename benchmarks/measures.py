@@ -18,7 +18,7 @@ from redmeter.ingest import replay as door
 from redmeter.reading.samples import read_series
 from redmeter.store import Store
 from redmeter.store import open as open_store
-from redmeter.store.sockets import pack
+from redmeter.store.servers.sockets import pack
 from redmeter.stored.keys import DEFAULT_RETENTION
 from support.realdata import REAL_LOG, any_log
 from support.stores import store_all

@@ -18,9 +18,9 @@ import redis
 from hypothesis import HealthCheck, Phase, settings
 from redis import utils
 
-from redmeter.store import connection
-from redmeter.store.replies import Command
-from redmeter.store.sockets import pack
+from redmeter.store.servers import connection
+from redmeter.store.servers.replies import Command
+from redmeter.store.servers.sockets import pack
 from support.clusters import Cluster, Clusters
 from support.examples import SEED
 from support.fleet import DEFAULT, Fleet, servers_of_a_test, usual_server

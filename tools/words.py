@@ -94,7 +94,7 @@ RULES = (
         r"\b[Mm]asters?\b",
         "primary",
         # Sentinel's own word, in its commands; an option of uWSGI.
-        *("src/redmeter/store/sentinel.py", "docs/stored-format.md", "docs/glossary.md"),
+        *("src/redmeter/store/servers/sentinel.py", "docs/stored-format.md", "docs/glossary.md"),
         *("docs/integrations/web.md", "src/redmeter/analysis/text/secrets.py"),
     ),
     # Names

@@ -10,8 +10,8 @@ from redmeter.names import check_text
 from redmeter.resolve import resolve_name
 from redmeter.store import Store, View
 from redmeter.store.config import parse_state, state_read
-from redmeter.store.replies import Command, pairs, raised
 from redmeter.store.scans import scan
+from redmeter.store.servers.replies import Command, pairs, raised
 from redmeter.stored.exception import check_group
 from redmeter.stored.families import FAMILIES, SERIES_INDEXES, listed_by
 from redmeter.stored.keys import Keys, parse_entry

@@ -11,7 +11,7 @@ from redmeter import store as stores
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidSetting
 from redmeter.queries import Queries
-from redmeter.recording.delivery import NextStore
+from redmeter.recording.sending.delivery import NextStore
 from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.logging.coalesce import Fingerprint, with_place
 from redmeter.recording.logging.exceptions import SEVERITIES

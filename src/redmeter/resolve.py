@@ -8,7 +8,7 @@ move to a store with a prefix carries them there.
 from redmeter.errors import InvalidName
 from redmeter.names import canonical
 from redmeter.store import Store, indexes
-from redmeter.store.replies import is_misplaced, raised
+from redmeter.store.servers.replies import is_misplaced, raised
 from redmeter.stored.families import SERIES_INDEXES
 from redmeter.stored.keys import entry
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from redmeter.store import Store, indexes
 from redmeter.store.query import Read, View
-from redmeter.store.replies import Command, raised
+from redmeter.store.servers.replies import Command, raised
 from redmeter.stored.exception import is_group
 from redmeter.stored.families import FAMILIES, INDEXES, Family, Kind, listed_by, owner
 from redmeter.stored.keys import Keys, parse_entry

@@ -12,7 +12,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter import store as stores
-from redmeter.store import retry
+from redmeter.store.servers import retry
 from redmeter.stored.shards import TAGS, shard_of
 from support.clusters import Cluster
 from support.commands import Done, Home

@@ -24,7 +24,7 @@ from redmeter import (
 from redmeter import store as stores
 from redmeter.book import stores as book_stores
 from redmeter.clock import ManualClock
-from redmeter.store.connection import ServerLink
+from redmeter.store.servers.connection import ServerLink
 from redmeter.stored.keys import HOUR
 from redmeter.stored.message import parse_entry
 from support import listings

@@ -10,9 +10,9 @@ import pytest
 from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning, forgetting
 from redmeter.reading.names import read_names
 from redmeter.store import Store
-from redmeter.store import cluster as clusters
-from redmeter.store.connection import ServerLink
-from redmeter.store.replies import Command
+from redmeter.store.servers import cluster as clusters
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.replies import Command
 from redmeter.stored.keys import entry
 from redmeter.stored.shards import shard_of
 from support.clusters import Cluster

@@ -9,7 +9,7 @@ from redmeter import StoreRefused
 from redmeter.reading.join import Ask, Joined, join, of_before, of_window
 from redmeter.reading.windows import Window, whole_window
 from redmeter.store.query import Query, run, together
-from redmeter.store.replies import Command, Reply
+from redmeter.store.servers.replies import Command, Reply
 from redmeter.stored.keys import Keys, Retention, entry
 from support.stores import OpenStore, exchanges, server_time
 

@@ -11,7 +11,7 @@ from redmeter import AccessDenied, IncompatibleStore, StoreRefused, StoreUnavail
 from redmeter import store as stores
 from redmeter.health.writers import MAX_WRITERS, Writer
 from redmeter.store import Store, producers
-from redmeter.store.connection import ServerLink
+from redmeter.store.servers.connection import ServerLink
 from redmeter.stored.keys import BARE_OWN, DEFAULT_PREFIX
 from support.servers import Server
 from support.stores import OpenStore, exchanges, read_writers, server_time

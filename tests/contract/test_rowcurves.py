@@ -13,8 +13,8 @@ from redmeter.reading.page.row_curves import MAX_POINTS, MAX_READ, few_series, p
 from redmeter.reading.page.rows import Row, RowGroup
 from redmeter.reading.windows import Window, window_of
 from redmeter.store import Store
-from redmeter.store.connection import ServerLink
 from redmeter.store.query import run
+from redmeter.store.servers.connection import ServerLink
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, slice_start
 from support.details import read_detail
 from support.observed import exact_quantile, near, put_observed

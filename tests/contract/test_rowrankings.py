@@ -24,7 +24,7 @@ from redmeter.reading.page.listing import MAX_LISTED, Listing
 from redmeter.reading.page.overview import PANELS_SECONDS, Watch
 from redmeter.reading.page.rows import MAX_DRAWN
 from redmeter.store import Store
-from redmeter.store.connection import ServerLink
+from redmeter.store.servers.connection import ServerLink
 from redmeter.stored.keys import DEFAULT_RETENTION, entry, slice_start
 from support.observed import put_observed
 from support.stores import OpenStore, count_all, exchanges, server_time

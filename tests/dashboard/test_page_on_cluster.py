@@ -12,8 +12,8 @@ from redmeter import Meter
 from redmeter.dashboard import Dashboard, app
 from redmeter.reading.page import background_ranking as rowrankings
 from redmeter.reading.page.listing import Listing
-from redmeter.store import retry
-from redmeter.store.connection import ServerLink
+from redmeter.store.servers import retry
+from redmeter.store.servers.connection import ServerLink
 from redmeter.stored.shards import shard_of
 from support.asking import asking
 from support.clusters import Cluster

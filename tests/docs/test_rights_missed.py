@@ -12,7 +12,7 @@ import pytest
 
 from redmeter import AccessDenied, Meter, StoreRefused
 from redmeter.results import RecorderHealth
-from redmeter.store import retry
+from redmeter.store.servers import retry
 from support.rights import USERS
 from support.servers import Server
 

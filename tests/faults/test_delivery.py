@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from redmeter.recording.buffer import Buffer
-from redmeter.recording.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.pending import PendingCounter
+from redmeter.recording.sending.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.status import RecorderStats
 from redmeter.store import Store
 from support.proxy import Proxy

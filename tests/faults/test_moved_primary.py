@@ -13,7 +13,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from redmeter import Meter, book
-from redmeter.store.connection import ServerLink
+from redmeter.store.servers.connection import ServerLink
 from support.proxy import Proxy
 from support.recorders import OpenBuffered, check_whole
 from support.servers import Server

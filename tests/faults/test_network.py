@@ -15,7 +15,7 @@ from redis.retry import Retry
 from redmeter import AccessDenied, Meter, StoreError, StoreRefused, StoreUnavailable, book
 from redmeter import store as stores
 from redmeter.book import stores as book_stores
-from redmeter.store import retry
+from redmeter.store.servers import retry
 from support.proxy import Proxy
 from support.servers import Server
 from support.stores import HastyClock, batch_keys, count, samples, server_time

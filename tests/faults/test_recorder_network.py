@@ -12,8 +12,8 @@ from redis.exceptions import InvalidResponse
 
 from redmeter import Meter
 from redmeter.clock import ManualClock
-from redmeter.store import retry
 from redmeter.store.producers import WATERMARK_SECONDS
+from redmeter.store.servers import retry
 from support.proxy import Proxy
 from support.recorders import (
     INTERVAL,

@@ -15,7 +15,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter.results import RecorderHealth
-from redmeter.store.retry import Backoff
+from redmeter.store.servers.retry import Backoff
 from support.recorders import INTERVAL, TOTAL, OpenBuffered, check_sums, lost, stored
 from support.sentinels import Watched
 from support.servers import Server

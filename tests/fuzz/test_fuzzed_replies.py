@@ -1,6 +1,6 @@
 """Fuzz: what comes over sockets and lies in files beside the server: replies, states, locks.
 
-Beside tests/store/test_connection.py, where each error of servers is told.
+Beside tests/store/servers/test_connection.py, where each error of servers is told.
 """
 
 import contextlib
@@ -19,8 +19,8 @@ from redmeter.errors import EmbeddedServerError, StoreError, StoreUnavailable
 from redmeter.health.server import _info
 from redmeter.store import open as open_store
 from redmeter.store.embedded import files, launcher
-from redmeter.store.replies import error_code, mapped, pairs, scored
-from redmeter.store.topology import Slots
+from redmeter.store.servers.replies import error_code, mapped, pairs, scored
+from redmeter.store.servers.topology import Slots
 from support.babbler import Babbler
 from support.fuzzing import (
     HOSTILE,

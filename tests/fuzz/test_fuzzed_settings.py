@@ -1,6 +1,6 @@
 """Fuzz: settings of the environment, URLs, users, and what the command line reads.
 
-Beside tests/test_settings.py and tests/store/test_urls.py, which try any text.
+Beside tests/test_settings.py and tests/store/servers/test_urls.py, which try any text.
 """
 
 import contextlib
@@ -15,8 +15,8 @@ from redmeter.cli.app import seconds
 from redmeter.dashboard.access import read_users
 from redmeter.errors import InvalidSetting
 from redmeter.settings import SETTINGS, named_patterns, resolve, variable_of
-from redmeter.store import urls
 from redmeter.store.embedded import supervisor
+from redmeter.store.servers import urls
 from support.fuzzing import HOSTILE, assert_work_is_linear, fuzzed, fuzzed_slowly, grown, mutated
 
 #: What stands in each of them for a password.

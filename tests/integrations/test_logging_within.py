@@ -9,7 +9,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter.integrations.logging import install
-from redmeter.store.connection import ServerLink
+from redmeter.store.servers.connection import ServerLink
 from redmeter.testing import MemoryMeter
 from support.logs import patterns
 from support.servers import Server

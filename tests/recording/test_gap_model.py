@@ -18,7 +18,7 @@ from redmeter.clock import ManualClock
 from redmeter.errors import StoreUnavailable
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.pending import PendingCounter
-from redmeter.recording.shard_sender import ShardSender
+from redmeter.recording.sending.shard_sender import ShardSender
 from redmeter.recording.status import RecorderStats
 from redmeter.store.producers import InFlightBatch
 from redmeter.stored.keys import DEFAULT_RETENTION, UNNAMED_HISTOGRAMS, Kept

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from redmeter.store.sockets import BusyWait
+from redmeter.store.servers.sockets import BusyWait
 from support.canned import Canned
 from support.stores import OpenMeter, opened_meters
 

@@ -27,11 +27,11 @@ from redmeter.reading.page.overview import Watch
 from redmeter.reading.samples import read_series, read_totals
 from redmeter.reading.windows import whole_window
 from redmeter.store import Store, indexes
-from redmeter.store.connection import ServerLink
 from redmeter.store.fan_out import FanOut
 from redmeter.store.query import Read, ShardedRead
-from redmeter.store.replies import Command, Reply, scored
 from redmeter.store.scripts import JOIN
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.replies import Command, Reply, scored
 from redmeter.stored.keys import entry
 from redmeter.stored.shards import SHARDS, ShardedKeys, shard_of
 from support.clusters import Cluster, Clusters

@@ -6,7 +6,7 @@ from typing import Any
 
 from redmeter import Meter
 from redmeter.store import Store
-from redmeter.store.connection import ServerLink
+from redmeter.store.servers.connection import ServerLink
 from support.servers import Server
 from support.waiting import eventually
 

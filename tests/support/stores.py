@@ -13,10 +13,11 @@ from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.recorder import Recorder
 from redmeter.results import Ranking, RecorderHealth
 from redmeter.store import Store
-from redmeter.store.cluster import ClusterLink
-from redmeter.store.connection import ServerLink
 from redmeter.store.fan_out import FanOut
 from redmeter.store.scripts import run_steps
+from redmeter.store.servers.cluster import ClusterLink
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.shard import Conditions
 from redmeter.stored import counter, gauge
 from redmeter.stored.keys import Kept, slice_start
 from redmeter.types import Batch, Operations, Outcome, Top
@@ -141,7 +142,7 @@ def measure(store: Store, values: Mapping[str, float], time: float, **options: A
 def send(store: Store, batch: Batch, version: str, **options: Any) -> Outcome:
     """Send a batch once, to a store of one shard."""
     (part,) = store.shards
-    return run_steps(part.link.collect, part.applying(batch, version, **options))
+    return run_steps(part.link.collect, part.applying(batch, version, Conditions(**options)))
 
 
 def batch_of(

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 from redmeter.alerting.rules import Rules, matches
 from redmeter.alerting.state import AlertState, Report, read_rules
 from redmeter.store import Store
-from redmeter.store.replies import mapped, raised
 from redmeter.store.scripts import ALERTS
+from redmeter.store.servers.replies import mapped, raised
 
 #: Seconds that everything is kept after the last change.
 KEPT_SECONDS = 90 * 86400

@@ -33,9 +33,9 @@ from redmeter.reading.samples import counts_of
 from redmeter.recording.logging.coalesce import TEXT_LIMIT
 from redmeter.recording.sync import check_written
 from redmeter.store import Store
-from redmeter.store.connection import ServerLink
 from redmeter.store.opening import check_client, location_of
-from redmeter.store.replies import raised
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.replies import raised
 from redmeter.stored import counter, statistics
 from redmeter.stored import message as message_kind
 from redmeter.stored.intervals import THIS_HOUR

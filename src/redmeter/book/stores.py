@@ -6,9 +6,9 @@ import redis
 
 from redmeter.recording.sync import check_written
 from redmeter.store import Store
-from redmeter.store.connection import ServerLink
 from redmeter.store.opening import check_client, check_pipeline, location_of
-from redmeter.store.replies import Command, Reply
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.replies import Command, Reply
 from redmeter.stored.keys import Kept, Retention
 from redmeter.types import Operations, Outcome
 

@@ -27,8 +27,9 @@ from redmeter.cli.failure import UsageError, failure_of
 from redmeter.cli.failure import fail as fail
 from redmeter.clock import seconds_of
 from redmeter.errors import EmbeddedServerError, InvalidSetting, StoreError, StoreRefused
-from redmeter.store import Store, urls
-from redmeter.store.retry import unready_reason
+from redmeter.store import Store
+from redmeter.store.servers import urls
+from redmeter.store.servers.retry import unready_reason
 
 #: Command -> the module that registers it, in the order of the help.
 MODULES: Final[Mapping[str, str]] = {

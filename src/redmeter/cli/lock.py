@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 from redmeter import settings
 from redmeter.errors import InvalidSetting
-from redmeter.store import embedded, urls
+from redmeter.store import embedded
+from redmeter.store.servers import urls
 
 #: How long `up` waits for readiness and `stop` for the end, seconds. Longer than the embedded
 #: server's own start timeout, because its error is more specific.

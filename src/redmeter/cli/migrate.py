@@ -16,7 +16,8 @@ from redmeter.cli import output
 from redmeter.cli.app import AsJson, Prefix, command, fail
 from redmeter.cli.failure import NOT_FOUND, STORE, USAGE, Failure
 from redmeter.errors import InvalidSetting, StoreError
-from redmeter.store import Store, embedded, urls
+from redmeter.store import Store, embedded
+from redmeter.store.servers import urls
 
 #: From how long a freeze on the command asks first, seconds.
 ASKED = 60.0

@@ -27,7 +27,7 @@ from redmeter.dashboard import defaults
 from redmeter.errors import ClockDisagreement, StoreError
 from redmeter.extras import needs
 from redmeter.store import Store, embedded, indexes
-from redmeter.store.replies import raised
+from redmeter.store.servers.replies import raised
 from redmeter.stored.families import INDEXES
 
 if TYPE_CHECKING:

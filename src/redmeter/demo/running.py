@@ -28,9 +28,10 @@ from redmeter import store as stores
 from redmeter.demo.folder import claimed
 from redmeter.errors import InvalidSetting, MissingExtra, RedmeterError
 from redmeter.extras import MODULES, install
-from redmeter.store import Store, embedded, urls
-from redmeter.store.replies import Link, raised
+from redmeter.store import Store, embedded
 from redmeter.store.scans import scan
+from redmeter.store.servers import urls
+from redmeter.store.servers.replies import Link, raised
 
 #: Prefix of everything that the demo stores.
 PREFIX = "demo:"

@@ -22,7 +22,7 @@ from redmeter.store import Store, indexes
 from redmeter.store.config import parse_state, read_meta, state_read
 from redmeter.store.fan_out import STOPPED
 from redmeter.store.query import Read
-from redmeter.store.replies import Command, Reply, pairs, raised
+from redmeter.store.servers.replies import Command, Reply, pairs, raised
 from redmeter.stored.families import FAMILIES, INDEX_OF
 from redmeter.stored.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
 from redmeter.stored.shards import ShardedKeys

@@ -22,10 +22,10 @@ from redmeter.health import findings
 from redmeter.health.findings import Finding, OtherKeys
 from redmeter.lazy_regex import late
 from redmeter.store import Store
-from redmeter.store.cluster import ClusterLink
-from redmeter.store.replies import Command, Reply, pairs, raised
-from redmeter.store.retry import is_unanswered, unready_reason
-from redmeter.store.topology import SlotRange, name_of, slot_of
+from redmeter.store.servers.cluster import ClusterLink
+from redmeter.store.servers.replies import Command, Reply, pairs, raised
+from redmeter.store.servers.retry import is_unanswered, unready_reason
+from redmeter.store.servers.topology import SlotRange, name_of, slot_of
 from redmeter.stored.keys import Keys
 
 _STATE = ("TIME",), ("INFO",), ("CONFIG", "GET", "*")

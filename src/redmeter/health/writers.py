@@ -17,7 +17,7 @@ from redmeter.losses import AGED, EMPTIED, LOSS_REASONS, TOTAL, LossReason
 from redmeter.reading.foreign_keys import there
 from redmeter.store.producers import INSTANCE_SECONDS, WRITER_SECONDS
 from redmeter.store.query import Query
-from redmeter.store.replies import Command, Reply, pairs, raised, scored
+from redmeter.store.servers.replies import Command, Reply, pairs, raised, scored
 from redmeter.stored.keys import MAX_TIME, Keys, span
 
 #: Most writers that are read, the newest ones.

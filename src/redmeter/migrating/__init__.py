@@ -17,8 +17,8 @@ killed, or stopped and continued, anywhere. Running the same command again
 A failover of the source may undo the seal. So a replica of each of its primaries is waited for,
 for some seconds, and the seal is read again right before the target is opened.
 
-Writers keep their events in memory while the source is frozen; see recording/delivery.py. So at
-every moment at most one of the two stores accepts writes.
+Writers keep their events in memory while the source is frozen; see recording/sending/delivery.py.
+So at every moment at most one of the two stores accepts writes.
 """
 
 from collections.abc import Callable

@@ -15,8 +15,8 @@ from redmeter.migrating.report import Interrupted, MigrationError
 from redmeter.store import Store
 from redmeter.store.config import ShardState, StoreConfig, move_of, new_version, read_states
 from redmeter.store.durability import wait_command
-from redmeter.store.replies import Reply, raised
 from redmeter.store.scripts import FREEZE, RECEIVE, collect_scripts
+from redmeter.store.servers.replies import Reply, raised
 from redmeter.stored.families import FAMILIES
 from redmeter.stored.keys import FORMAT
 

@@ -30,8 +30,8 @@ from redmeter.results import Forecast, Series
 from redmeter.store import View, indexes
 from redmeter.store.producers import INSTANCE_SECONDS
 from redmeter.store.query import Query, together
-from redmeter.store.replies import Reply, mapped, pairs, raised, scored
 from redmeter.store.scans import escaped, scan_fields
+from redmeter.store.servers.replies import Reply, mapped, pairs, raised, scored
 from redmeter.stored import gauge
 from redmeter.stored.keys import Keys
 from redmeter.types import Period, Selector

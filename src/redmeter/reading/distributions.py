@@ -15,7 +15,7 @@ from redmeter.reading.spread import Summary, Texts, distribution_of, summary_of
 from redmeter.results import Series
 from redmeter.store import Store
 from redmeter.store.query import Query
-from redmeter.store.replies import Command, Reply, is_misplaced, pairs, raised
+from redmeter.store.servers.replies import Command, Reply, is_misplaced, pairs, raised
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Keys, Retention, slice_start
 from redmeter.stored.packed_text import merged, parse

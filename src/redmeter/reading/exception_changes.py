@@ -17,7 +17,7 @@ from redmeter.analysis.explanation import ExceptionChange, ExceptionChanges
 from redmeter.reading.diagnosis.windows import Comparison, clock_time
 from redmeter.reading.exceptions import StoredGroup
 from redmeter.store.query import Query, Read
-from redmeter.store.replies import is_misplaced, raised
+from redmeter.store.servers.replies import is_misplaced, raised
 from redmeter.stored.exception import INTERVALS, counts_between, oldest_kept
 from redmeter.stored.keys import Keys, slice_start
 

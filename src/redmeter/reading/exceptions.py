@@ -9,7 +9,7 @@ from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision
 from redmeter.results import Series
 from redmeter.store import Store
 from redmeter.store.query import Query, run
-from redmeter.store.replies import Command, is_misplaced, raised
+from redmeter.store.servers.replies import Command, is_misplaced, raised
 from redmeter.stored.exception import INTERVALS, MAX_GROUPS, OTHER, counts_between, oldest_kept
 from redmeter.stored.keys import HOUR, Keys, slice_start
 from redmeter.types import EXCEPTION_GROUPS, Period

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from redmeter.errors import StoreError, StoreRefused
-from redmeter.store.replies import Reply, is_misplaced, raised
+from redmeter.store.servers.replies import Reply, is_misplaced, raised
 
 #: Keys that a warning names.
 _SHOWN = 3

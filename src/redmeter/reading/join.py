@@ -12,7 +12,7 @@ from redmeter.reading.foreign_keys import there
 from redmeter.reading.windows import Window
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read
-from redmeter.store.replies import Reply, is_misplaced, raised, translate
+from redmeter.store.servers.replies import Reply, is_misplaced, raised, translate
 from redmeter.stored.keys import Keys, slice_start
 
 

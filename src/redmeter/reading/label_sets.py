@@ -19,7 +19,7 @@ from redmeter.reading.samples import counts_of
 from redmeter.reading.windows import Window
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read
-from redmeter.store.replies import Reply
+from redmeter.store.servers.replies import Reply
 from redmeter.stored.families import INDEX_OF
 from redmeter.stored.keys import Keys, entry
 from redmeter.stored.packed_text import parse_moments

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from redmeter.results import Mark
 from redmeter.store import Store
-from redmeter.store.replies import Command, raised
+from redmeter.store.servers.replies import Command, raised
 from redmeter.stored.keys import Keys
 from redmeter.stored.mark import MAX_MARKS, parse
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from redmeter.errors import LimitExceeded
 from redmeter.store import Store, indexes
 from redmeter.store.query import Query, Read, run, together
-from redmeter.store.replies import Reply, raised
+from redmeter.store.servers.replies import Reply, raised
 from redmeter.stored.families import INDEX_OF
 from redmeter.stored.keys import HISTOGRAMS, Kept, Keys, entry
 

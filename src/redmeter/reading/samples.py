@@ -19,7 +19,7 @@ from redmeter.reading.foreign_keys import readable, warn_of
 from redmeter.results import Series
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import ParsedRead
-from redmeter.store.replies import Reply, is_misplaced, mapped, pairs, raised
+from redmeter.store.servers.replies import Reply, is_misplaced, mapped, pairs, raised
 from redmeter.stored import counter, gauge
 from redmeter.stored.counter import MAX_COUNT, count_of
 from redmeter.stored.keys import Retention, slice_start

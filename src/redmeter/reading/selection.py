@@ -19,7 +19,7 @@ from redmeter.reading.join import Ask, Joined
 from redmeter.reading.label_sets import LabelSets, base_of, has_labels, label_of
 from redmeter.store import View
 from redmeter.store.query import Query
-from redmeter.store.replies import Command, Reply, translate
+from redmeter.store.servers.replies import Command, Reply, translate
 from redmeter.stored.families import INDEX_OF, listed_by
 from redmeter.stored.keys import HISTOGRAMS, Keys, entry
 from redmeter.types import Selector

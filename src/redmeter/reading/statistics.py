@@ -6,7 +6,7 @@ values of other programs: see stored/statistics.py.
 
 from redmeter.results import HourlyStats, Statistics
 from redmeter.store import Store
-from redmeter.store.replies import Reply, raised, scored
+from redmeter.store.servers.replies import Reply, raised, scored
 from redmeter.stored.intervals import hours_of
 from redmeter.stored.keys import HOUR, slice_start
 from redmeter.stored.statistics import merged

@@ -32,7 +32,7 @@ from redmeter.reading.windows import Window, window_of
 from redmeter.results import Ranking
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Query, Read, run
-from redmeter.store.replies import raised
+from redmeter.store.servers.replies import raised
 from redmeter.stored import counter
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Kept, Keys, Retention, entry

@@ -37,7 +37,7 @@ from redmeter.reading.spread import distributions
 from redmeter.reading.windows import Window, whole_window
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read, in_parts
-from redmeter.store.replies import Reply, is_misplaced, raised
+from redmeter.store.servers.replies import Reply, is_misplaced, raised
 from redmeter.stored.counter import count_of
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Keys, slice_start

@@ -8,11 +8,11 @@ import math
 from threading import Lock
 
 from redmeter.recording.buffer import Buffer
-from redmeter.recording.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.pending import PendingCounter, PendingHistogram
+from redmeter.recording.sending.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.status import RecorderStats
 from redmeter.store import Store
-from redmeter.store.retry import WriteRetry, is_recoverable
+from redmeter.store.servers.retry import WriteRetry, is_recoverable
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.types import RecorderHealth
 

@@ -4,7 +4,7 @@ Other threads append to a list meanwhile, so the collector takes elements from i
 handler that interrupts the thread which holds the lock leaves its event in the list.
 """
 
-from _thread import RLock  # as it is on import: see flusher.py
+from _thread import RLock  # as it is on import: see sending/flusher.py
 
 from redmeter.clock import Clock
 from redmeter.losses import SERIES

@@ -1,11 +1,11 @@
 """Hooks: functions of the application that set gauges before each flush."""
 
 import time
-from _thread import allocate_lock  # as it is on import: see flusher.py
+from _thread import allocate_lock  # as it is on import: see sending/flusher.py
 from collections.abc import Callable
 
-from redmeter.recording.flusher import Replaced, in_background
 from redmeter.recording.instruments import Gauge
+from redmeter.recording.sending.flusher import Replaced, in_background
 
 #: After which a hook is given up until it returns, seconds.
 HANGING = 1.0

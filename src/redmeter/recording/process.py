@@ -34,7 +34,7 @@ from struct import Struct
 from types import FrameType
 from typing import Any, Protocol
 
-from redmeter.recording.flusher import FlushRequest
+from redmeter.recording.sending.flusher import FlushRequest
 from redmeter.store import fork_guard
 
 #: How long the exit of a process is delayed at most, seconds.

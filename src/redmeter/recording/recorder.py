@@ -1,14 +1,14 @@
 """Recorder: records in the application, stores in the background.
 
-Recording appends to a list (instruments.py). Once a second a thread (flusher.py) moves the events
-of all lists to a buffer (collector.py), which merges them by interval (buffer.py), and sends it in
-numbered batches (delivery.py). The thread starts with the first event, and again in each forked
-child.
+Recording appends to a list (instruments.py). Once a second a thread (sending/flusher.py) moves the
+events of all lists to a buffer (collector.py), which merges them by interval (buffer.py), and sends
+it in numbered batches (sending/delivery.py). The thread starts with the first event, and again in
+each forked child.
 
 There are two locks. `_lock` guards buffer and statistics; it is held for moments, never during I/O,
 and a signal handler that interrupts its holder leaves its event in the list. `_sending` is held by
-the thread that delivers, which uses a worker per node of a cluster (node_workers.py). An exception
-raised by a signal handler leaves neither of them held: see process.py.
+the thread that delivers, which uses a worker per node of a cluster (sending/node_workers.py). An
+exception raised by a signal handler leaves neither of them held: see process.py.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ import math
 import os
 import sys
 import time
-from _thread import RLock, get_ident  # as they are on import: see flusher.py
+from _thread import RLock, get_ident  # as they are on import: see sending/flusher.py
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 
@@ -26,8 +26,6 @@ from redmeter.names import parse_name
 from redmeter.recording import process
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
 from redmeter.recording.collector import ATTENTION, Collector
-from redmeter.recording.delivery import Delivery, DeliveryIncomplete, NextStore
-from redmeter.recording.flusher import Flusher, FlushFailed, FlushRequest
 from redmeter.recording.hooks import FlushHooks
 from redmeter.recording.instruments import NOW, Counter, Gauge, Histogram, Instrument
 from redmeter.recording.logging.coalesce import Fingerprint
@@ -36,10 +34,12 @@ from redmeter.recording.logging.redact import MessageRules
 from redmeter.recording.pending import without_instance
 from redmeter.recording.process import Children, TicketLock
 from redmeter.recording.registry import Labels, Registry
+from redmeter.recording.sending.delivery import Delivery, DeliveryIncomplete, NextStore
+from redmeter.recording.sending.flusher import Flusher, FlushFailed, FlushRequest
 from redmeter.recording.status import RecorderStats, StatusReporter
 from redmeter.store import Store
 from redmeter.store.durability import NONE
-from redmeter.store.retry import is_recoverable
+from redmeter.store.servers.retry import is_recoverable
 from redmeter.stored.counter import check_amount
 from redmeter.stored.keys import check_time
 from redmeter.stored.mark import Noted

@@ -21,7 +21,6 @@ from redmeter.errors import (
 from redmeter.losses import AGED, FUTURE, NOT_FINITE
 from redmeter.names import cleaned, parse_name, recorded_name
 from redmeter.recording.buffer import Resolution
-from redmeter.recording.delivery import NextStore
 from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.logging.coalesce import Fingerprint, message_event
 from redmeter.recording.logging.exceptions import (
@@ -42,6 +41,7 @@ from redmeter.recording.pending import (
 )
 from redmeter.recording.registry import LABEL_VALUE, Labels
 from redmeter.recording.scopes import Timer
+from redmeter.recording.sending.delivery import NextStore
 from redmeter.recording.status import RENEW_SECONDS, RecorderStats
 from redmeter.store import Store
 from redmeter.store.durability import NONE, confirm

@@ -3,20 +3,25 @@
 opening.py         open()
 store.py           Store: reads in one round trip, and its shards
 shard.py           Shard: applies a batch exactly once
-producers.py       producers, their numbers, batches in flight and reports
+producers.py       producers, their numbers, batches in flight and kept, and reports
+durability.py      whether a replica or the disk has the batches
 config.py          the store's configuration in `meta:`, its epoch and its migration
 query.py           queries: reads in steps
 indexes.py         reads of indexes, merged from all shards
+scans.py           reads of all members of large keys, in parts
 fan_out.py         runs reads on all shards of a cluster
-replies.py         commands, replies, errors, and the protocol of links
-connection.py      one server: commands out, replies back
-sockets.py         how connections wait, stop receiving at a deadline, and pack commands
-cluster.py         the same for a cluster's nodes
-topology.py        which node has a key; redirects; a single cluster node
-sentinel.py        the server that sentinels name
 scripts.py         lua/, and how to run a script
-retry.py           what errors mean, and the loops that try again
-urls.py            where the store is; TLS
+fork_guard.py      loads everything that the first exchange needs
+servers/           which server, and the exchange with it:
+    urls.py        where the store is; TLS
+    replies.py     commands, replies, errors, and the protocol of links
+    retry.py       what errors mean, and the loops that try again
+    connection.py  one server: commands out, replies back
+    sockets.py     how connections wait, stop receiving at a deadline, and pack commands
+    topology.py    which node has a key; redirects; a single cluster node
+    cluster.py     the nodes of a cluster
+    sentinel.py    the server that sentinels name
+    parallel.py    jobs for several servers at once
 embedded/          a server of our own
 """
 

@@ -19,8 +19,8 @@ from typing import NamedTuple, Protocol
 from redmeter.clock import Clock
 from redmeter.errors import IncompatibleStore, StoreError, StoreMoving
 from redmeter.store.query import Reader
-from redmeter.store.replies import Command, Link, Reply, mapped, raised
 from redmeter.store.scripts import BIND, RETAIN, Steps, run_pipelined
+from redmeter.store.servers.replies import Command, Link, Reply, mapped, raised
 from redmeter.stored.keys import FORMAT, HISTOGRAMS, UNNAMED_HISTOGRAMS, Kept, Keys, Retention
 
 _FIELDS = b"format", b"partitions", b"retention", b"histograms", b"version"

@@ -24,10 +24,10 @@ from functools import partial
 from typing import NamedTuple
 
 from redmeter.errors import StoreError, StoreRefused, Unconfirmed
-from redmeter.store.connection import ServerLink
-from redmeter.store.parallel import in_parallel
 from redmeter.store.producers import WATERMARK_SECONDS, Producer
-from redmeter.store.replies import Command, Link, Reply
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.parallel import in_parallel
+from redmeter.store.servers.replies import Command, Link, Reply
 from redmeter.stored.keys import Keys
 
 #: The value of the setting with which nothing is confirmed.

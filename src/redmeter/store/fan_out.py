@@ -11,14 +11,14 @@ from itertools import chain
 from typing import Any
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
-from redmeter.store.cluster import ClusterLink
-from redmeter.store.connection import ServerLink
 from redmeter.store.query import ConfigRead, PlainRead, ShardedRead, ShardSteps
-from redmeter.store.replies import Command, Link, Reply
-from redmeter.store.retry import is_moving, is_unanswered, retry_missing, unready_reason
 from redmeter.store.scripts import collect_scripts
-from redmeter.store.topology import key_of, name_of, slot_of
-from redmeter.store.urls import in_short
+from redmeter.store.servers.cluster import ClusterLink
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.replies import Command, Link, Reply
+from redmeter.store.servers.retry import is_moving, is_unanswered, retry_missing, unready_reason
+from redmeter.store.servers.topology import key_of, name_of, slot_of
+from redmeter.store.servers.urls import in_short
 from redmeter.stored.shards import ShardedKeys
 
 #: The error of a primary for all of its slots while others have no node, and its meaning.

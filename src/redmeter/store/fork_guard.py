@@ -21,7 +21,8 @@ from typing import Any
 
 import redis
 
-from redmeter.store import scripts, sockets
+from redmeter.store import scripts
+from redmeter.store.servers import sockets
 
 logger = logging.getLogger("redmeter")
 

@@ -15,8 +15,8 @@ from typing import Any
 from redmeter.errors import StoreError
 from redmeter.store.config import epoch_of
 from redmeter.store.query import ConfigRead, Read, ShardedRead, ShardSteps
-from redmeter.store.replies import Command, Reply, is_misplaced, pairs, scored
 from redmeter.store.scripts import JOIN
+from redmeter.store.servers.replies import Command, Reply, is_misplaced, pairs, scored
 from redmeter.stored.keys import Keys
 from redmeter.stored.shards import ShardedKeys, shard_of
 

@@ -17,13 +17,13 @@ from redmeter import settings
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.extras import install
-from redmeter.store import urls
-from redmeter.store.cluster import ClusterLink
-from redmeter.store.connection import ServerLink
-from redmeter.store.replies import Link
-from redmeter.store.sockets import Packer
+from redmeter.store.servers import urls
+from redmeter.store.servers.cluster import ClusterLink
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.replies import Link
+from redmeter.store.servers.sockets import Packer
+from redmeter.store.servers.topology import as_told
 from redmeter.store.store import Store
-from redmeter.store.topology import as_told
 from redmeter.stored.keys import Retention
 from redmeter.zones import Zone
 
@@ -111,7 +111,7 @@ def open(  # noqa: A001
     settled = {**plain, **target.options}
     if target.kind == "sentinel":
         # Imported only if sentinels are used.
-        from redmeter.store import sentinel
+        from redmeter.store.servers import sentinel
 
         link = partial(sentinel.link_to, target, settled, _connect_node)
         if replica:
@@ -153,7 +153,7 @@ def clients_cluster(
 ) -> ClusterLink:
     """Return a link to the cluster of a caller's client, with connections of our own made as its.
 
-    Its own would be blocked by one node that hangs: see cluster.py.
+    Its own would be blocked by one node that hangs: see ClusterLink.
     """
     known = client.get_nodes()  # type: ignore[no-untyped-call]
     nodes = [(node.host, int(node.port)) for node in known]

@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from redmeter.clock import Clock
-from redmeter.store.replies import Link, raised
 from redmeter.store.scripts import PUBLISH
+from redmeter.store.servers.replies import Link, raised
 from redmeter.stored.keys import Kept, Keys
 from redmeter.types import Batch, Gap, LostEvents, Operations, Rejection
 
@@ -169,16 +169,25 @@ class InFlightBatch:
     Args:
         build: makes the operations for a retention; called again if the retention changed.
         number: of a batch that is sent again because the store has lost it; None: the next one.
+        kept, refuse, trim: see Shard.write().
     """
 
-    __slots__ = ("_batch", "_build", "_since", "_version", "number", "producer", "renewed", "sent")
+    __slots__ = (
+        *("_batch", "_build", "_since", "_version", "kept", "number", "producer", "refuse"),
+        *("renewed", "sent", "trim"),
+    )
 
     def __init__(
         self,
         producer: Producer,
         build: Callable[[Kept], Operations],
         number: int | None = None,
+        *,
+        kept: Kept | None = None,
+        refuse: bool = True,
+        trim: bool = True,
     ) -> None:
+        self.kept, self.refuse, self.trim = kept, refuse, trim
         self.producer = producer
         self.number = producer.next() if number is None else number
         #: Whether it may have been applied.

@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from redmeter.store.replies import Command, Reply
+from redmeter.store.servers.replies import Command, Reply
 from redmeter.stored.keys import HISTOGRAMS, Kept, Retention
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from redmeter.store.query import Query, ShardedRead, ShardSteps
-from redmeter.store.replies import Command, Reply, raised
+from redmeter.store.servers.replies import Command, Reply, raised
 from redmeter.stored.keys import Keys
 from redmeter.stored.shards import ShardedKeys
 

@@ -13,8 +13,8 @@ from importlib.resources import files
 from typing import TypeVar
 
 from redmeter.errors import StoreError
-from redmeter.store.replies import Command, Link, Reply
-from redmeter.store.retry import collect_again, is_unknown_script
+from redmeter.store.servers.replies import Command, Link, Reply
+from redmeter.store.servers.retry import collect_again, is_unknown_script
 
 #: Exchanges commands; an error is a reply.
 Collect = Callable[[Sequence[Command]], list[Reply]]

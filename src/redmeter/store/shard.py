@@ -9,19 +9,19 @@ producers, sequence numbers and configuration.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any, NamedTuple
 
 from redmeter.clock import Clock
 from redmeter.errors import StoreError, StoreMoving, StoreRefused, StoreUnavailable
 from redmeter.store import config as configs
 from redmeter.store.config import StoreConfig, WantedConfig
-from redmeter.store.connection import ServerLink
 from redmeter.store.durability import NONE, confirm
 from redmeter.store.producers import WATERMARK_SECONDS, InFlightBatch, Producer, Producers
-from redmeter.store.replies import SCRIPT, Command, Link, Reply, error_code, raised
-from redmeter.store.retry import WriteRetry, is_transient
 from redmeter.store.scripts import Script, Steps, apply_script, run_steps
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.replies import SCRIPT, Command, Link, Reply, error_code, raised
+from redmeter.store.servers.retry import WriteRetry, is_transient
 from redmeter.stored.keys import Kept, Keys
 from redmeter.types import Batch, Gap, LostEvents, Operations, Outcome, Rejection
 
@@ -35,6 +35,23 @@ _GAP = -6
 
 class RetentionChanged(StoreRefused):
     """A batch was made for another retention than the store's; nothing was written."""
+
+
+class Conditions(NamedTuple):
+    """How a batch is checked before it is applied: see lua/apply.lua."""
+
+    #: It was sent before, and its producer had been acknowledged before that: without a watermark
+    #: the outcome is unknown.
+    must_exist: bool = False
+    #: A watermark above the floor is a gap, too.
+    exact: bool = False
+    #: The number that the producer last had acknowledged, or 0, and the birth of that store; with a
+    #: lower watermark, or another birth, there is a gap.
+    floor: int = 0
+    born: str = ""
+    #: Skip intervals that are aged or far in the future; and remove samples outside the retention.
+    refuse: bool = True
+    trim: bool = True
 
 
 class Shard:
@@ -130,58 +147,49 @@ class Shard:
                 applied; it will not be sent again.
             StoreError: the server refused; nothing was written.
         """
+        limit: AbstractContextManager[None] = nullcontext()
         if within is not None:
             assert isinstance(self.link, ServerLink), (
                 "a caller's client, which is one of one server"
             )
-            with self.link.within(within):
-                return self._write(build, kept, refuse, trim, within, events, durability)
-        return self._write(build, kept, refuse, trim, None, events, durability)
-
-    def _write(
-        self,
-        build: Callable[[Kept], Operations],
-        kept: Kept | None,
-        refuse: bool,
-        trim: bool,
-        within: float | None,
-        events: int,
-        durability: str,
-    ) -> Outcome:
-        producer = self._producers.borrow()
-        try:
-            in_flight = InFlightBatch(producer, build)
-            retry = WriteRetry(self.clock, self.timeout, within)
-            # A shard that lost its configuration must get that of the others, not this process's.
-            if self.config is None and kept is None and self._sync_config is not None:
-                self._sync_config()
-            while True:
-                try:
-                    outcome = self.attempt(in_flight, kept=kept, refuse=refuse, trim=trim)
-                    if outcome.gap is None:
-                        break
-                    if not in_flight.goes_on_after(outcome.gap):
-                        outcome = Outcome(applied=False, uncertain=True)
-                        break
-                except StoreUnavailable as error:
-                    # An attempt fails at once while the link is backing off from the server.
-                    pause = self.link.retry_after(self.keys.meta) if in_flight.sent else 0.0
-                    retry.wait(error, sent=in_flight.sent, at_least=pause)
-                except StoreRefused as error:
-                    if not is_transient(error):
-                        raise
-                    retry.wait(error)
-            lost = producer.take_lost()
-            if not outcome.uncertain:
-                producer.kept.add(in_flight.number, events)
-                if durability != NONE:
-                    parts = [(self.keys, producer)]
-                    errors = confirm(self.link, parts, durability, timeout=self.timeout)
-                    outcome = outcome._replace(unconfirmed=next(iter(errors), None))
-        finally:
-            producer.lock.release()
-        others = self.compare(kept, everyone=lost is not None)
+            limit = self.link.within(within)
+        with limit:
+            producer = self._producers.borrow()
+            try:
+                in_flight = InFlightBatch(producer, build, kept=kept, refuse=refuse, trim=trim)
+                retry = WriteRetry(self.clock, self.timeout, within)
+                # A shard that lost its configuration must get that of the others, not this one's.
+                if self.config is None and kept is None and self._sync_config is not None:
+                    self._sync_config()
+                outcome = self._written(in_flight, retry)
+                lost = producer.take_lost()
+                if not outcome.uncertain:
+                    producer.kept.add(in_flight.number, events)
+                    if durability != NONE:
+                        parts = [(self.keys, producer)]
+                        errors = confirm(self.link, parts, durability, timeout=self.timeout)
+                        outcome = outcome._replace(unconfirmed=next(iter(errors), None))
+            finally:
+                producer.lock.release()
+            others = self.compare(kept, everyone=lost is not None)
         return outcome._replace(lost=(lost, *others) if lost else others)
+
+    def _written(self, in_flight: InFlightBatch, retry: WriteRetry) -> Outcome:
+        while True:
+            try:
+                outcome = self._attempt(in_flight)
+                if outcome.gap is None:
+                    return outcome
+                if not in_flight.goes_on_after(outcome.gap):
+                    return Outcome(applied=False, uncertain=True)
+            except StoreUnavailable as error:
+                # An attempt fails at once while the link is backing off from the server.
+                pause = self.link.retry_after(self.keys.meta) if in_flight.sent else 0.0
+                retry.wait(error, sent=in_flight.sent, at_least=pause)
+            except StoreRefused as error:
+                if not is_transient(error):
+                    raise
+                retry.wait(error)
 
     def compare(self, kept: Kept | None = None, *, everyone: bool) -> tuple[LostEvents, ...]:
         """Let idle producers of synchronous calls ask the server whether it has lost their batches.
@@ -196,10 +204,10 @@ class Shard:
         losses: list[LostEvents] = []
         with suppress(StoreError):
             for producer in self._producers.borrow_idle(everyone=everyone):
-                empty = InFlightBatch(producer, lambda _: ())
-                gap = self.attempt(empty, kept=kept).gap
+                empty = InFlightBatch(producer, lambda _: (), kept=kept)
+                gap = self._attempt(empty).gap
                 if gap is not None and empty.goes_on_after(gap):
-                    gap = self.attempt(empty, kept=kept).gap
+                    gap = self._attempt(empty).gap
                 lost = producer.take_lost() if gap is None else None
                 losses += [lost] if lost else []
         return tuple(losses)
@@ -209,35 +217,17 @@ class Shard:
         """The producers of synchronous writes."""
         return self._producers.all()
 
-    def attempt(
-        self,
-        in_flight: InFlightBatch,
-        *,
-        kept: Kept | None = None,
-        refuse: bool = True,
-        trim: bool = True,
-    ) -> Outcome:
-        """Send a batch in flight once more, whatever the outcome before: see sending()."""
-        return run_steps(
-            self._collect, self.sending(in_flight, kept=kept, refuse=refuse, trim=trim)
-        )
+    def _attempt(self, in_flight: InFlightBatch) -> Outcome:
+        return run_steps(self._collect, self.sending(in_flight))
 
     def _collect(self, commands: Sequence[Command]) -> list[Reply]:
         return self.link.collect(commands, spin=True)
 
-    def sending(
-        self,
-        in_flight: InFlightBatch,
-        *,
-        kept: Kept | None = None,
-        refuse: bool = True,
-        trim: bool = True,
-    ) -> Steps[Outcome]:
+    def sending(self, in_flight: InFlightBatch) -> Steps[Outcome]:
         """Send a batch in flight once more, whatever the outcome before.
 
         Args:
             in_flight: created after the producer's previous batch was acknowledged.
-            kept, refuse, trim: see write(); the same each time.
 
         Raises:
             StoreUnavailable: no reply. `sent`, as on every error, is whether the batch may have
@@ -249,7 +239,7 @@ class Shard:
             bound = False
             try:
                 version = ""
-                retention = kept
+                retention = in_flight.kept
                 if retention is None:
                     config = self.config or (yield from self.load_config())
                     retention, version = config.kept, config.version
@@ -257,16 +247,11 @@ class Shard:
                 must_exist = in_flight.sent and (
                     producer.acknowledged > 0 or in_flight.age(self.clock) > WATERMARK_SECONDS / 2
                 )
-                outcome = yield from self.applying(
-                    batch,
-                    version,
-                    must_exist=must_exist,
-                    exact=producer.counts_lost,
-                    floor=producer.floor,
-                    born=producer.born,
-                    refuse=refuse,
-                    trim=trim,
+                conditions = Conditions(
+                    *(must_exist, producer.counts_lost, producer.floor, producer.born),
+                    *(in_flight.refuse, in_flight.trim),
                 )
+                outcome = yield from self.applying(batch, version, conditions)
                 if outcome.gap is None and not outcome.uncertain:
                     producer.acknowledge(in_flight.number, self.born)
                 return outcome
@@ -295,29 +280,12 @@ class Shard:
                     return Outcome(applied=False, uncertain=True)
                 in_flight.renew()
 
-    def applying(
-        self,
-        batch: Batch,
-        version: str,
-        *,
-        must_exist: bool,
-        exact: bool = False,
-        floor: int = 0,
-        born: str = "",
-        refuse: bool = True,
-        trim: bool = True,
-    ) -> Steps[Outcome]:
+    def applying(self, batch: Batch, version: str, conditions: Conditions) -> Steps[Outcome]:
         """Send a batch once. Sending it again under the same number is always safe.
 
         Args:
             batch: made for the retention of this version.
             version: of `meta:`; "" skips the check.
-            must_exist: the batch was sent before, and its producer had been acknowledged before
-                that: without a watermark the outcome is unknown.
-            exact: a watermark above the floor is a gap, too.
-            floor, born: the number that the producer last had acknowledged, or 0, and the birth of
-                that store; with a lower watermark, or another birth, there is a gap.
-            refuse, trim: see write().
 
         Raises:
             RetentionChanged: made for another retention; nothing was written.
@@ -325,16 +293,7 @@ class Shard:
             StoreUnavailable: no reply.
             StoreError: the server refused; nothing was written.
         """
-        script, keys, args = self._request(
-            batch,
-            version,
-            must_exist=must_exist,
-            exact=exact,
-            floor=floor,
-            born=born,
-            refuse=refuse,
-            trim=trim,
-        )
+        script, keys, args = self._request(batch, version, conditions)
         return outcome_of(batch, (yield script.command(keys, args)))
 
     def write_by(self, call: Callable[[Command], Reply], operations: Operations) -> Outcome:
@@ -352,26 +311,16 @@ class Shard:
         producer = self._producers.borrow()
         try:
             batch = Batch(producer.id, producer.next(), operations)
-            script, keys, args = self._request(
-                batch, "", must_exist=False, exact=False, floor=0, born="", refuse=True, trim=True
-            )
+            script, keys, args = self._request(batch, "", Conditions())
             return outcome_of(batch, call(script.command(keys, args, whole=True)))
         finally:
             producer.lock.release()
 
     def _request(
-        self,
-        batch: Batch,
-        version: str,
-        *,
-        must_exist: bool,
-        exact: bool,
-        floor: int,
-        born: str,
-        refuse: bool,
-        trim: bool,
+        self, batch: Batch, version: str, conditions: Conditions
     ) -> tuple[Script, list[str], list[str]]:
         """Return the script that applies a batch, its keys and its arguments."""
+        must_exist, exact, floor, born, refuse, trim = conditions
         keys = [self.keys.batch(batch.producer), self.keys.meta]
         args = [
             str(batch.number),

@@ -11,16 +11,16 @@ from typing import Any, cast
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import RedmeterError
 from redmeter.store import fork_guard, indexes, producers
-from redmeter.store.cluster import ClusterLink
 from redmeter.store.config import ShardConfigs, WantedConfig, read_meta
-from redmeter.store.connection import ServerLink
 from redmeter.store.fan_out import FanOut
 from redmeter.store.query import ConfigRead, ParsedRead, Read, View
-from redmeter.store.replies import Command, Link, Reply, pairs, raised
-from redmeter.store.retry import retry_read
 from redmeter.store.scripts import run_steps
+from redmeter.store.servers.cluster import ClusterLink
+from redmeter.store.servers.connection import ServerLink
+from redmeter.store.servers.replies import Command, Link, Reply, pairs, raised
+from redmeter.store.servers.retry import retry_read
+from redmeter.store.servers.topology import probe_commands, refuse_cluster_node
 from redmeter.store.shard import Shard
-from redmeter.store.topology import probe_commands, refuse_cluster_node
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, HISTOGRAMS, Kept, Keys, Retention
 from redmeter.stored.shards import ShardedKeys, shard_of
 from redmeter.zones import UTC, Zone

@@ -13,8 +13,8 @@ import pytest
 from redmeter import Meter
 from redmeter.errors import StoreUnavailable
 from redmeter.recording.bulk_writer import BulkWriter
-from redmeter.recording.flusher import FlushFailed
 from redmeter.recording.recorder import Recorder
+from redmeter.recording.sending.flusher import FlushFailed
 from redmeter.store import Store
 from redmeter.store.config import new_version
 from redmeter.stored.shards import SHARDS, TAGS, shard_of

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.store.retry import Backoff
+from redmeter.store.servers.retry import Backoff
 from redmeter.stored.shards import TAGS, shard_of
 from support.clusters import Cluster
 from support.progress import shards_on, totals

@@ -310,7 +310,7 @@ def test_a_flush_that_is_broken_off_after_it_was_sent_doubles_nothing(
     done = programs.run(
         """
 from redmeter.recording import flusher
-from redmeter.store.connection import ServerLink
+from redmeter.store.servers.connection import ServerLink
 
 def refused(*arguments):
     raise RuntimeError("can't start new thread")

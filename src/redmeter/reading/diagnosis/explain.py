@@ -38,7 +38,7 @@ from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.samples import number_of
 from redmeter.store import Store, indexes
 from redmeter.store.query import Query, Read, run, together
-from redmeter.store.replies import Reply
+from redmeter.store.servers.replies import Reply
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Kept, Keys, Retention, entry, span
 from redmeter.stored.moments import merge_all

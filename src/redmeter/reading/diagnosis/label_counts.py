@@ -15,7 +15,7 @@ from redmeter.reading.join import Ask, Joined, series_in
 from redmeter.reading.label_sets import OTHER, LabelSets
 from redmeter.reading.samples import number_of
 from redmeter.store.query import Query, Read
-from redmeter.store.replies import Reply, pairs
+from redmeter.store.servers.replies import Reply, pairs
 from redmeter.stored import counter
 from redmeter.stored.exponential_histogram import Distribution, upper_edge
 from redmeter.stored.keys import Keys

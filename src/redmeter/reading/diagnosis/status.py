@@ -29,7 +29,7 @@ from redmeter.reading.totals import MAX_SAMPLED
 from redmeter.results import Mark, Series
 from redmeter.store import Store
 from redmeter.store.query import Query, Read, run, together
-from redmeter.store.replies import pairs
+from redmeter.store.servers.replies import pairs
 from redmeter.stored import counter
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Kept, Keys, slice_start

@@ -37,7 +37,7 @@ from redmeter.reading.totals import MAX_SAMPLED
 from redmeter.results import Frequency, Mark
 from redmeter.store import Store
 from redmeter.store.query import Query, Read, run
-from redmeter.store.replies import is_misplaced, raised
+from redmeter.store.servers.replies import is_misplaced, raised
 from redmeter.stored.keys import HOUR, Keys, entry, span
 from redmeter.verdicts import (
     BETTER,

@@ -18,7 +18,7 @@ from redmeter.reading.logs.frequencies import PatternFields, Place, Source, orde
 from redmeter.results import Change, Frequency, LogSource, Message
 from redmeter.store import indexes
 from redmeter.store.query import Query, in_parts
-from redmeter.store.replies import Command, Reply, is_misplaced, raised
+from redmeter.store.servers.replies import Command, Reply, is_misplaced, raised
 from redmeter.stored.keys import HOUR, Keys
 from redmeter.stored.message import SEVERITY, name_of, parse_name
 from redmeter.stored.steps import ALL, is_complete, parse

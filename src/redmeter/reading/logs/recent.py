@@ -20,7 +20,7 @@ from redmeter.reading.logs.frequencies import PatternFields, Source, ordered
 from redmeter.results import Changes, Frequency, LogSource, Message
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Read
-from redmeter.store.replies import Command, Reply, raised
+from redmeter.store.servers.replies import Command, Reply, raised
 from redmeter.stored.message import MAX_PATTERNS, SEVERITY, name_of
 
 #: Most messages of one request.

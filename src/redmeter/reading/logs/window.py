@@ -21,7 +21,7 @@ from redmeter.reading.logs.overview import MAX_LOGGERS, MAX_MESSAGES
 from redmeter.results import Change, Frequency, LogSource, Message
 from redmeter.store import indexes
 from redmeter.store.query import Query
-from redmeter.store.replies import is_misplaced, raised
+from redmeter.store.servers.replies import is_misplaced, raised
 from redmeter.stored.keys import STEP, Keys, slice_start
 from redmeter.stored.message import SEVERITY, name_of
 from redmeter.stored.steps import ALL, STEPS, Steps, parse

@@ -13,7 +13,7 @@ from redmeter.reading.spread import Summary
 from redmeter.reading.windows import Window
 from redmeter.results import Series
 from redmeter.store.query import Query, Read, together
-from redmeter.store.replies import Command, Reply, is_misplaced, raised
+from redmeter.store.servers.replies import Command, Reply, is_misplaced, raised
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Keys, Retention
 

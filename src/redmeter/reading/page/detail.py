@@ -40,7 +40,7 @@ from redmeter.reading.windows import (
 from redmeter.results import Mark
 from redmeter.store import View, indexes
 from redmeter.store.query import Query
-from redmeter.store.replies import Command, Reply
+from redmeter.store.servers.replies import Command, Reply
 from redmeter.stored.keys import Kept, Keys
 
 _KINDS = ("counter", "gauge", "histogram")

@@ -26,7 +26,7 @@ from redmeter.reading.totals import Totals, totals
 from redmeter.reading.windows import Frame, Span, Window, histogram_window, span_of, whole_window
 from redmeter.store import Store
 from redmeter.store.query import Query, in_parts, run, together
-from redmeter.store.replies import Reply
+from redmeter.store.servers.replies import Reply
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Keys
 from redmeter.stored.moments import Sums, merge_all

@@ -18,8 +18,8 @@ from redmeter.reading.spread import Texts
 from redmeter.reading.windows import Window
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read, in_parts
-from redmeter.store.replies import Command, Reply, is_misplaced, pairs, raised
 from redmeter.store.scripts import HASHES
+from redmeter.store.servers.replies import Command, Reply, is_misplaced, pairs, raised
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Keys, slice_start
 from redmeter.stored.moments import merge_all

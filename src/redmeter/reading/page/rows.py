@@ -13,7 +13,7 @@ from redmeter.reading.label_sets import base_of
 from redmeter.reading.names import matching
 from redmeter.reading.samples import counts_of, number_of
 from redmeter.reading.windows import Window
-from redmeter.store.replies import Reply
+from redmeter.store.servers.replies import Reply
 from redmeter.stored.keys import Keys
 from redmeter.stored.moments import Sums
 from redmeter.stored.packed_text import merge_moments

@@ -34,7 +34,7 @@ from redmeter.reading.samples import counts_of, number_of, summed
 from redmeter.reading.windows import Frame, Span, Window, histogram_window, span_of, whole_window
 from redmeter.store import Store
 from redmeter.store.query import Query, Read, in_parts, run
-from redmeter.store.replies import Reply, pairs, raised
+from redmeter.store.servers.replies import Reply, pairs, raised
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Kept, Keys
 from redmeter.stored.moments import Sums, merge_all

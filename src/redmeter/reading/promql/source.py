@@ -24,7 +24,7 @@ from redmeter.reading.export.listing import Exports
 from redmeter.reading.foreign_keys import readable
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import ParsedRead, Query, Read, run
-from redmeter.store.replies import Reply, pairs, raised
+from redmeter.store.servers.replies import Reply, pairs, raised
 from redmeter.stored import counter, gauge
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Kept, Keys

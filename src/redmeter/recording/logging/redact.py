@@ -17,7 +17,6 @@ from redmeter.analysis.text.patterns import pattern_of
 from redmeter.analysis.text.secrets import mask
 from redmeter.analysis.text.texts import clean
 from redmeter.recording.events import Event
-from redmeter.recording.flusher import in_background
 from redmeter.recording.logging.coalesce import (
     FORMAT_LIMIT,
     PATTERN_LIMIT,
@@ -31,6 +30,7 @@ from redmeter.recording.logging.coalesce import (
     grouped,
     time_of,
 )
+from redmeter.recording.sending.flusher import in_background
 from redmeter.stored.keys import HOUR, STEP
 from redmeter.stored.message import SAMPLE_LIMIT, Group, LogHour
 

@@ -1,0 +1,1 @@
+"""Sending: when a recorder flushes, and how its buffer gets to each server, every event once."""
