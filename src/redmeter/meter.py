@@ -22,7 +22,8 @@ from redmeter.recording.logging.tracebacks import describe_error
 from redmeter.recording.recorder import Recorder
 from redmeter.recording.scopes import CountedExceptions, Timer
 from redmeter.recording.sync import SyncRecorder
-from redmeter.store import Store, urls
+from redmeter.store import Store
+from redmeter.store.servers import urls
 from redmeter.stored.message import check_logger, check_severity, severity_of
 from redmeter.types import RecorderHealth
 

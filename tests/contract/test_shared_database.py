@@ -13,8 +13,8 @@ import redis
 
 from redmeter import Meter
 from redmeter.dashboard import Dashboard
+from redmeter.health.check import Finding
 from redmeter.health.doctor import examine
-from redmeter.health.findings import Finding
 from support.asking import asking
 from support.clusters import Cluster
 from support.invoking import Run, invoking

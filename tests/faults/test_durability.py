@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from redmeter import InvalidSetting, Meter, Unconfirmed
+from redmeter.health.check import Finding
 from redmeter.health.doctor import examine
-from redmeter.health.findings import Finding
 from redmeter.stored.keys import Keys
 from support.clusters import Cluster
 from support.migrating import replica_of

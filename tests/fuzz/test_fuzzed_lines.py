@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redmeter.ingest import access_log, lines
+from redmeter.ingest.formats import with_reader
 from redmeter.ingest.replay import series_name
 from redmeter.ingest.routes import ROUTE_BYTES, Routes, fold
 from redmeter.names import canonical, parse_name
@@ -45,6 +46,25 @@ PATHS = (
     *("/u/ada@example.org", "/a%20b;x=1/c", "/{id}/{uuid}", "/%7Bid%7D", "//a//b/?c#d"),
     "/x/123e4567-e89b-12d3-a456-426614174000/9f8e7d6c5b4a39281706f5e4d3c2b1a0-x_y",
 )
+
+
+W3C = (
+    "#Fields: date time cs-method cs-uri-stem sc-status sc-bytes",
+    "#Date: 2002-05-24 20:18:01",
+    "2002-05-24 20:18:01 GET /a 404 1277",
+    "2002-05-24 20:18:01 POST /a%20b 200 -",
+)
+
+
+@fuzzed
+@given(st.lists(mutated(W3C), max_size=6))
+def test_a_line_of_a_w3c_log_is_a_hit_or_malformed_whatever_came_before(lines: list[str]) -> None:
+    """Directives are input, too."""
+    for reader, batch in with_reader([[W3C[0]], lines]):
+        for line in batch:
+            with contextlib.suppress(access_log.MalformedLine):
+                hit = reader.parse(line)
+                assert hit is None or 100 <= hit.status <= 599
 
 
 @fuzzed

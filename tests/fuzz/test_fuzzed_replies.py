@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redmeter.errors import EmbeddedServerError, StoreError, StoreUnavailable
-from redmeter.health.server import _info
+from redmeter.health.servers import _info
 from redmeter.store import open as open_store
 from redmeter.store.embedded import files, launcher
 from redmeter.store.servers.replies import error_code, mapped, pairs, scored

@@ -10,9 +10,10 @@ from redmeter import Meter
 from redmeter import store as stores
 from redmeter.clock import ManualClock
 from redmeter.errors import AccessDenied, IncompatibleStore, StoreRefused, StoreUnavailable
-from redmeter.health import findings
+from redmeter.health import contents
+from redmeter.health import server as one_server
+from redmeter.health.check import Finding
 from redmeter.health.doctor import Health, examine
-from redmeter.health.findings import Finding, Sample
 from redmeter.store import Store
 from redmeter.stored.exception import group_of
 from support.servers import Server
@@ -112,8 +113,8 @@ def test_memory_that_is_nearly_used_up_is_a_warning(store: Store, client: Any) -
     assert first.level == "ok"
     assert (second.level, second.fix) == ("warn", "raise maxmemory")
     told = {"maxmemory_policy": "noeviction", "maxmemory": "1000"}
-    assert len(list(findings.memory(told | {"used_memory": "900"}, {}))) == 1
-    _, second = findings.memory(told | {"used_memory": "911"}, {})
+    assert len(list(one_server.memory(told | {"used_memory": "900"}, {}))) == 1
+    _, second = one_server.memory(told | {"used_memory": "911"}, {})
     assert second.text == "91% of maxmemory is used"
 
 
@@ -132,9 +133,9 @@ def test_memory_that_is_used_up_fails_where_nothing_is_evicted(store: Store, cli
     _, finding = found(health, "memory")
     assert finding.text.endswith("of maxmemory is used: nothing can be stored")
     told = {"maxmemory_policy": "noeviction", "maxmemory": "1000", "used_memory": "1010"}
-    _, finding = findings.memory(told | {"mem_not_counted_for_evict": "11"}, {})
+    _, finding = one_server.memory(told | {"mem_not_counted_for_evict": "11"}, {})
     assert finding.level == "warn"
-    _, finding = findings.memory(told | {"mem_not_counted_for_evict": "10"}, {})
+    _, finding = one_server.memory(told | {"mem_not_counted_for_evict": "10"}, {})
     assert finding.level == "fail"
 
 
@@ -150,9 +151,9 @@ def test_too_few_replicas_fail_where_the_server_wants_some(any_server: Server) -
         assert finding.text == (
             "nothing can be stored: 0 replicas keep up, min-replicas-to-write is 2"
         )
-    (unknown,) = findings.listeners({"min_slaves_good_slaves": "0"}, {})
+    (unknown,) = one_server.listeners({"min_slaves_good_slaves": "0"}, {})
     assert unknown.text.endswith("min-replicas-to-write is more")
-    assert not list(findings.listeners({"min_slaves_good_slaves": "1"}, {}))
+    assert not list(one_server.listeners({"min_slaves_good_slaves": "1"}, {}))
 
 
 @pytest.mark.parametrize(
@@ -463,7 +464,7 @@ def test_many_counters_are_estimated_from_a_sample(store: Store, client: Any) ->
 )
 def test_a_server_that_is_too_old_fails(product: str, version: str, level: str) -> None:
     """Older than what is supported."""
-    (finding,) = findings.server(product, version, {})
+    (finding,) = one_server.server(product, version, {})
     assert finding.level == level
 
 
@@ -476,13 +477,13 @@ def test_a_server_that_is_too_old_fails(product: str, version: str, level: str) 
 )
 def test_failed_writes_to_disk_fail(info: dict[str, str], text: str) -> None:
     """What a full disk looks like from here."""
-    (finding,) = findings.persistence(info, {"save": "60 1"})
+    (finding,) = one_server.persistence(info, {"save": "60 1"})
     assert (finding.level, finding.text) == ("fail", text)
 
 
 def test_an_untold_policy_is_a_warning() -> None:
     """It is not judged as if it were fine."""
-    (finding,) = findings.memory({}, {})
+    (finding,) = one_server.memory({}, {})
     assert finding.level == "warn"
 
 
@@ -497,5 +498,5 @@ def test_a_cleaner_that_tells_no_time_is_none(store: Store, client: Any, text: s
 
 def test_a_lost_meta_key_is_told() -> None:
     """Counters without what says how long they are kept."""
-    (finding,) = findings.contents("redmeter:", "", 5, Sample(size=5))
+    (finding,) = contents.counters("redmeter:", "", contents.IndexSample(count=5, size=5))
     assert (finding.level, finding.fix) == ("warn", "the next write restores it")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from redmeter import Meter
 from redmeter import store as stores
 from redmeter.analysis.text.patterns import VERSION
+from redmeter.health.check import Finding
 from redmeter.health.doctor import examine
-from redmeter.health.findings import Finding
 from redmeter.health.writers import Writer, parse_writers, writer_findings
 from redmeter.losses import LOSS_REASONS
 from redmeter.results import Loss, RecorderHealth

@@ -71,9 +71,9 @@ def replay(
 ) -> None:
     """Count the requests in an access log.
 
-    Reads the common and combined formats of Apache and nginx, and JSON lines. Counts `hits`,
-    `hits_failed`, and `http_requests` by method, route and status class. Ids in paths become a
-    pattern; query strings are never stored.
+    Reads the common and combined formats of Apache and nginx, JSON lines, and W3C extended logs of
+    IIS and CloudFront. Counts `hits`, `hits_failed`, and `http_requests` by method, route and
+    status class. Ids in paths become a pattern; query strings are never stored.
 
     Each run counts the whole file: a file that is replayed twice counts twice.
     """
@@ -102,7 +102,7 @@ def replay(
         refused = output.many(sum(report.refused.values()), "count")
         fail(f"the server rejected {refused}", STORE, "redmeter doctor shows its state")
     if report.lines and not report.requests and not follow:
-        fix = "give an access log of Apache or nginx, or JSON lines, in ASCII or UTF-8"
+        fix = "give an access log of Apache, nginx or IIS, or JSON lines, in ASCII or UTF-8"
         fail(f"{name}: no line is a request", NOT_FOUND, fix)
 
 

@@ -23,7 +23,7 @@ from redmeter.cli.app import (
 from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selector_of
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
-from redmeter.health.findings import size_text
+from redmeter.health.check import size_text
 from redmeter.reading.aggregates import check_aggregate, read_counter, read_gauge, read_total
 from redmeter.reading.marks import read_marks
 from redmeter.reading.names import matching, read_names

@@ -16,7 +16,7 @@ from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.serialize import convert
 from redmeter.errors import InvalidName
 from redmeter.health import doctor
-from redmeter.health.findings import Finding
+from redmeter.health.check import Finding
 from redmeter.health.writers import PANEL
 from redmeter.queries import select
 from redmeter.reading import exceptions as reading_exceptions

@@ -27,7 +27,7 @@ from redmeter.dashboard.rows import (
     Summary,
     Writer,
 )
-from redmeter.health.findings import Finding, Level
+from redmeter.health.check import Finding, Level
 from redmeter.reading.exceptions import ExceptionSummaries, ExceptionSummary
 from redmeter.reading.page.http import Route
 from redmeter.reading.page.views import Views

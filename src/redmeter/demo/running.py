@@ -1,21 +1,31 @@
 """Runs the demo: a store of its own, the past, two workers, a job, visitors, and a deploy.
 
 Every process that is started here ends with it, however that ends: in good order it ends them, and
-if it is killed they see that their standard input has ended. Files are in a temporary
-folder, see folder.py. Stored data stays until the next start, or `redmeter demo --remove`.
+if it is killed they see that their standard input has ended. Stored data stays until the next
+start, or `redmeter demo --remove`.
 
-Bound: minutes. Two workers, one job, 24 visitors at once.
+Files are in a temporary folder, and a run locks a file in it. The lock ends with the process,
+however that ends, so a folder whose lock nobody holds was left behind by a run that was killed, and
+the next one removes it. The folder's name identifies the store: a process that finds it locked
+would remove what the other run has stored, and does not begin.
+
+Bound: minutes. Two workers, one job, 24 visitors at once. The folders are those of this user on
+this machine: a run elsewhere that stores in the same place is not seen.
 """
 
 import contextlib
+import fcntl
+import hashlib
 import http.client
 import importlib.util
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,13 +35,13 @@ from typing import Self
 
 from redmeter import Meter, settings
 from redmeter import store as stores
-from redmeter.demo.folder import claimed
 from redmeter.errors import InvalidSetting, MissingExtra, RedmeterError
 from redmeter.extras import MODULES, install
 from redmeter.store import Store, embedded
+from redmeter.store.embedded.files import held
+from redmeter.store.servers.replies import Link, raised
 from redmeter.store.scans import scan
 from redmeter.store.servers import urls
-from redmeter.store.servers.replies import Link, raised
 
 #: Prefix of everything that the demo stores.
 PREFIX = "demo:"
@@ -41,6 +51,8 @@ PATIENCE = 30.0
 #: come. The deploy is after it.
 BURST_FROM, BURST_TO, BURST_HEIGHT, DEPLOY_AT = 0.2, 0.35, 2.5, 0.5
 
+#: The folder of a run, and the file in it that it locks.
+_FOLDER, _LOCK = "redmeter-demo-", "lock"
 _PREFIX = re.compile(r"demo[A-Za-z0-9_.:-]*")
 
 
@@ -145,7 +157,7 @@ class Demo:
         # An empty URL is another place for each user's data directory.
         location = f"embedded://{path.resolve()}" if path is not None else target.location
         place = f"{location} {self._prefix}"
-        folder = self._ending.enter_context(claimed(place))
+        folder = self._ending.enter_context(_claimed(place))
         if folder is None:
             self._ending.close()
             raise DemoFailed(
@@ -197,7 +209,7 @@ class Demo:
 
         database.create(self._folder / "shop.sqlite3", self._seed)
         self._release(shape.OLD)
-        self._start("server", str(self.port))
+        self._start("shop", str(self.port))
         self._start("job")
         until = time.monotonic() + PATIENCE
         while not self._answers():
@@ -322,6 +334,40 @@ class Demo:
         """Return the last lines of what the processes said."""
         lines = (self._folder / "log").read_text(errors="replace").splitlines()
         return "\n".join(lines[-15:]) or "it said nothing"
+
+
+@contextlib.contextmanager
+def _claimed(place: str) -> Iterator[Path | None]:
+    """Make the folder of a run, and remove it at the end; None if another run stores there.
+
+    Args:
+        place: identifies the store and prefix that the run writes to.
+    """
+    digest = hashlib.sha256(place.encode()).hexdigest()[:16]
+    with (
+        tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{digest}-") as made,
+        (Path(made) / _LOCK).open("w") as lock,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        taken = False
+        for each in _folders():
+            if each == Path(made) or not (each / _LOCK).exists():
+                continue
+            if not held(each / _LOCK):
+                shutil.rmtree(each, ignore_errors=True)
+            elif each.name.startswith(f"{_FOLDER}{digest}-"):
+                taken = True
+        yield None if taken else Path(made)
+
+
+def _folders() -> list[Path]:
+    """Return the folders of all runs of this user."""
+    unlocked = []
+    for each in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
+        with contextlib.suppress(OSError):
+            if each.lstat().st_uid == os.getuid() and each.is_dir() and not each.is_symlink():
+                unlocked.append(each)
+    return unlocked
 
 
 def _free_port(wanted: int) -> int:

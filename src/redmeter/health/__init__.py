@@ -1,7 +1,10 @@
 """The state of a store and of its server, as `redmeter doctor` and the page show it.
 
-doctor.py           examines a store, in two round trips
-server.py           each server: version, settings, memory, replicas
+doctor.py           the list of checks; runs them in two round trips
+check.py            what a check is: reads and findings
+servers.py          all servers of a store, and the nodes and shards of a cluster
+server.py           one server: version, settings, memory, replicas
+contents.py         the indexes, and a sample of the keys that each lists
+upkeep.py           migration, types of indexes, cleaner, size, other stores
 writers.py          the processes that write, their reports, and findings about them
-findings.py         findings about everything else
 """

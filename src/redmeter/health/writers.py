@@ -11,10 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from redmeter.health.findings import Finding, Level, OtherKeys, worst
+from redmeter.errors import StoreError
+from redmeter.health.check import DoctorCheck, Finding, Level, Seen, worst
+from redmeter.health.server import OtherKeys
+from redmeter.health.servers import SERVERS
 from redmeter.lazy_regex import late
 from redmeter.losses import AGED, EMPTIED, LOSS_REASONS, TOTAL, LossReason
 from redmeter.reading.foreign_keys import there
+from redmeter.store import Store
 from redmeter.store.producers import INSTANCE_SECONDS, WRITER_SECONDS
 from redmeter.store.query import Query
 from redmeter.store.servers.replies import Command, Reply, pairs, raised, scored
@@ -24,6 +28,8 @@ from redmeter.stored.keys import MAX_TIME, Keys, span
 MAX_WRITERS = 1000
 #: Longest report, bytes, and most braces and brackets in one; usual are 1,000 bytes and 10.
 MAX_REPORT, MAX_BRACES = 65_536, 200
+#: Keys scanned for producers' watermarks.
+SCANNED = 10_000
 
 _PRECISION = late("[0-9]{1,10}")
 
@@ -270,13 +276,6 @@ def health_panel(keys: Keys) -> Query[HealthPanel]:
     return HealthPanel(worst(bad), bad[:PANEL], sum(writer.alive(view.now) for writer in writers))
 
 
-def unreadable_reports(key: str, error: Exception) -> Iterator[Finding]:
-    """Report that the keys of the writers' reports cannot be read."""
-    text = f"{key} and the keys of the reports cannot be read: {_plain(str(error), 300)}"
-    fix = "if another program uses these keys, choose another prefix"
-    yield Finding("warn", "writers", text, fix)
-
-
 def emptied_events(writers: Sequence[Writer]) -> int:
     """Return the acknowledged events that were in the store when it was emptied."""
     return sum(writer.number("emptied") for writer in writers)
@@ -465,3 +464,55 @@ def _plain(text: str, width: int = 60) -> str:
     if not cut.isascii() or not cut.isprintable():
         cut = ascii(cut)[1:-1]
     return cut if len(text) <= width else f"{cut}…"
+
+
+# --- The check of the doctor -----------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Reports:
+    """The reports of all writers."""
+
+    #: Writers that published one within the last day, newest first.
+    writers: list[Writer]
+    #: Reports that cannot be parsed.
+    unreadable: int
+    #: Why none could be read: another program's key, or an ACL that forbids it.
+    error: StoreError | None
+    #: Producers that wrote within the last day; None on a cluster, or with too many keys to scan.
+    producers: int | None
+
+
+def _read_reports(store: Store) -> Query[Reports]:
+    keys = store.keys
+    # On a cluster a process has a producer for each shard.
+    spread = len(store.shards) > 1
+    watermarks = [] if spread else [("SCAN", "0", "MATCH", keys.batch("*"), "COUNT", str(SCANNED))]
+    view, replies = yield [*writer_commands(keys), *watermarks]
+    reports, scanned = replies[: len(replies) - len(watermarks)], replies[-1]
+    producers = None if spread else _producers(scanned)
+    try:
+        return Reports(*parse_writers(view.now, reports), None, producers)
+    except StoreError as error:
+        return Reports([], 0, error, producers)
+
+
+def _producers(reply: Reply) -> int | None:
+    if isinstance(reply, StoreError):
+        return None
+    cursor, keys = reply
+    return len({key.rpartition(b":")[2] for key in keys}) if int(cursor) == 0 else None
+
+
+def _report_findings(reports: Reports, seen: Seen) -> Iterator[Finding]:
+    if reports.error is None:
+        others = seen[SERVERS].other_keys
+        yield from writer_findings(seen.view.now, reports.writers, reports.unreadable, others)
+        return
+    cause = _plain(str(reports.error), 300)
+    text = f"{seen.keys.writers} and the keys of the reports cannot be read: {cause}"
+    fix = "if another program uses these keys, choose another prefix"
+    yield Finding("warn", "writers", text, fix)
+
+
+WRITERS = DoctorCheck(_read_reports, _report_findings)

@@ -55,6 +55,7 @@ REASONS: Final = (
     "bad time",
     "bad status",
     "bad JSON",
+    "wrong columns",
 )
 
 
@@ -302,6 +303,15 @@ def _parse_json(text: str) -> Hit:
         entry = json.loads(text)
     except (ValueError, RecursionError):  # RecursionError: brackets nested a thousand deep
         raise MalformedLine("bad JSON") from None
+    return hit_of(entry)
+
+
+def hit_of(entry: dict[str, object]) -> Hit:
+    """Return the request that the keys of a JSON line describe.
+
+    Raises:
+        MalformedLine: it has no time, no request or no status.
+    """
     time = _first(entry, _TIME_KEYS)
     if time is None:
         raise MalformedLine("no time")

@@ -5,8 +5,8 @@ paths folded into a pattern. Query strings are never stored. Lines are summed by
 in memory and written in portions, so the cost of a log depends on its content, not on its length.
 
 Malformed lines are counted, and the first few are reported. Requests that are older than the
-retention are counted and left out. Every line is one of these, also when the store or
-the source fails on the way: the report is made as the work goes on.
+retention are counted and left out. Every line is one of these, or about the log, also when the
+store or the source fails on the way: the report is made as the work goes on.
 """
 
 import contextlib
@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from redmeter.errors import InvalidName, LimitExceeded, StoreError, StoreUnavailable
-from redmeter.ingest import access_log
+from redmeter.ingest.access_log import MalformedLine
+from redmeter.ingest.formats import with_reader
 from redmeter.ingest.lines import DamagedGzip
 from redmeter.ingest.routes import OTHER, Routes
 from redmeter.losses import AGED, FUTURE, MEMORY, RETENTION
@@ -134,14 +135,16 @@ def replay(
             _account(bulk, report)
 
     try:
-        for batch in source:
+        for reader, batch in with_reader(source):
             now = view.now + clock.monotonic() - started
             oldest, newest = _bounds(store.config().retention, now)
             for line in batch:
                 try:
-                    hit = access_log.parse(line)
-                except access_log.MalformedLine as error:
+                    hit = reader.parse(line)
+                except MalformedLine as error:
                     _malformed(report, error.reason, line)
+                    continue
+                if hit is None:
                     continue
                 report.requests += 1
                 time = hit.time
@@ -221,15 +224,15 @@ def _bounds(retention: Retention, now: float) -> tuple[int, float]:
 
 def newest_time(source: Iterable[list[str]]) -> float | None:
     """Read a log to its end and return its newest time, Unix seconds; None where there is none."""
-    newest = None
+    newest: float | None = None
     with contextlib.suppress(DamagedGzip):  # reported when its hits are read
-        for batch in source:
+        for reader, batch in with_reader(source):
             for line in batch:
                 try:
-                    time = access_log.parse_time(line)
-                except access_log.MalformedLine:
+                    time = reader.parse_time(line)
+                except MalformedLine:
                     continue
-                if newest is None or time > newest:
+                if time is not None and (newest is None or time > newest):
                     newest = time
     return newest
 

@@ -17,7 +17,7 @@ from support.servers import Server
 #: A process that closes all descriptors, takes their numbers, and records; then it forks.
 PROGRAM = """
 import socket
-from redmeter.store import sentinel
+from redmeter.store.servers import sentinel
 
 sentinel.LOOK_SECONDS = 0.0  # subscribe to a sentinel from the first call on
 meter = Meter(URL, sync="sync" in sys.argv[2:], flush_interval=60, timeout=10)
