@@ -1,6 +1,5 @@
 """The file that describes the API is made from what the API goes by."""
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -11,19 +10,13 @@ import pytest
 
 from redmeter.dashboard import prometheus
 from redmeter.dashboard.endpoints import ENDPOINTS
-
-ROOT = Path(__file__).parents[2]
+from support.tools import loaded
 
 
 @pytest.fixture(scope="module")
 def tool() -> Any:
     """tools/openapi.py."""
-    spec = importlib.util.spec_from_file_location("openapi_tool", ROOT / "tools" / "openapi.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("tools/openapi.py")
 
 
 def test_the_file_is_current(tool: Any) -> None:
