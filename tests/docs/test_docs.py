@@ -351,7 +351,7 @@ def test_each_page_can_be_reached() -> None:
 
 
 def test_generated_pages_are_current(tool: ModuleType) -> None:
-    """Whoever changes a command or a setting writes them anew."""
+    """A change of a command or a setting comes with new ones."""
     assert sorted(tool.pages()) == sorted([*GENERATED, tool.OPTIONS, tool.FAULTS])
     assert tool.stale(ROOT) == {}, tool.FIX
 
