@@ -96,6 +96,7 @@ format: $(READY) ## format the code, write the generated docs
 	$(BIN)/ruff check --fix
 	$(BIN)/python tools/docs.py
 	$(BIN)/python tools/openapi.py
+	$(BIN)/python tools/structure.py
 	tools/npm run --silent types
 	tools/npm run --silent format
 

@@ -1,13 +1,13 @@
 """What servers hold, computed from what batches and series cost: the tables of docs/scaling.md.
 
-The problem: nobody has sixty masters at hand to try. The idea: what a process sends is a number of
-batches and, within them, slices; each costs the server so many microseconds, so many bytes on the
+The problem: no one has sixty primaries at hand to try. The idea: a process sends a number of
+batches and, within them, intervals; each costs so many microseconds of the server, bytes on the
 wire and so many in memory, which scaling.py measures. The rest is counting how many of them come to
-the busiest master, by the names of the series and the table of shards. What one node does with
+the busiest primary, by the names of the series and the table of shards. What one node does with
 the batches of 10,000 processes is measured as well, and held against what is computed here.
 
-The bound: a master is busy when its one thread is. So a cluster is full when its busiest master is,
-however idle the others are. Nothing is said about reading, replicas and what else runs there.
+The bound: a primary is busy when its one thread is. So a cluster is full when its busiest primary
+is, however idle the others are. Not covered: reading, replicas and what else runs there.
 
 Pure: no I/O, no clock.
 """
@@ -23,10 +23,10 @@ from redmeter.recording.status import REPORT_SECONDS
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION
 from redmeter.stored.shards import SHARDS, TAGS, shard_of
 
-#: How much of the time of a master's thread recording may take. The rest is for readers, for the
+#: How much of the time of a primary's thread recording may take. The rest is for readers, for the
 #: cleaner, for a failover, and for the hour in which everybody comes.
 BUSY = 0.5
-#: Bytes of data that a master is planned with.
+#: Bytes of data that a primary is planned with.
 MEMORY = 8e9
 #: How many services the load is spread over when its unevenness is computed.
 SERVICES = 100
@@ -97,15 +97,15 @@ USUAL = Workload()
 
 
 class Capacity(NamedTuple):
-    """What so many masters do for a workload."""
+    """What so many primaries do for a workload."""
 
-    masters: int
-    #: Shards of the master that has most.
+    primaries: int
+    #: Shards of the primary that has most.
     shards: int
-    #: Batches of a flush, and the time of all masters together for it, microseconds.
+    #: Batches of a flush, and the time of all primaries together for it, microseconds.
     batches: float
     flush: float
-    #: The part of all load that the busiest master has.
+    #: The part of all load that the busiest primary has.
     busiest: float
     #: Processes until that one is busy.
     processes: float
@@ -148,18 +148,18 @@ def own_names(process: int, work: Workload) -> list[str]:
 
 
 def touched(precisions: Iterable[int], interval: float, every: float = 0.0) -> float:
-    """Return in how many slices of all precisions there are events, on average over intervals.
+    """Return in how many intervals of all precisions there are events, on average over intervals.
 
     Args:
         interval: seconds.
-        every: seconds between two events; 0: there is one in each slice.
+        every: seconds between two events; 0: there is one in each interval.
     """
     most = interval / every if every else math.inf
     return sum(min(most, 1 + interval / precision) for precision in precisions)
 
 
 def begun(precisions: Iterable[int], interval: float, every: float = 0.0) -> float:
-    """Return how many of these slices had no event before."""
+    """Return how many of these intervals had no event before."""
     most = interval / every if every else math.inf
     return sum(min(most, interval / precision) for precision in precisions)
 
@@ -210,15 +210,15 @@ def _with_own(work: Workload) -> float:
     return min(1.0, work.interval / work.own_every)
 
 
-def master_of(shard: int, masters: int) -> int:
-    """Return which of some masters that share the slots evenly has a shard."""
-    return (shard * 2 + 1) * masters // (2 * SHARDS)
+def primary_of(shard: int, primaries: int) -> int:
+    """Return which of some primaries that share the slots evenly has a shard."""
+    return (shard * 2 + 1) * primaries // (2 * SHARDS)
 
 
 class _Load(NamedTuple):
-    """What the processes of some services bring in one flush each, by master, on average."""
+    """What the processes of some services bring in one flush each, by primary, on average."""
 
-    #: Masters that are spoken to, batches, in how many there are series of a kind, and series.
+    #: Primaries that are spoken to, batches, in how many there are series of a kind, and series.
     alone: list[float]
     batches: list[float]
     kinds: dict[str, list[float]]
@@ -228,10 +228,10 @@ class _Load(NamedTuple):
 
 
 @lru_cache
-def _load(work: Workload, masters: int, spread: bool) -> _Load:
+def _load(work: Workload, primaries: int, spread: bool) -> _Load:
 
     def zeros() -> list[float]:
-        return [0.0] * masters
+        return [0.0] * primaries
 
     kinds = {kind: zeros() for kind in ("counter", "gauge", "histogram")}
     load = _Load(zeros(), zeros(), kinds, {kind: zeros() for kind in series_us(_ONES, work)}, 0.0)
@@ -241,28 +241,28 @@ def _load(work: Workload, masters: int, spread: bool) -> _Load:
         for kind, names in shared_names(service, work).items():
             for name in names:
                 part = shard_of(name) if spread else 0
-                load.series[kind][master_of(part, masters)] += work.sharing
+                load.series[kind][primary_of(part, primaries)] += work.sharing
                 found[kind].add(part)
         for kind, places in found.items():
             for part in places:
-                kinds[kind][master_of(part, masters)] += work.sharing
+                kinds[kind][primary_of(part, primaries)] += work.sharing
         shared = {part for places in found.values() for part in places}
-        spoken = {master_of(part, masters) for part in shared}
+        spoken = {primary_of(part, primaries) for part in shared}
         for part in shared:
-            load.batches[master_of(part, masters)] += work.sharing
-        for master in spoken:
-            load.alone[master] += work.sharing
+            load.batches[primary_of(part, primaries)] += work.sharing
+        for primary in spoken:
+            load.alone[primary] += work.sharing
         for process in range(service * work.sharing, (service + 1) * work.sharing):
             own = [shard_of(name) if spread else 0 for name in own_names(process, work)]
             for part in own:
-                load.series["own"][master_of(part, masters)] += 1
+                load.series["own"][primary_of(part, primaries)] += 1
             for part in {*own} - found["gauge"]:
-                kinds["gauge"][master_of(part, masters)] += often
+                kinds["gauge"][primary_of(part, primaries)] += often
             more = {*own} - shared
             for part in more:
-                load.batches[master_of(part, masters)] += often
-            for master in {master_of(part, masters) for part in more} - spoken:
-                load.alone[master] += often
+                load.batches[primary_of(part, primaries)] += often
+            for primary in {primary_of(part, primaries) for part in more} - spoken:
+                load.alone[primary] += often
             watermarks += len(shared) + len(more)
     if not spread:
         # One after the other, each when the one before was answered.
@@ -274,32 +274,34 @@ def _load(work: Workload, masters: int, spread: bool) -> _Load:
 _ONES = Costs(*[1.0] * len(Costs._fields))
 
 
-def capacity(costs: Costs, work: Workload, masters: int, *, spread: bool | None = None) -> Capacity:
-    """Compute what some masters do for a workload.
+def capacity(
+    costs: Costs, work: Workload, primaries: int, *, spread: bool | None = None
+) -> Capacity:
+    """Compute what some primaries do for a workload.
 
     Args:
-        masters: that share the slots evenly.
-        spread: whether there are shards; None: if there are several masters.
+        primaries: that share the slots evenly.
+        spread: whether there are shards; None: if there are several primaries.
     """
-    spread = masters > 1 if spread is None else spread
-    load = _load(work, masters, spread)
+    spread = primaries > 1 if spread is None else spread
+    load = _load(work, primaries, spread)
     flushing = SERVICES * work.sharing
     times, bits = [], []
-    for master in range(masters):
-        time = _time(costs, work, load, master) / work.interval
-        size = _size(costs, work, load, master, spread=spread) / work.interval
-        if master == 0:  # the first shard has what processes tell of themselves
+    for primary in range(primaries):
+        time = _time(costs, work, load, primary) / work.interval
+        size = _size(costs, work, load, primary, spread=spread) / work.interval
+        if primary == 0:  # the first shard has what processes tell of themselves
             time += flushing * (costs.report + costs.alone) / REPORT_SECONDS
             size += flushing * costs.report_bytes / REPORT_SECONDS
         times.append(time)
         bits.append(8 * size)
     processes = BUSY * 1e6 * flushing / max(times)
     reports = flushing * (costs.report + costs.alone) / REPORT_SECONDS
-    most = max(Counter(master_of(part, masters) for part in range(SHARDS)).values())
+    most = max(Counter(primary_of(part, primaries) for part in range(SHARDS)).values())
     batches = sum(load.batches) / flushing
     share = most / SHARDS
     return Capacity(
-        masters=masters,
+        primaries=primaries,
         shards=most,
         batches=batches,
         flush=(sum(times) - reports) * work.interval / flushing,
@@ -317,18 +319,18 @@ def capacity(costs: Costs, work: Workload, masters: int, *, spread: bool | None 
     )
 
 
-def _time(costs: Costs, work: Workload, load: _Load, master: int) -> float:
-    """Return the microseconds of a master for one flush of everybody."""
-    time = load.alone[master] * costs.alone + load.batches[master] * costs.batch
+def _time(costs: Costs, work: Workload, load: _Load, primary: int) -> float:
+    """Return the microseconds of a primary for one flush of everybody."""
+    time = load.alone[primary] * costs.alone + load.batches[primary] * costs.batch
     for kind, count in load.kinds.items():
-        time += count[master] * float(getattr(costs, f"{kind}s"))
+        time += count[primary] * float(getattr(costs, f"{kind}s"))
     each = series_us(costs, work)
-    time += sum(count[master] * each[kind] for kind, count in load.series.items())
+    time += sum(count[primary] * each[kind] for kind, count in load.series.items())
     return costs.among * time
 
 
-def _size(costs: Costs, work: Workload, load: _Load, master: int, *, spread: bool) -> float:
-    """Return the bytes that go to a master for one flush of everybody."""
+def _size(costs: Costs, work: Workload, load: _Load, primary: int, *, spread: bool) -> float:
+    """Return the bytes that go to a primary for one flush of everybody."""
     tag = len(f"{{{TAGS[0]}}}") if spread else 0  # in each key
     slices = touched(work.precisions, work.interval)
     tagged = {
@@ -337,12 +339,12 @@ def _size(costs: Costs, work: Workload, load: _Load, master: int, *, spread: boo
         "own": touched(work.precisions, work.interval, work.own_every),
         "histogram": 4 + 2 * touched(work.histogram_precisions, work.interval),
     }
-    size = load.batches[master] * (costs.batch_bytes + 2 * tag)
+    size = load.batches[primary] * (costs.batch_bytes + 2 * tag)
     for kind, count in load.kinds.items():
-        size += count[master] * (float(getattr(costs, f"{kind}s_bytes")) + tag)
+        size += count[primary] * (float(getattr(costs, f"{kind}s_bytes")) + tag)
     each = series_bytes(costs, work)
     for kind, count in load.series.items():
-        size += count[master] * (each[kind] + tagged[kind] * tag)
+        size += count[primary] * (each[kind] + tagged[kind] * tag)
     return size
 
 

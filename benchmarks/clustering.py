@@ -1,6 +1,6 @@
 """A cluster of three masters beside one server, and with one of them in trouble. Rows for run.py.
 
-The masters have no replicas here: those would take turns with them on a small machine.
+The primaries have no replicas here: those would take turns with them on a small machine.
 """
 
 import contextlib
@@ -30,13 +30,13 @@ SERIES = sized(2_000, 100)
 #: Series that events of the past are of, and seconds of each.
 PAST, SECONDS = sized(500, 20), sized(100, 5)
 ROUNDS = sized(15, 1)
-#: Masters that are killed, one after the other.
+#: Primaries that are killed, one after the other.
 KILLED = sized(2, 1)
 
 
 @contextmanager
 def masters() -> Iterator[Cluster]:
-    """Three masters alone."""
+    """Three primaries alone."""
     with Cluster("valkey-9.1") as cluster:
         cluster.keep_masters()
         for replica in cluster.replicas():
@@ -126,7 +126,7 @@ def losing(_conn: redis.Redis, _url: str) -> Iterator[Row]:
 
 
 def failover(_conn: redis.Redis, _url: str) -> Iterator[Row]:
-    """A master killed under load: until its replica serves, and until all is stored again.
+    """A primary killed under load: until its replica serves, and until all is stored again.
 
     What is stored then is held against what was recorded: see support/history.py.
     """

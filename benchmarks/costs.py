@@ -1,8 +1,8 @@
-"""What a batch, a slice and a series cost: measured on a server of our own, for capacity.py.
+"""What a batch, an interval and a series cost: measured on a server of our own, for capacity.py.
 
 Processor time is the server's own, so a client that is slow does not count. Each cost is a
 difference: of batches that do the same but for one thing. Series have their retention full, as
-after months; a histogram's slices hold what a hundred processes observed.
+after months; a histogram's intervals hold what a hundred processes observed.
 """
 
 import json
@@ -70,13 +70,13 @@ class Series:
         self.bench = bench
         bench.empty()
         self.part = bench.shard()
-        #: The second that is written; the slices it is in are not there yet.
+        #: The second that is written; the intervals it is in are not there yet.
         self.second = int(time.time()) - 2
         many = {"counter": 2800, "gauge": 1000, "histogram": 800}
         self.names = {kind: _names(kind, number) for kind, number in many.items()}
         for kind, names in self.names.items():
             fill(self.part, KEPT, kind, names[:1], self.second)
-        # Others have observed in the slices at hand before.
+        # Others have observed in the intervals at hand before.
         spread = {names[0]: {self.second: observed(MANY)}}
         self.part.write(lambda _: histogram.operations(self.part.keys, KEPT.histograms, spread))
         for kind in self.names:
@@ -109,7 +109,7 @@ class Series:
         """Return the server's time for a batch, microseconds.
 
         Args:
-            new: whether their slices are new; there have to be series enough.
+            new: whether their intervals are new; there have to be series enough.
             depth: how many go out in one piece.
         """
         commands = list(self.commands(shape, batches))
@@ -278,7 +278,7 @@ def _hour(second: int) -> LogHour:
 def reports(bench: Bench, processes: int) -> dict[str, float]:
     """Measure what it takes that processes tell of themselves, and what their connections take.
 
-    Beside Costs there is "first_report": of a process that comes when all others are there, and
+    Next to Costs there is "first_report": of a process that comes when all others are there, and
     needs a number; microseconds.
     """
     bench.empty()

@@ -37,7 +37,7 @@ def history(keys: Keys, kept: Kept, kind: str, name: str, before: int) -> list[O
     """Return operations that fill a series with all slices that ended before a time, newest first.
 
     Args:
-        before: Unix seconds; the slice that holds it stays free.
+        before: Unix seconds; the interval that holds it stays free.
     """
     made = []
     retention = kept.histograms if kind == "histogram" else kept.series

@@ -2,14 +2,14 @@
 
     python benchmarks/forecasting.py [--every N]
 
-From each slice on, as far as its series goes, the next ones are forecast from the 120 before it,
+From each interval on, as far as its series goes, the next ones are forecast from the 120 before it,
 and compared with what came. The series are the hits of the real log by the hour, and the demo's
 visitors as they would be counted for weeks. The last slice is the naive forecast; yesterday, or a
-week ago of slices of a day, or five days ago of five hours, the seasonal naive one. Their bands
+week ago of intervals of a day, or five days ago of five hours, the seasonal naive one. Their bands
 are quantiles of their own errors within the same 120.
 
     MAE       mean absolute error, ours and theirs; `ratio` is ours to the better of the two
-    MASE      ours to that of the naive forecast of the next slice within the 120 (Hyndman and
+    MASE      ours to that of the naive forecast of the next interval within the 120 (Hyndman and
               Koehler, "Another look at measures of forecast accuracy", 2006)
     held      part of values that lay within the band, of which 95 % should
     width     mean width of the band
@@ -17,7 +17,7 @@ are quantiles of their own errors within the same 120.
               "Strictly proper scoring rules", 2007; as Winkler, 1972): width and misses in one
 
 With statsmodels installed (pip install statsmodels) its Holt-Winters method of roots is a column of
-its own, its MAE to the better of the two at every seventh slice: it is slow.
+its own, its MAE to the better of the two at every seventh interval: it is slow.
 """
 
 import argparse
@@ -67,14 +67,14 @@ class Case(NamedTuple):
     precision: int
     start: int
     values: list[int]
-    #: Slices after which the same time of day or day of the week comes again; 0 for none.
+    #: Intervals after which the same time of day or day of the week comes again; 0 for none.
     season: int
-    #: How many slices ahead are looked at.
+    #: How many intervals ahead are looked at.
     ahead: tuple[int, ...]
 
 
 class Score(NamedTuple):
-    """Means over all forecasts of a case, so many slices ahead."""
+    """Means over all forecasts of a case, so many intervals ahead."""
 
     ahead: int
     mae: float

@@ -225,7 +225,7 @@ def _empty(conn: redis.Redis) -> None:
 
 
 def _full(now: int) -> dict[int, int]:
-    """Return events that fill 120 slices of each precision, no more."""
+    """Return events that fill 120 intervals of each precision, no more."""
     return {
         _within(now // width * width - width * age, width, now): 1
         for width, samples in DEFAULT_RETENTION.items()
@@ -243,7 +243,7 @@ def _within(start: int, width: int, now: int) -> int:
 
 
 def _count(conn: redis.Redis, width: int, start: int) -> int:
-    """What a slice of the first counter holds, so that the other side holds the same."""
+    """What an interval of the first counter holds, so that the other side holds the same."""
     found = conn.hget(f"redmeter:count:{width}:page:0", str(start))
     return int(found or 1)
 

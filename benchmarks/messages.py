@@ -17,7 +17,7 @@ CALLS = sized(10_000, 100)
 
 
 def logging_calls(conn: redis.Redis, url: str) -> Iterator[Row]:
-    """Log calls through the handler, until all are stored, beside the listing's log_common."""
+    """Log calls through the handler, until all are stored, next to the listing's log_common."""
     rounds = []
     for _ in range(sized(7, 1)):
         conn.flushall()

@@ -35,7 +35,7 @@ WRITTEN = sized(90, 3)
 
 
 def observing(_conn: redis.Redis, url: str) -> Iterator[Row]:
-    """Observing in the application, beside prometheus_client."""
+    """Observing in the application, next to prometheus_client."""
     registry = prometheus_client.CollectorRegistry()
     theirs = prometheus_client.Histogram("took", "took", registry=registry)
     clock = turns(repeated("now()", now=time.time), lambda: None, rounds=5, calls=1)[0] / CALLS
@@ -146,7 +146,7 @@ def _memory_of_series(conn: redis.Redis, rng: random.Random, rate: float) -> flo
 
 
 def _times(rng: random.Random, expected: float) -> int:
-    """Return how many events a slice has, about as a Poisson process would make them."""
+    """Return how many events an interval has, about as a Poisson process would make them."""
     return max(0, round(rng.gauss(expected, math.sqrt(expected))))
 
 
@@ -160,7 +160,7 @@ def _share_of_core(conn: redis.Redis, url: str, rng: random.Random) -> float:
     """Return the server's processor time by the time of which there were values.
 
     WRITTEN seconds, one one after the other as fast as it goes, with a flush for each. The hour
-    has been running before, so that its slice is full.
+    has been running before, so that its interval is full.
     """
     _empty(conn)
     store = _store(url)
@@ -193,7 +193,7 @@ def _processor_time(conn: redis.Redis) -> float:
 
 
 def summary(conn: redis.Redis, url: str) -> Iterator[Row]:
-    """Fifty series of 120 slices, of a hundred values each."""
+    """Fifty series of 120 intervals, of a hundred values each."""
     names = _observed(conn, [f"took_seconds:{number}" for number in range(50)], 60, 100)
     store = _store(url)
     store.load_config()  # as the first write does

@@ -41,7 +41,7 @@ def _each(ours: Callable[[], None], other: Callable[[], None]) -> tuple[float, f
 
 
 def counting(_conn: redis.Redis, url: str) -> Iterator[Row]:
-    """Counting in the application, beside prometheus_client."""
+    """Counting in the application, next to prometheus_client."""
     registry = prometheus_client.CollectorRegistry()
     theirs = prometheus_client.Counter("hits", "hits", ["name"], registry=registry)
     child = theirs.labels("x")
@@ -128,7 +128,7 @@ def storing(conn: redis.Redis, url: str) -> Iterator[Row]:
 
 
 def flushing(conn: redis.Redis, url: str) -> Iterator[Row]:
-    """Processor time of a flush of 1,000 series of which every slice is new, both sides."""
+    """Processor time of a flush of 1,000 series of which every interval is new, both sides."""
     for what, existing in (("new series", False), ("new slices", True)):
         rounds = [_flush_both(conn, url, existing) for _ in range(sized(5, 1))]
         for side, target, at in (("client", "<= 0.167", 0), ("server", "<= 0.6", 2)):

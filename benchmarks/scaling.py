@@ -1,4 +1,4 @@
-"""Measure what a store costs by series, slice and batch, and compute what servers hold.
+"""Measure what a store costs by series, interval and batch, and compute what servers hold.
 
     python benchmarks/scaling.py [costs] [check] [--processes 10000] [--rounds 7] [--write]
 
@@ -29,7 +29,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
 
 
 def measure(bench: Bench, processes: int, rounds: int) -> tuple[capacity.Costs, str]:
-    """Measure all costs, and what is told beside."""
+    """Measure all costs, and their notes."""
     reports = costs.reports(bench, processes)
     first = reports.pop("first_report")
     found = {**costs.memory(bench, 50), **reports}

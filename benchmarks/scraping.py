@@ -2,8 +2,8 @@
 
 Rows for run.py. Both sides of a scrape have the same counters, or the same histograms: ours with
 two buckets for each power of two, prometheus_client's with its 15. Ours include reading the store
-and listing its series anew; prometheus_client has its values in the memory of the process. Times
-are processor times of this process; the server's are in the note.
+and listing its series; prometheus_client has its values in the memory of the process. Times are
+processor times of this process; the server's are in the note.
 """
 
 import random

@@ -116,7 +116,7 @@ class Processes:
         """
         self._begun += 5
         flushes = [self.flush(process) for process in range(self.count)]
-        if self.spread:  # to one master all in one piece
+        if self.spread:  # to one primary all in one piece
             pieces = [together(batches) for batches in flushes]
         else:
             # One of a process at a time: first all first ones, then the others.

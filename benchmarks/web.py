@@ -1,4 +1,4 @@
-"""What counting requests adds to them, beside exporters for Prometheus. Rows for run.py.
+"""What counting requests adds to them, next to exporters for Prometheus. Rows for run.py.
 
 Applications are called in this process, without sockets, with routes as a small shop has them. All
 sides take turns, and what one adds is its time less that of the bare application in the same turn.

@@ -42,7 +42,7 @@ utils.get_lib_version = functools.cache(utils.get_lib_version)
 EVERYDAY_EXAMPLES = 15
 
 # By day each run draws the same: what a stranger runs is what CI has run. `make nightly` and `make
-# fuzz` draw anew, see tools/tests, and what they find becomes an explicit example.
+# fuzz` draw new ones, see tools/tests, and what they find becomes an explicit example.
 settings.register_profile(
     "day",
     derandomize=SEED == 0,

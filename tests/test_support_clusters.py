@@ -57,7 +57,7 @@ def test_a_cluster_is_as_new_for_each_test(clusters: Clusters) -> None:
 
 
 def test_a_replica_takes_the_place_of_a_master_that_was_killed(clusters: Clusters) -> None:
-    """It has what was replicated; the other comes back as its replica; then all is made anew."""
+    """It has all replicated keys; the other becomes its replica; then all nodes are recreated."""
     cluster = clusters.get("valkey-9.1")
     master = cluster.node_of("key")
     (replica,) = cluster.replicas(of=master)

@@ -422,7 +422,22 @@ def _comments(kind: type) -> dict[str, str]:
 
 def text() -> str:
     """Return the document as it stands in the file."""
-    return json.dumps(document(), indent=1, ensure_ascii=True, sort_keys=False) + "\n"
+    return _lines(document()) + "\n"
+
+
+def _lines(value: Any, indent: str = "") -> str:
+    """Return a value as JSON that diffs well: keys are sorted, a short value takes one line."""
+    line = json.dumps(value, sort_keys=True)
+    if not isinstance(value, dict | list) or len(indent + line) <= 100:
+        return line
+    deeper = indent + " "
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key)}: {_lines(value[key], deeper)}" for key in sorted(value)]
+    else:
+        parts = [_lines(part, deeper) for part in value]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    body = ",\n".join(deeper + part for part in parts)
+    return f"{opening}\n{body}\n{indent}{closing}"
 
 
 def main(arguments: list[str]) -> int:

@@ -20,12 +20,16 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 ALLOWANCES = ROOT / ".ci" / "words.json"
 #: Texts that are read: documents, and code with its comments, docstrings and messages.
-TEXTS = ("*.md", "docs/**/*.md", "src/**/*.py", "src/**/*.lua", "frontend/src/**/*.ts*")
+TEXTS = (
+    *("*.md", "docs/**/*.md", "src/**/*.py", "src/**/*.lua", "frontend/src/**/*.ts*"),
+    *("tests/**/*.py", "benchmarks/**/*.py"),
+)
 #: Made from other texts, or, like the changelog, a record of the past.
 SKIPPED = (
     *("CHANGELOG.md", "docs/reference/commands.md", "docs/reference/settings.md"),
     "docs/reference/python-api.md",
     "frontend/src/api/generated.ts",
+    "tests/docs/test_words.py",  # its examples
 )
 
 
@@ -65,6 +69,11 @@ RULES = (
     ),
     _rule(r"(?:^|[.!?:(\"#]) ?Of (?!course)[a-z]", "subject first"),
     _rule(r'"""See [^"]*"""', "a docstring that is complete"),
+    # Synonyms that replaced words above
+    _rule(r"\b[Aa]sked\b", "requested, read, queried"),
+    _rule(r"\b[Nn]obody\b", "no process, no caller, nothing"),
+    _rule(r"\b[Ww]hatever\b", "any, regardless of"),
+    _rule(r"\banew\b", "again"),
     # Terms
     # Not Python's own slices, nor the operation of that name.
     _rule(

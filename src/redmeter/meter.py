@@ -11,7 +11,6 @@ from redmeter import store as stores
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidSetting
 from redmeter.queries import Queries
-from redmeter.recording.sending.delivery import NextStore
 from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.logging.coalesce import Fingerprint, with_place
 from redmeter.recording.logging.exceptions import SEVERITIES
@@ -21,6 +20,7 @@ from redmeter.recording.logging.redact import MessageRules
 from redmeter.recording.logging.tracebacks import describe_error
 from redmeter.recording.recorder import Recorder
 from redmeter.recording.scopes import CountedExceptions, Timer
+from redmeter.recording.sending.delivery import NextStore
 from redmeter.recording.sync import SyncRecorder
 from redmeter.store import Store
 from redmeter.store.servers import urls
@@ -154,6 +154,7 @@ class Meter(Queries):
         super().__init__(store)
         self._release = settings.resolve("release", release)
         self._durability: str = settings.resolve("durability", durability)
+        self._recorder: Recorder | SyncRecorder
         if sync or self._store is None:
             self._recorder = SyncRecorder(
                 self._store, clock, rules, self._release, next_store, self._durability

@@ -44,7 +44,7 @@ def change(count: int, before: int, minutes: float, first: float | None = LONG_A
     ],
 )
 def test_new_is_what_was_first_seen_in_these_two_hours(first: float | None, what: str) -> None:
-    """Where nobody knows when it was first seen, it is not new."""
+    """Where no one knows when it was first seen, it is not new."""
     assert change(1, 0, 30, first) == what
 
 

@@ -1,4 +1,4 @@
-"""What is to be expected of a series: honest, sensible, and never out of range."""
+"""What must be expected of a series: honest, sensible, and never out of range."""
 
 import math
 import random
@@ -57,7 +57,7 @@ def band(one: ForecastCheck | ForecastPoint) -> tuple[float, float, float]:
 
 
 def outside(found: Forecast) -> list[int]:
-    """Return which slices of those judged fell outside, from 0 on."""
+    """Return which intervals of those judged fell outside, from 0 on."""
     return [(one.start - MONDAY) // found.precision for one in found.past if one.outside]
 
 
@@ -138,7 +138,7 @@ def test_a_gauge_in_another_unit_has_the_same_bands_in_that_unit(
             assert a * size == pytest.approx(b, rel=1e-6, abs=1e-6 * size)
 
 
-# --- The running slice, and too little -----------------------------------------------------
+# --- The running interval, and too little -----------------------------------------------------
 
 
 def test_the_running_slice_is_neither_learned_from_nor_judged() -> None:
@@ -160,7 +160,7 @@ def test_the_running_slice_is_neither_learned_from_nor_judged() -> None:
     ],
 )
 def test_where_there_is_too_little_the_reason_is_said(values: list[int], words: str) -> None:
-    """And there is no band; the running slice does not count."""
+    """And there is no band; the running interval does not count."""
     for found in (counted(values), counted([*values, 7], partial=True)):
         assert (found.reason, found.past, found.ahead) == (words, (), ())
 
@@ -217,7 +217,7 @@ def test_a_day_is_learned() -> None:
 
 
 def test_a_week_is_learned() -> None:
-    """Of slices of a day: no one comes at the weekend."""
+    """Of intervals of a day: no one comes at the weekend."""
     means = [40.0 if at % 7 in (5, 6) else 400.0 for at in range(119)]
     found = counted(noisy(means), DAY)
     assert all(one.low <= means[at] <= one.high for at, one in enumerate(found.ahead))
@@ -524,7 +524,7 @@ def test_the_band_grows_with_the_distance() -> None:
 
 
 def test_after_a_gap_less_is_known() -> None:
-    """The band is as wide as if so many slices ahead were looked at."""
+    """The band is as wide as if so many intervals ahead were looked at."""
     values = wandering()
     there, gone = measured(values), measured([*values, *[None] * 10])
     assert gone.ahead[0].high - gone.ahead[0].low > 1.5 * (there.ahead[0].high - there.ahead[0].low)

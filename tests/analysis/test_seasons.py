@@ -35,7 +35,7 @@ def test_slices_of_hours_have_a_time_of_day_and_those_of_days_a_day_of_the_week(
 def test_a_place_comes_again_after_the_lag_and_nowhere_in_between_but_near_it(
     precision: int, number: int
 ) -> None:
-    """Slices share a place where they begin at the same hour of the day, or day of the week."""
+    """Intervals share a place where they begin at the same hour of the day, or day of the week."""
     start = number * precision
     season = Season(precision, factors=True, start=start)
     place = season.place(0)

@@ -418,7 +418,7 @@ mixtures = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
 @example("-u " + PEM + ":a")
 @example("AKIAIOSFODNN7EXAMPLE--token =")
 def test_masking_twice_is_masking_once(text: str) -> None:
-    """Nothing that was masked makes a secret of what stands beside it."""
+    """Nothing that was masked makes a secret of what stands next to it."""
     once = mask(text)
     assert mask(once) == once
 

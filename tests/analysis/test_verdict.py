@@ -121,7 +121,7 @@ def test_a_significant_change_that_is_too_small_to_matter_is_the_same() -> None:
 
 
 def test_more_tests_need_more_evidence() -> None:
-    """The same route beside others has a higher adjusted probability."""
+    """The same route next to others has a higher adjusted probability."""
     bad = traffic("/bad", 0.02, times=1.9)
     (alone,) = judged(bad)
     others = [traffic(f"/{at}", 0.02, requests=20) for at in range(9)]

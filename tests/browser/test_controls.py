@@ -74,7 +74,7 @@ def test_the_mouse_on_a_chart_holds_it(open_page: Open, site: Site) -> None:
     plot = page.locator(".u-over").first
     expect(plot).to_be_visible()
     box: Any = plot.bounding_box()
-    # Where its newest slice is.
+    # Where its newest interval is.
     plot.hover(position={"x": box["width"] - 3, "y": box["height"] / 2})
     button = page.locator("button.live")
     expect(button).to_contain_text("Paused")

@@ -161,7 +161,7 @@ def test_answers_of_the_api_are_never_taken_for_markup(
     open_page: Open, hostile: Site, allowed: list[str]
 ) -> None:
     """A browser that is led there shows a text."""
-    allowed.append("/favicon.ico")  # which it looks for beside whatever is no page of ours
+    allowed.append("/favicon.ico")  # which it looks for next to whatever is no page of ours
     page = open_page(f"api/series?precision=60&name={quote(CORPUS[0])}", of=hostile)
     assert page.evaluate("document.contentType") == "application/json"
     assert page.evaluate("window.hacked") is None

@@ -101,7 +101,7 @@ def test_everything_can_be_reached_by_the_keyboard(open_page: Open, site: Site) 
 
 
 def test_a_chart_is_read_and_zoomed_by_the_keyboard(open_page: Open, site: Site) -> None:
-    """Arrows go through the slices, plus and minus zoom; a table has the same."""
+    """Arrows go through the intervals, plus and minus zoom; a table has the same."""
     page = ready(open_page("?view=series&name=hits&range=60"))
     page.get_by_role("group", name="Values").focus()
     page.keyboard.press("Home")

@@ -21,7 +21,7 @@ from support.servers import Server
 def test_the_store_goes_away_and_comes_back(
     open_page: Open, allowed: list[str], server: Server, tmp_path: Path
 ) -> None:
-    """The page says so, keeps what it shows, and goes on by itself."""
+    """The page reports it, keeps what it shows, and goes on by itself."""
     allowed.append("status of 503")
     home = Home(tmp_path, server.url)
     try:
@@ -41,7 +41,7 @@ def test_the_store_goes_away_and_comes_back(
         server.start()
         expect(banner).to_have_count(0, timeout=30_000)
         expect(button).to_contain_text("Live")
-        # A server that was started anew is empty, and that is shown, too.
+        # A restarted server is empty, and that is shown, too.
         expect(page.get_by_text("Nothing is stored under this name").or_(row)).to_be_visible()
         page.context.close()
     finally:

@@ -153,7 +153,7 @@ def test_a_note_is_listed_and_colours_nothing(open_page: Open, homes: Homes) -> 
 def test_who_reads_from_a_replica_is_told_that_it_may_be_behind(
     open_page: Open, site: Site, tmp_path: Path
 ) -> None:
-    """Beside the store's name, and under health; who reads from the master is not."""
+    """Next to the store's name, and under health; who reads from the primary is not."""
     expect(ready(open_page("?range=60")).get_by_text("replica")).to_have_count(0)
     behind = "may be some moments behind"
     with Watched(replicas=1, sentinels=1) as group:

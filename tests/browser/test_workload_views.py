@@ -34,7 +34,7 @@ def test_statements_and_tasks_lead_to_their_charts(open_page: Open, homes: Homes
 
 
 def test_messages_of_a_window_have_a_link(open_page: Open, site: Site) -> None:
-    """It shows that time and nothing else, and says so where nothing is kept."""
+    """It shows that time and nothing else, and reports it where nothing is kept."""
     page = ready(open_page("?view=messages&since=1700000000&until=1700000600"))
     expect(page.get_by_role("region", name="First seen in this window")).to_be_visible()
     expect(page.locator("main")).to_contain_text("No messages in this window")

@@ -199,7 +199,7 @@ def test_up_in_the_foreground_ends_cleanly(lone_home: Home, how: signal.Signals)
 
 @pytest.mark.slow
 def test_up_survives_the_death_of_its_server(lone_home: Home) -> None:
-    """After kill -9 its cleaner starts the server anew; what was counted is there; stop works."""
+    """After kill -9 its cleaner restarts the server; all counts are there; stop works."""
     home = lone_home
     child = home.start("up", code=HASTY)
     child.out(0)
@@ -258,7 +258,7 @@ def test_up_with_a_url_starts_no_server(home: Home, server: Server) -> None:
 
 @pytest.mark.slow
 def test_stop_ends_every_prefix_of_its_store_and_no_other_store(home: Home, server: Server) -> None:
-    """Else the cleaner of another prefix would start the embedded server anew."""
+    """Else the cleaner of another prefix would restart the embedded server."""
     other = server.url.removesuffix("/0") + "/1"
     for options in ([], ["--prefix", "a:"], ["--url", other]):
         home.invoke("up", "-d", "--no-page", *options)

@@ -138,7 +138,7 @@ def test_a_node_that_goes_away_during_a_pass_holds_up_nothing(
 def test_a_cleaner_goes_on_beside_a_node_that_is_away(
     open_store: OpenStore, cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Pass after pass: one that ended with the trouble begins anew, and it is logged."""
+    """Pass after pass: one that ended with the trouble starts again, and it is logged."""
     store = open_store(timeout=0.2)
     dirty(store)
     cluster.keep_masters()

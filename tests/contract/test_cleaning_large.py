@@ -87,7 +87,7 @@ def test_a_user_who_may_not_write_a_hash_anew_loses_nothing(
 
 
 def test_a_server_without_memory_is_cleaned_all_the_same(client: Any, bare: Store) -> None:
-    """That is what it needs; a hash that cannot be written anew is not lost."""
+    """That is what it needs; a hash that cannot be rewritten is not lost."""
     now = int(server_time(client))
     fill(client, 60, [now - i * 60 for i in range(3000)])
     fill(client, 60, [1336376400], "gone")

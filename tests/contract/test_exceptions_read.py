@@ -409,7 +409,7 @@ def test_a_meter_that_is_off_records_and_reads_nothing() -> None:
 def test_a_forgotten_group_is_gone_and_no_other_is(
     open_store: OpenStore, open_meter: OpenMeter
 ) -> None:
-    """The next exception of its kind begins anew."""
+    """The next exception of its kind starts a new group."""
     store, meter = open_store(), open_meter()
     failing(meter, KeyError)
     failing(meter, ValueError)

@@ -131,7 +131,7 @@ def test_the_first_batch_after_the_deadline_ends_the_freeze(
 def test_a_batch_for_another_retention_is_refused_for_the_state(
     client: Any, open_store: OpenStore
 ) -> None:
-    """It would be made anew for nothing."""
+    """It would be recreated for nothing."""
     store = open_store()
     batch = batch_of(store, 1, "x", int(server_time(client)))
     put(client, "moved")

@@ -39,7 +39,7 @@ meter.count("orders", 3)
 """
 
 
-#: A number that each question estimates anew on a cluster.
+#: A number that each read estimates again on a cluster.
 _DRAWN = re.compile(r"about [\d,]+")
 
 

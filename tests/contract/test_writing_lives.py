@@ -165,7 +165,7 @@ def test_another_programs_hash_without_a_life_stays_without(
 
 
 def test_an_expired_hash_comes_back_whole(client: Any, open_store: OpenStore) -> None:
-    """The next count makes hash, life and index entry anew."""
+    """The next count recreates hash, life and index entry."""
     store = open_store()
     now = int(server_time(client))
     count(store, "x", now)

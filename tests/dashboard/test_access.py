@@ -311,7 +311,7 @@ def test_a_wrong_token_is_refused_though_there_is_a_cookie(locked: httpx.Client)
 
 
 def test_a_link_from_another_site_opens_too(locked: httpx.Client) -> None:
-    """A redirect of such a navigation goes without the cookie, so the browser is sent on anew."""
+    """A redirect of such a navigation goes without the cookie, so the browser is redirected."""
     answer = locked.get(f"/?token={TOKEN}", headers={"Sec-Fetch-Site": "cross-site"})
     assert (answer.status_code, answer.headers["refresh"]) == (200, "0; url=/")
     assert answer.headers["content-type"].startswith("text/plain")

@@ -27,7 +27,7 @@ def built(tmp_path: Path, dashboard: Dashboard) -> Path:
 
 
 def test_the_page_is_at_the_root_alone(built: Path, client: httpx.Client) -> None:
-    """It is asked for anew, and not sent anew."""
+    """It is requested again, and not sent again."""
     answer = client.get("/?view=routes&name=<script>")
     assert answer.text == "<!doctype html><title>page</title>"
     assert answer.headers["content-type"] == "text/html; charset=utf-8"

@@ -1,7 +1,7 @@
 """The file that describes the API is made from what the API goes by."""
 
-import importlib.util
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +11,13 @@ import pytest
 
 from redmeter.dashboard import prometheus
 from redmeter.dashboard.endpoints import ENDPOINTS
-
-ROOT = Path(__file__).parents[2]
+from support.tools import loaded
 
 
 @pytest.fixture(scope="module")
 def tool() -> Any:
     """tools/openapi.py."""
-    spec = importlib.util.spec_from_file_location("openapi_tool", ROOT / "tools" / "openapi.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("tools/openapi.py")
 
 
 def test_the_file_is_current(tool: Any) -> None:
@@ -32,7 +26,15 @@ def test_the_file_is_current(tool: Any) -> None:
     assert tool.main(["--check"]) == 0
 
 
-def test_a_stale_file_is_told_with_the_fix(
+def test_the_file_is_the_document_in_lines_that_can_be_reviewed(tool: Any) -> None:
+    """Nothing is lost; keys are sorted, and a short value takes one line."""
+    parsed = json.loads(tool.text())
+    assert parsed == tool.document()
+    assert list(parsed["paths"]) == sorted(parsed["paths"])
+    assert re.search(r'^ +"schema": \{"type": "string"\}$', tool.text(), re.MULTILINE)
+
+
+def test_a_stale_file_is_reported_with_the_fix(
     tool: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Exit code 1; without --check it is written."""

@@ -3,7 +3,6 @@
 import base64
 import fcntl
 import importlib
-import importlib.util
 import os
 import pty
 import re
@@ -25,6 +24,7 @@ from redmeter.settings import SETTINGS
 from redmeter.store import embedded
 from support.asking import asking
 from support.servers import Server
+from support.tools import loaded
 
 ROOT = Path(__file__).parents[2]
 GENERATED = (
@@ -91,12 +91,7 @@ def invocations(command: str) -> Iterator[list[str]]:
 @pytest.fixture(scope="module")
 def tool() -> ModuleType:
     """tools/docs.py, as a module."""
-    spec = importlib.util.spec_from_file_location("tools_docs", ROOT / "tools" / "docs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("tools/docs.py")
 
 
 @pytest.fixture(scope="module")
@@ -356,7 +351,7 @@ def test_each_page_can_be_reached() -> None:
 
 
 def test_generated_pages_are_current(tool: ModuleType) -> None:
-    """Whoever changes a command or a setting writes them anew."""
+    """A change of a command or a setting comes with new ones."""
     assert sorted(tool.pages()) == sorted([*GENERATED, tool.OPTIONS, tool.FAULTS])
     assert tool.stale(ROOT) == {}, tool.FIX
 

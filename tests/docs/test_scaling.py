@@ -75,19 +75,19 @@ def test_another_cost_makes_another_figure(capacity: Any, tables: Any, costs: An
     for name in costs._fields:
         dearer = costs._replace(**{name: getattr(costs, name) * 1.5 + 50})
         same = [
-            capacity.capacity(costs, capacity.USUAL, masters)
-            == capacity.capacity(dearer, capacity.USUAL, masters)
-            for masters in (1, 64)
+            capacity.capacity(costs, capacity.USUAL, primaries)
+            == capacity.capacity(dearer, capacity.USUAL, primaries)
+            for primaries in (1, 64)
         ]
         assert all(same) == (name in told), name
 
 
 def test_shards_lie_where_a_cluster_puts_them(capacity: Any) -> None:
     """Masters that share the slots evenly, one stretch each."""
-    for masters in (1, 3, 6, 32, 60, 64):
+    for primaries in (1, 3, 6, 32, 60, 64):
         slots = [key_slot(tag.encode()) for tag in TAGS]
-        lie = Counter(slot * masters // 16384 for slot in slots)
-        assert lie == Counter(capacity.master_of(part, masters) for part in range(SHARDS))
+        lie = Counter(slot * primaries // 16384 for slot in slots)
+        assert lie == Counter(capacity.primary_of(part, primaries) for part in range(SHARDS))
 
 
 def test_sixty_masters_have_no_more_room_than_thirty_two(capacity: Any, costs: Any) -> None:

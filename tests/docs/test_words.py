@@ -1,6 +1,5 @@
 """The check of words: it finds those to avoid, and allowances only fall."""
 
-import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
@@ -8,18 +7,13 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from support.tools import loaded
 
 
 @pytest.fixture(scope="module")
 def words() -> ModuleType:
     """Return the tool."""
-    spec = importlib.util.spec_from_file_location("words_tool", ROOT / "tools" / "words.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("tools/words.py")
 
 
 @pytest.mark.parametrize(
@@ -37,6 +31,10 @@ def words() -> ModuleType:
         "beside the total",
         "a key is to be removed",
         "it expires by itself",
+        "the server is asked again",
+        "a value that nobody reads",
+        "whatever its status",
+        "the index is written anew",
         "the store is away",
         '    """See Store.read()."""',
         "the width of a slice",

@@ -422,7 +422,7 @@ def test_a_frozen_server_is_no_answer_and_then_counts_once(server: Server, conn:
             count(store, "x", now)
         assert caught.value.sent
         server.resume()
-        # The batch that was given up lies in the server's socket and is carried out, once.
+        # The batch that was given up is in the server's socket and is carried out, once.
         eventually(lambda: samples(conn, "redmeter:count:1:x") == {now: 2})
         count(store, "x", now)
         assert samples(conn, "redmeter:count:1:x") == {now: 3}

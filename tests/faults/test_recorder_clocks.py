@@ -1,4 +1,4 @@
-"""Clocks that are set, run wrong or are asked late: events stay in their own slices."""
+"""Clocks that are set, run wrong or are asked late: events stay in their own intervals."""
 
 import signal
 import subprocess
@@ -33,7 +33,7 @@ DAY, HOUR = 86400, 3600
 
 
 def slices(seconds: Mapping[int, int], precision: int) -> dict[int, int]:
-    """Return what the slices of a precision hold of what was counted, second by second."""
+    """Return what the intervals of a precision hold of what was counted, second by second."""
     found: Counter[int] = Counter()
     for second, amount in seconds.items():
         found[slice_start(second, precision)] += amount
@@ -41,7 +41,7 @@ def slices(seconds: Mapping[int, int], precision: int) -> dict[int, int]:
 
 
 def of(conn: Any, precision: int, name: str = "x") -> dict[int, int]:
-    """Return a counter's stored slices."""
+    """Return a counter's stored intervals."""
     return samples(conn, f"redmeter:count:{precision}:{name}")
 
 
@@ -100,14 +100,14 @@ def test_a_clock_that_is_set_back_and_forth_counts_everything(
         assert of(conn, precision) == slices(counted, precision)
 
 
-# --- Slices --------------------------------------------------------------------------------
+# --- Intervals --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("begin", [-5000, 0], ids=["around 1970", "now"])
 def test_precisions_that_do_not_divide_each_other_have_the_right_slices(
     server: Server, conn: Any, open_buffered: OpenBuffered, begin: int
 ) -> None:
-    """7 s and 60 s; where one divides the other, fine slices add up to the coarse one."""
+    """7 s and 60 s; where one divides the other, fine intervals add up to the coarse one."""
     retention = {7: 250, 60: 250, 420: 250}
     begin = begin or int(server_time(conn)) - 1400
     clock = ManualClock(begin)

@@ -30,12 +30,12 @@ SMALL, LARGE = 2**16, 2**24
 #: A retention other than the default.
 OTHER = {7: 100, 60: 100, 3600: 48, DAY: 30}
 
-#: Beside the small buffer: what single series take, and what is not collected yet.
+#: Next to the small buffer: what single series take, and what is not collected yet.
 SPARE = 40_000
 
 
 def collect(meter: Meter) -> None:
-    """Have the background take in what was counted so far, while the store is away."""
+    """Have the background take in what was counted so far, while the store is unreachable."""
     wanted = tries(meter) + 1
     assert not meter.flush(0.0)
     eventually(lambda: tries(meter) >= wanted, 10.0, "the try has failed")
@@ -44,7 +44,7 @@ def collect(meter: Meter) -> None:
 def settled(age: float, retention: dict[int, int]) -> bool:
     """Whether no precision is about to drop what is of that age.
 
-    A slice at the very end of a retention may be trimmed by the batch that writes it.
+    An interval at the very end of a retention may be trimmed by the batch that writes it.
     """
     return all(abs(age - samples * p) > 2 * p for p, samples in retention.items())
 
@@ -103,7 +103,7 @@ def test_hours_without_the_store_lose_what_is_written_down_and_nothing_else(
             slices: Counter[int] = Counter()
             for second, amount in seconds.items():
                 slices[slice_start(second, precision)] += amount
-            # The sums are equal; so no slice has what is another's, if none has too much.
+            # The sums are equal; so no interval has what is another's, if none has too much.
             key = f"redmeter:count:{precision}:{name}"
             assert all(slices[start] >= n for start, n in samples(conn, key).items())
 

@@ -133,7 +133,7 @@ def test_what_a_key_does_not_take_is_counted_and_all_else_is_stored(
 def test_messages_that_wait_for_hours_are_only_among_the_newest(
     server: Server, conn: Any, open_buffered: OpenBuffered
 ) -> None:
-    """An hour that is gone is counted no more, which is told; and nothing new is pushed out."""
+    """An hour that is gone is counted no more, which is reported; and nothing new is pushed out."""
     now = server_time(conn)
     clock = ManualClock(now - 5 * HOUR)
     meter = open_buffered(
@@ -226,7 +226,7 @@ def test_many_threads_log_while_it_is_stored(
 def test_whatever_is_logged_is_stored_as_what_can_be_seen(
     server: Server, conn: Any, open_buffered: OpenBuffered, text: str
 ) -> None:
-    """As a text, as a format, as what an exception says; and all beside it is stored."""
+    """As a text, as a format, as what an exception says; and all next to it is stored."""
     meter = open_buffered(server.url)
     meter.count("beside")
     meter.log("app", text)

@@ -1,8 +1,8 @@
-"""A recorder through anything, in any order, beside a model of plain dictionaries.
+"""A recorder through anything, in any order, next to a model of plain dictionaries.
 
 Counting, clocks that step, networks that break in three ways, forks, ends without a flush,
-cleaning, changes of the retention: whatever comes, the store holds what the model says, slice by
-slice, and the recorder's own books are right.
+cleaning, changes of the retention: whatever comes, the store holds what the model says, interval by
+interval, and the recorder's own books are right.
 """
 
 import json
@@ -367,7 +367,7 @@ class Recording(RuleBasedStateMachine):
         assert self.meter.total(name) == self.stored.totals[name]
 
     def _check_stored(self) -> None:
-        """Compare all slices within the retention, and all totals."""
+        """Compare all intervals within the retention, and all totals."""
         keys = self.admin.keys
         now = self._now()
         totals = {n.decode(): int(v) for n, v in self.conn.hgetall(keys.total).items()}
@@ -454,5 +454,5 @@ def test_whatever_happens_the_store_holds_what_the_model_says(
 def test_the_model_refuses_what_the_server_refuses(
     start: int, server: float, wall: float, refused: bool
 ) -> None:
-    """Minutes, 120 of them: a slice that ended longer ago, or starts further ahead."""
+    """Minutes, 120 of them: an interval that ended longer ago, or starts further ahead."""
     assert is_refused(start, 60, 120, server, wall) == refused

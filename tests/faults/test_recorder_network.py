@@ -371,7 +371,7 @@ def test_a_first_batch_is_not_stored_twice_either(
         conn.flushall()
         meter = open_buffered(proxy.url, clock=clock, retention={86400: 120})
         proxy.drop_replies(1, skip=1)
-        proxy.drop_pattern(".x")  # the first tells what the store keeps
+        proxy.drop_pattern(".x")  # the first reports what the store keeps
         meter.count("x", 5)
         fail_again(meter)
         proxy.refuse()

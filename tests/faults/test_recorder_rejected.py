@@ -39,7 +39,7 @@ SECRET = "s3cret-word"
 def test_what_a_key_does_not_take_is_rejected_by_itself_and_counted(
     server: Server, conn: Any, open_buffered: OpenBuffered
 ) -> None:
-    """Somebody else's key, a slice that is full, one that holds no number; all in one batch."""
+    """Somebody else's key, an interval that is full, one that holds no number; all in one batch."""
     now = server_time(conn)
     meter = open_buffered(server.url, clock=ManualClock(now), flush_interval=3600)
     conn.set("redmeter:count:60:theirs", "text")
@@ -66,7 +66,7 @@ def test_what_a_key_does_not_take_is_rejected_by_itself_and_counted(
 def test_what_two_counts_cannot_hold_together_is_given_up_and_counted(
     server: Server, conn: Any, open_buffered: OpenBuffered
 ) -> None:
-    """Past 2^63 - 1: in memory, where they fall into one slice, and in the grand total."""
+    """Past 2^63 - 1: in memory, where they fall into one interval, and in the grand total."""
     clock = ManualClock(server_time(conn) - 86400)
     meter = open_buffered(server.url, clock=clock, flush_interval=3600, retention={1: 9, 86400: 9})
     meter.count("x", MAX)

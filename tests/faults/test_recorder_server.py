@@ -25,7 +25,7 @@ from support.waiting import eventually
 
 pytestmark = pytest.mark.servers
 
-#: A server that has all it was told on disk before it answers.
+#: A server that has all it was reported on disk before it answers.
 DURABLE = {"appendonly": "yes", "appendfsync": "always"}
 
 

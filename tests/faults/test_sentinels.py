@@ -142,7 +142,7 @@ def test_a_master_that_is_killed_under_load_has_a_successor_that_counts_nothing_
 def test_a_failover_by_hand_under_load_counts_nothing_twice(
     group: Watched, writers: Writers
 ) -> None:
-    """The old master is well all the time, and takes writes until it is told."""
+    """The old master is well all the time, and takes writes until it is reported."""
     run(group, writers, lambda _: group.fail_over())
 
 

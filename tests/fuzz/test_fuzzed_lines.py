@@ -1,6 +1,6 @@
 """Fuzz: lines of logs, files of lines, routes.
 
-Beside tests/ingest/test_access_log.py and test_routes.py, which try any text and any cut, and
+Next to tests/ingest/test_access_log.py and test_routes.py, which try any text and any cut, and
 tests/ingest/test_lines.py, which cuts chunks anywhere.
 """
 

@@ -1,6 +1,6 @@
 """Fuzz: texts of messages, cleaned, masked and grouped as they are before they are stored; and SQL.
 
-Beside tests/analysis, where secrets are looked for in each form, and any text is cleaned and
+Next to tests/analysis, where secrets are looked for in each form, and any text is cleaned and
 grouped.
 """
 
@@ -84,7 +84,7 @@ def test_a_statement_has_a_label_that_can_be_stored(sql: str, limit: int) -> Non
     st.sampled_from(STATEMENTS[:3]), st.integers(0, 200), st.sampled_from(["'", '"', "--", "/*"])
 )
 def test_no_value_gets_into_a_label(sql: str, at: int, mark: str) -> None:
-    """Also where a quote or a comment stands in the middle of it."""
+    """Also where a quote or a comment is in the middle of it."""
     assert "s3cr3t" not in statement_of(f"{sql} AND z = 's3cr3t'")
     assert "s3cr3t" not in statement_of(sql.replace("'paid'", f"'s3cr3t{mark}s3cr3t'"))
 

@@ -1,6 +1,6 @@
 """Fuzz: names with labels, entries of indexes, retention, prefixes, marks, loggers, orders.
 
-Beside tests/test_names.py and tests/test_keys.py, which try any text and go there and back.
+Next to tests/test_names.py and tests/test_keys.py, which try any text and go there and back.
 """
 
 import contextlib

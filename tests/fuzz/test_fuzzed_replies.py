@@ -1,6 +1,6 @@
-"""Fuzz: what comes over sockets and lies in files beside the server: replies, states, locks.
+"""Fuzz: what comes over sockets and is in files next to the server: replies, states, locks.
 
-Beside tests/store/servers/test_connection.py, where each error of servers is told.
+Next to tests/store/servers/test_connection.py, where each error of servers is told.
 """
 
 import contextlib

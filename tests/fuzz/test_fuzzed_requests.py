@@ -1,6 +1,6 @@
 """Fuzz: what a stranger's request holds: queries, paths, hosts, headers, tokens and cookies.
 
-Beside tests/dashboard/test_parameters.py, which tries queries of one endpoint, and
+Next to tests/dashboard/test_parameters.py, which tries queries of one endpoint, and
 test_schema.py, where Schemathesis makes requests from openapi.json.
 """
 
@@ -71,7 +71,7 @@ def test_a_query_of_any_endpoint_is_read_or_refused(endpoint: Any, query: str) -
 @fuzzed
 @given(mutated(HOSTS))
 def test_only_what_is_called_as_we_are_is_allowed(header: str) -> None:
-    """Whatever else stands in the header."""
+    """Whatever else is in the header."""
     host = host_of(header)
     assert host is None or host == host.lower()
     for hosts in (Hosts(["localhost", "*.example.org"]), Hosts([], addresses=True)):

@@ -1,6 +1,6 @@
 """Fuzz: settings of the environment, URLs, users, and what the command line reads.
 
-Beside tests/test_settings.py and tests/store/servers/test_urls.py, which try any text.
+Next to tests/test_settings.py and tests/store/servers/test_urls.py, which try any text.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from redmeter.store.embedded import supervisor
 from redmeter.store.servers import urls
 from support.fuzzing import HOSTILE, assert_work_is_linear, fuzzed, fuzzed_slowly, grown, mutated
 
-#: What stands in each of them for a password.
+#: What is in each of them for a password.
 SECRET = "hunter2hunter2"
 URLS = (
     f"redis://ada:{SECRET}@db.example:6379/3?socket_timeout=1",
@@ -74,7 +74,7 @@ def test_a_url_is_a_place_or_refused_and_shows_no_password(url: str) -> None:
 @fuzzed
 @given(mutated(("ada:longenough\nbob:longenough2\n", "ada:short", ":nobody-1234")))
 def test_users_are_names_and_passwords_or_refused(text: str) -> None:
-    """And the refusal names the line, not what stands in it."""
+    """And the refusal names the line, not what is in it."""
     said, users = "", {}
     try:
         users = read_users(text, "file")
@@ -102,7 +102,7 @@ def test_what_the_command_line_says_of_times_is_read_or_refused(text: str) -> No
     mutated(("valkey 9.1.2", "redis 7.2.0", "", "valkey", "redis 7..4")), mutated(("redis 6.2",))
 )
 def test_any_two_versions_can_be_compared(one: str, other: str) -> None:
-    """What lies beside the data may be anything."""
+    """What lies next to the data may be anything."""
     assert supervisor.opens(one, other) in (True, False)
     assert supervisor.opens(one, one)
 

@@ -386,7 +386,7 @@ def test_following_survives_two_rotations_between_two_looks_at_the_old_file(log:
 
 
 def test_following_survives_a_truncation(log: Path) -> None:
-    """copytruncate: the same file begins anew."""
+    """copytruncate: the same file starts from its beginning."""
     log.write_bytes(b"a\nhalf")
     assert followed(
         log, lambda: os.truncate(log, 0), append(log, b"b\n"), lambda: os.truncate(log, 0)

@@ -559,7 +559,7 @@ def test_a_request_is_counted_by_the_outermost_middleware_alone(memory: MemoryMe
 def test_what_is_spent_within_is_recorded(
     memory: MemoryMeter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And the next request in the same task begins anew."""
+    """And the next request in the same task starts from zero."""
     monkeypatch.setattr(databases, "_enabled", True)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:

@@ -96,7 +96,7 @@ install()
 install()
 install(meter())
 ask("INSERT INTO orders VALUES (%s)", many=[[1], [2]])
-connection.close()  # and made anew with what comes next
+connection.close()  # and reopened by the next query
 assert ask("SELECT id FROM orders WHERE id IN (1, 2, 3)") == [(1,), (2,)]
 ask("SELECT 1", using="archive")
 thread = threading.Thread(target=lambda: (ask("SELECT 2"), connections.close_all()))

@@ -353,7 +353,7 @@ def test_a_target_that_is_killed_ends_the_freeze(
 
 
 def test_a_target_that_restarts_unnoticed_is_not_used(pair: Pair, open_store: OpenStore) -> None:
-    """Connections are made anew by themselves; but it is another process."""
+    """Connections are reopened automatically; but it is another process."""
     with Server("valkey-9.1", config={"save": ""}) as other:
         pair.target = open_store(other.url)
 

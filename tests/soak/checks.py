@@ -2,8 +2,8 @@
 
     recorded - lost - uncertain - missing  <=  stored  <=  recorded - lost
 
-and no slice has more than was recorded in it, whatever happened. Where nothing is uncertain and
-nothing may be missing of a series, each slice has exactly what was recorded in it.
+and no interval has more than was recorded in it, whatever happened. Where nothing is uncertain and
+nothing may be missing of a series, each interval has exactly what was recorded in it.
 
 `missing` is bounded by what each process said at the time. Of one that was killed: what it had
 recorded, less what it last knew to be stored. For each fault that may cost something: what it came
@@ -170,7 +170,7 @@ def _unequal(ledger: Ledger, stored: Stored, series: str) -> Iterator[str]:
     if any(ledger.lost[precision, series] for precision in stored.precisions(series)):
         return
     if any(second > stored.now for second in ledger.recorded[series]):
-        return  # coarse slices that are to come reach further than fine ones
+        return  # coarse intervals that are to come reach further than fine ones
     try:
         check_sums_of(stored, series)
     except AssertionError as error:

@@ -14,7 +14,7 @@ from support.progress import shards_on, slot_of
 
 
 class Clustered(Place):
-    """A cluster of three masters, each with a replica. Args: see OneServer."""
+    """A cluster of three primaries, each with a replica. Args: see OneServer."""
 
     lossy = frozenset({"killed", "stopped for long"})
 
@@ -91,7 +91,7 @@ class Clustered(Place):
         self._cluster.wait_ok()
 
     def _hand_over(self) -> None:
-        """Have a replica take its master's place in good order, with all that it has."""
+        """Have a replica take its primary's place in good order, with all that it has."""
         master = self._master()
         self._chance.choice(self._cluster.replicas(master)).ask("CLUSTER", "FAILOVER")
         before = time.monotonic()

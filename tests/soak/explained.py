@@ -15,12 +15,12 @@ from soak.plan import STEPS
 from soak.writers import TIMEOUT
 from support.history import OBSERVED, Stored
 
-#: The slot of the writer that is told of each event what became of it.
+#: The slot of the writer that is reported of each event what became of it.
 TOLD = "sync"
 #: The slot of the writer whose clock is set.
 STEPPED = "stepped"
 
-#: Seconds that something may wait at most beside the longest outage: for its flush, for a retry,
+#: Seconds that something may wait at most next to the longest outage: for its flush, for a retry,
 #: for a processor.
 LATE = 30.0
 #: How far two readings of the same clock may differ, seconds.

@@ -41,7 +41,7 @@ AMOUNTS = (1, 1, 2, 1, 5)
 
 
 def level(wall: float) -> float:
-    """Return what a gauge is set to at a time: so each value tells when it was set."""
+    """Return what a gauge is set to at a time: so each value reports when it was set."""
     return round(wall % 10_000, 3)
 
 
@@ -231,7 +231,7 @@ class Book:
         """Whether something of a series was written down after a moment, and then stored.
 
         Then it knows what the server has lost of that shard until the moment, and has sent it
-        again, or says so.
+        again, or reports it.
         """
         if self.slot in FORGETFUL:
             return False
@@ -269,7 +269,7 @@ class Book:
         with self.path.open("rb") as file:
             file.seek(self._offset)
             text = file.read()
-        whole = text.rfind(b"\n") + 1  # a line that was cut off tells of nothing
+        whole = text.rfind(b"\n") + 1  # a line that was cut off reports of nothing
         self._offset += whole
         for line in text[:whole].decode().splitlines():
             self._take(line)

@@ -18,7 +18,7 @@ from soak.writers import BULK, FINISH, MIXED, PAUSE, TIMEOUT, Writer
 #: The file that says how far off the clock of `stepped` is, seconds.
 CLOCK = "clock"
 
-#: How long ago things happened that `stepped` tells of, seconds; negative: are to happen.
+#: How long ago things happened that `stepped` reports of, seconds; negative: are to happen.
 AGO = (3, 30, 110, 700, 4_000, 90_000, 10**8, -20, -500, -5_000, -(10**7))
 
 #: Bursts of a worker of `prefork` until another takes its place.

@@ -26,7 +26,7 @@ class SoakClock:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[float]:
-        """Stand still; give the time. So it is known in which slice an event has to lie."""
+        """Stand still; give the time. So it is known in which interval an event has to lie."""
         self._held = now = self.wall()
         try:
             yield now

@@ -12,7 +12,7 @@ from typing import Any
 #: Longest time from being acknowledged to being on disk, or on a replica, seconds.
 LAG = 3.0
 
-#: A replica takes the place of a master that is well.
+#: A replica takes the place of a primary that is well.
 HANDED_OVER = "handed over"
 
 #: Waits while the soak goes on.

@@ -38,7 +38,7 @@ def readings(told: Iterable[Seen], ledger: Ledger, windows: list[Window]) -> Ite
     for one in told:
         if one.what != "told":
             continue
-        # While another master takes over one may still be asked that was left behind.
+        # While another primary takes over one may still be asked that was left behind.
         doubtful = any(window.touches(one.start, one.end) for window in lossy)
         for question, amounts in json.loads(one.text).items():
             for series, amount in amounts.items():

@@ -25,7 +25,7 @@ def residue(clients: Iterable[Any], lasted: float) -> Iterator[str]:
     """Yield what should not be there, after a cleaner's pass with nobody writing.
 
     Args:
-        clients: one of each master, which decodes.
+        clients: one of each primary, which decodes.
         lasted: how long the stage took, seconds.
     """
     for client in clients:

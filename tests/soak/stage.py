@@ -92,7 +92,7 @@ class Stage:
         self._windows: list[Window] = []
         self._faults: Counter[str] = Counter()
         self._failovers = 0
-        #: Who the masters were when all was whole for the last time, and when that was.
+        #: Who the primaries were when all was whole for the last time, and when that was.
         self._masters: frozenset[str] = frozenset()
         self._whole = 0.0
         self._again: list[float] = []
@@ -124,7 +124,7 @@ class Stage:
     # --- What happens -----------------------------------------------------------------------
 
     def _chosen_faults(self) -> dict[str, Callable[[], None]]:
-        """Return what is to be done to the place: each waits until all is well again."""
+        """Return what must be done to the place: each waits until all is well again."""
         return {
             name: partial(self._break, name, fault)
             for name, fault in self._place.faults().items()

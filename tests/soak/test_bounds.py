@@ -80,7 +80,7 @@ def losses(written: Callable[..., Book], slot: str, ago: float, *lost: Loss) -> 
 def test_what_was_too_old_or_to_come_may_be_lost_at_a_precision(
     written: Callable[..., Book], reason: str, precision: int, ago: float, events: int
 ) -> None:
-    """Its slice, or less."""
+    """Its interval, or less."""
     assert losses(written, "plain1", ago, Loss(reason, COUNTED, precision, events)) == []
 
 
@@ -159,7 +159,7 @@ def test_readers_are_told_what_is_settled_and_no_more_than_was_recorded(tmp_path
 
 @pytest.fixture
 def recorded(server: Server, conn: Any, tmp_path: Path) -> tuple[Meter, Ledger]:
-    """A Meter that has counted, observed and logged what a journal tells of."""
+    """A Meter that has counted, observed and logged what a journal reports of."""
     journal, now = Journal(tmp_path, "writer"), time.time()
     with Meter(server.url) as meter:
         for value in (1, 2, 5):
@@ -182,7 +182,7 @@ def recorded(server: Server, conn: Any, tmp_path: Path) -> tuple[Meter, Ledger]:
 def test_what_is_asked_in_the_end_is_what_the_keys_hold(
     recorded: tuple[Meter, Ledger], server: Server, conn: Any
 ) -> None:
-    """Totals, slices, summaries, statistics and messages: each of them may differ."""
+    """Totals, intervals, summaries, statistics and messages: each of them may differ."""
     meter, ledger = recorded
     with meter, server.client(decode_responses=True) as client:
 
@@ -207,7 +207,7 @@ def test_what_is_asked_in_the_end_is_what_the_keys_hold(
 def test_buckets_are_as_many_as_were_counted(
     recorded: tuple[Meter, Ledger], server: Server, conn: Any
 ) -> None:
-    """One too few, a slice that has none, and one that nobody counted."""
+    """One too few, an interval that has none, and one that nobody counted."""
     recorded[0].close()
     (key,) = conn.keys("redmeter:hist:3600:seen.0")
     ((start, whole),) = conn.hgetall(key).items()

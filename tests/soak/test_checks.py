@@ -50,7 +50,7 @@ def book(tmp_path: Path) -> Book:
 
 
 def stored() -> Stored:
-    """Return a store that has what the book tells of."""
+    """Return a store that has what the book reports of."""
     found = Stored()
     found.counted, found.observed, found.now = {1: 120, 60: 120}, {60: 120}, START + 62
     found.slices[0, COUNTED][0] = 5
@@ -67,13 +67,13 @@ def wrong(book: Book, there: Stored, *windows: Window) -> list[str]:
 
 
 def test_what_was_recorded_and_nothing_else_is_right(book: Book) -> None:
-    """Every event is in its slices and in the total."""
+    """Every event is in its intervals and in the total."""
     assert wrong(book, stored()) == []
     assert (book.amount, book.done, book.unsettled) == (8, 8, 0)
 
 
 def one_more(there: Stored) -> None:
-    """A slice has one event too many."""
+    """An interval has one event too many."""
     there.slices[60, COUNTED][START] += 1
 
 
@@ -83,7 +83,7 @@ def one_less(there: Stored) -> None:
 
 
 def moved(there: Stored) -> None:
-    """An event lies in the slice beside its own."""
+    """An event is in the interval next to its own."""
     there.slices[1, COUNTED][START] -= 1
     there.slices[1, COUNTED][START + 1] += 1
 
@@ -99,13 +99,13 @@ def a_stranger(there: Stored) -> None:
 
 
 def elsewhere(there: Stored) -> None:
-    """A series lies in a shard that is not its own."""
+    """A series is in a shard that is not its own."""
     there.tags[COUNTED].add("none")
 
 
 @pytest.mark.parametrize("break_it", [one_more, one_less, moved, unseen, a_stranger, elsewhere])
 def test_a_single_wrong_slice_is_found(book: Book, break_it: Callable[[Stored], None]) -> None:
-    """One event too many, too few, in another slice or of another series."""
+    """One event too many, too few, in another interval or of another series."""
     there = stored()
     break_it(there)
     assert wrong(book, there)
@@ -140,7 +140,7 @@ def test_a_fault_may_cost_what_was_stored_shortly_before(book: Book) -> None:
 
 
 def test_a_gauge_has_the_last_value_and_none_that_nobody_set(book: Book) -> None:
-    """Of each slice, at each precision."""
+    """Of each interval, at each precision."""
     ledger, at = Ledger([book], []), START + 61.75
     right = {(1, "level"): {START + 61: f"{level(at)} {at}"}}
     assert list(checks.gauges(ledger, right)) == []
@@ -234,7 +234,7 @@ def test_keys_that_nothing_removes_are_found(server: Server, conn: Any) -> None:
 
 
 def test_a_result_takes_the_place_of_the_last_one(tmp_path: Path) -> None:
-    """In the page that tells of it; what stands around it stays."""
+    """In the page that reports of it; what stands around it stays."""
     page = tmp_path / "soak.md"
     page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
     report.write(page, r"new \1")

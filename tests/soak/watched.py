@@ -1,4 +1,4 @@
-"""Servers that sentinels watch: the master dies, stands still or is replaced."""
+"""Servers that sentinels watch: the primary dies, stands still or is replaced."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -11,9 +11,9 @@ from support.servers import Server
 
 
 class Sentinels(Place):
-    """A master and two replicas, watched by three sentinels. Args: see OneServer."""
+    """A primary and two replicas, watched by three sentinels. Args: see OneServer."""
 
-    # Asked to make another master, they do not wait until it has all that the old one has.
+    # Asked to make another primary, they do not wait until it has all that the old one has.
     lossy = frozenset({"killed", "stopped for long", HANDED_OVER})
     until_end = frozenset({HANDED_OVER})
 
@@ -73,7 +73,7 @@ class Sentinels(Place):
 
 
 class Lagging(Sentinels):
-    """The same, whose replicas lack what was stored last when the master dies or stands still."""
+    """The same, whose replicas lack what was stored last when the primary dies or stands still."""
 
     lossy = Sentinels.lossy
     until_end = lossy

@@ -29,12 +29,12 @@ from soak.writers import SEEN, SHARED, TIMEOUT
 READ_PAUSE, CLEAN_PAUSE = 0.1, 1.0
 #: Precisions of which one divides the other.
 FINE, COARSE = (1, 5, 60), (5, 60, 300)
-#: Precisions of which slices are kept for longer than a soak takes.
+#: Precisions of which intervals are kept for longer than a soak takes.
 LONG = (3600, 86400)
 
 
 class Watcher:
-    """Does things again and again until told to stop, and tells what goes wrong."""
+    """Does things again and again until told to stop, and reports what goes wrong."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -153,7 +153,7 @@ class Reader(Watcher):
             self.answer("total", asked, {series: total})
 
     def sums(self) -> None:
-        """Slices hold the sum of the finer ones within them."""
+        """Intervals hold the sum of the finer ones within them."""
         number = random.randrange(len(FINE))
         fine, coarse, series = FINE[number], COARSE[number], random.choice(SHARED)
         start = time.monotonic()

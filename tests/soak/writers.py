@@ -49,7 +49,7 @@ class Writer:
         folder: where journals lie.
         url: of the store.
         seed: what chance goes by.
-        clock: its file, where the clock is to be set.
+        clock: its file, where the clock must be set.
         options: of the Meter.
     """
 

@@ -37,7 +37,7 @@ def test_a_producer_is_128_random_bits() -> None:
 
 
 def test_batches_are_numbered_from_one() -> None:
-    """Upwards, by one; another producer starts anew and has been told nothing yet."""
+    """Upwards, by one; another producer starts at 1, without any acknowledgement."""
     producer = Producer(CLOCK)
     assert not producer.acknowledged
     assert [producer.next() for _ in range(3)] == [1, 2, 3]

@@ -49,7 +49,7 @@ many = st.builds(
 
 
 def decoded(made: Operations) -> tuple[list[tuple[str, int, int, int, int]], list[tuple[str, int]]]:
-    """Take operations apart as the script does: the slices, with their keys, and the totals."""
+    """Take operations apart as the script does: the intervals, with their keys, and the totals."""
     slices: list[tuple[str, int, int, int, int]] = []
     totals: list[tuple[str, int]] = []
     for each in made:
@@ -78,7 +78,7 @@ def decoded(made: Operations) -> tuple[list[tuple[str, int, int, int, int]], lis
     return slices, totals
 
 
-# Slices
+# Intervals
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_width_of_zero_adds_to_the_grand_total_alone() -> None:
 
 
 def test_operations_look_as_the_script_reads_them() -> None:
-    """The index and a key for each slice, with a text of runs; and one key for each total."""
+    """The index and a key for each interval, with a text of runs; and one key for each total."""
     slices, totals = operations(KEYS, {1: 10, 60: 20}, {"a": {61: 2}, "b": {-1: 3}})
     assert slices.keys == (
         "redmeter:known:",
@@ -178,7 +178,7 @@ def test_operations_look_as_the_script_reads_them() -> None:
         "6",
         "0",
         '[60,20,["60","0"],["2","3","4","5"]]',
-    )  # the same slices: written once
+    )  # the same intervals: written once
     assert operations(KEYS, {1: 10}, {}) == ()
 
 

@@ -515,7 +515,7 @@ def test_values_that_were_all_the_same_have_no_spread() -> None:
     ],
 )
 def test_buckets_of_another_form_are_nobodys(buckets: str | bytes | None) -> None:
-    """None, at once, however long, whatever stands in it."""
+    """None, at once, however long, whatever is in it."""
     assert parse(buckets, GOOD[1]) is None
     assert merged([(buckets, GOOD[1]), GOOD, (buckets, GOOD[1])]) == parse(*GOOD)
 

@@ -29,7 +29,7 @@ names = st.sampled_from(["a", 'b{x="1"}', "点", "60:a"])
 
 @st.composite
 def measured(draw: st.DrawFn, width: int = 1) -> Values:
-    """Values of some series, each at a time within its slice."""
+    """Values of some series, each at a time within its interval."""
     times = st.integers(-400, 400) | st.integers(-(10**6), 10**6) | st.integers(-(2**40), 2**40)
     found: Values = {}
     for name in draw(st.sets(names)):
@@ -58,7 +58,7 @@ def decoded(made: Operations) -> dict[tuple[str, int], tuple[int, int, float, fl
     return found
 
 
-# Slices
+# Intervals
 
 
 @settings(max_examples=scaled(60))

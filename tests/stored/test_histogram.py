@@ -1,4 +1,4 @@
-"""Histograms: distributions of slices, summed up to those of each precision."""
+"""Histograms: distributions of intervals, summed up to those of each precision."""
 
 import copy
 from typing import Any
@@ -32,7 +32,7 @@ def by_code(operations: Operations) -> dict[str, Any]:
 
 
 def written(operations: Operations) -> dict[tuple[str, int], Distribution]:
-    """Return what is written of histograms: entry and slice start -> distribution."""
+    """Return what is written of histograms: entry and interval start -> distribution."""
     made = by_code(operations)
     hist, moments = made["hist"], made["moments"]
     assert hist.keys[0] == KEYS.hists
@@ -97,7 +97,7 @@ def test_one_slice_is_the_same_at_every_precision() -> None:
 
 
 def test_what_is_lost_is_told_in_values_and_of_each_key() -> None:
-    """By slice start; the index stands for none, and four keys for each hour."""
+    """By interval start; the index stands for none, and four keys for each hour."""
     slices = {"a": {0: of([1.0] * 3), 60: of([2.0])}, "b": {HOUR - 5: of([3.0]), HOUR: of([4.0])}}
     made = by_code(histogram.operations(KEYS, {60: 5}, slices, width=5))
     four = [("0", 3), ("60", 1), (str(HOUR - 60), 1), (str(HOUR), 1)]
@@ -114,7 +114,7 @@ def test_what_is_lost_is_told_in_values_and_of_each_key() -> None:
 
 
 def test_statistics_are_of_hours_whatever_is_kept_of_histograms() -> None:
-    """Where the hour can be made of the slices."""
+    """Where the hour can be made of the intervals."""
     slices = {"a": {0: of([1.0]), 1800: of([5.0]), HOUR: of([7.0])}}
     sums, stat = histogram.operations(KEYS, {7: 3}, slices, width=1800)
     assert sums.keys == (KEYS.sums, KEYS.spreads)

@@ -80,7 +80,7 @@ def test_an_hour_of_the_day_is_the_latest_that_has_come(hour: int, now: float) -
 def test_another_hour_of_the_day_is_a_newer_one(
     texts: tuple[str | None, ...], hours: tuple[int | None, int | None]
 ) -> None:
-    """Beside the listings, whose hour of the day has no date."""
+    """Next to the listings, whose hour of the day has no date."""
     assert hours_of(texts, NOW) == hours
 
 

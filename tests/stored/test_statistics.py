@@ -26,7 +26,7 @@ def moments_of(values: list[float]) -> Moments:
 
 
 def members(ours: list[float], others: list[float]) -> dict[str, float]:
-    """Return what lies in a sorted set after these were written by us, and those by others."""
+    """Return what is in a sorted set after these were written by us, and those by others."""
     both = ours + others
     found = {
         "min": min(both),

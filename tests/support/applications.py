@@ -66,7 +66,7 @@ app.register_blueprint(shop)
 redmeter = Redmeter(app)
 """
 
-#: Under ASGI where the environment says so, else under WSGI.
+#: Under ASGI where the environment reports it, else under WSGI.
 DJANGO = """
 import os
 from django.conf import settings

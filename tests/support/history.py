@@ -1,12 +1,12 @@
-"""History: what writers recorded, held against what a store has of it, slice by slice.
+"""History: what writers recorded, held against what a store has of it, interval by interval.
 
 For each series, precision and shard
 
     recorded - lost - uncertain - missing  <=  stored  <=  recorded - lost
 
 and no slice has more than was recorded in it, whatever happened. `missing` is what a failover may
-cost: what was acknowledged by a master whose replica did not have it yet. It is 0 unless a test
-allows for it. What a coarse slice holds is the sum of the fine ones within it, since a batch is
+cost: what was acknowledged by a primary whose replica did not have it yet. It is 0 unless a test
+allows for it. What a coarse interval holds is the sum of the fine ones within it, since a batch is
 stored, and replicated, whole or not at all.
 
 Pure but for `Stored.read`. Who records is in writers.py.
@@ -84,7 +84,7 @@ class Ledger:
 
 
 class Stored:
-    """What lies in a store.
+    """What is in a store.
 
     Attributes:
         slices: place -> start -> amount; of a grand total the only start is 0.
@@ -101,7 +101,7 @@ class Stored:
 
     @classmethod
     def read(cls, clients: Iterable[Any]) -> Self:
-        """Read all that the masters have, by clients that decode."""
+        """Read all that the primaries have, by clients that decode."""
         stored = cls()
         for client in clients:
             stored.now = max(stored.now, int(client.time()[0]))
@@ -136,11 +136,11 @@ class Stored:
         return self.slices[max(self.observed, default=TOTAL), series].total()
 
     def precisions(self, series: str) -> dict[int, int]:
-        """Return what is kept of a series: precision -> samples; TOTAL for one slice of all."""
+        """Return what is kept of a series: precision -> samples; TOTAL for one interval of all."""
         return self.observed if series.startswith(OBSERVED) else {TOTAL: 1, **self.counted}
 
     def oldest(self, precision: int, samples: int) -> float:
-        """Return the start from which on all slices of a precision are still there."""
+        """Return the start from which on all intervals of a precision are still there."""
         if precision == TOTAL:
             return 0
         # One more than is kept, since time goes on between a trim and this look.
@@ -153,7 +153,7 @@ def _retention(text: str) -> dict[int, int]:
 
 
 def slices_of(seconds: Counter[int], precision: int, oldest: float) -> Counter[int]:
-    """Return what slices hold that is recorded by the second."""
+    """Return what intervals hold that is recorded by the second."""
     found: Counter[int] = Counter()
     for second, amount in seconds.items():
         start = second // precision * precision if precision else 0
@@ -215,7 +215,7 @@ def check(
 
 
 def check_exact(ledger: Ledger, stored: Stored) -> None:
-    """Check that each slice has what was recorded in it, and nothing was lost."""
+    """Check that each interval has what was recorded in it, and nothing was lost."""
     assert ledger.uncertain == 0, ledger.uncertain
     assert not +ledger.lost, ledger.lost
     assert sum(check(ledger, stored).values()) == 0
@@ -228,7 +228,7 @@ def check_exact(ledger: Ledger, stored: Stored) -> None:
 
 
 def check_sums_of(stored: Stored, series: str) -> None:
-    """Check that coarse slices of a series hold the sums of the fine ones."""
+    """Check that coarse intervals of a series hold the sums of the fine ones."""
     kept = stored.precisions(series)
     for fine in kept:
         for coarse in kept:

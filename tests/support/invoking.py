@@ -12,7 +12,7 @@ from redmeter.cli import commands  # noqa: F401  registers them
 from redmeter.cli.app import app
 from support.commands import Done
 
-# Typer builds all commands anew for each call, which takes longer than most of them run. Commands
+# Typer builds all commands again for each call, which takes longer than most of them run. Commands
 # that others build are theirs: a command keeps the options of the context it was first parsed in.
 vars(testing)["_get_command"] = functools.cache(main.get_command)
 

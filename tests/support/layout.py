@@ -12,7 +12,7 @@ from support.waiting import eventually
 #: How many slots a cluster has.
 SLOTS = 16384
 
-#: Seconds for a cluster to agree, or to choose another master.
+#: Seconds for a cluster to agree, or to choose another primary.
 AGREE_TIMEOUT = 90.0
 
 #: Slots, first and last included.
@@ -49,9 +49,9 @@ class Layout:
         raise LookupError(f"nobody holds slot {slot}")
 
     def wait_for_replicas(self) -> None:
-        """Wait until replicas have what their masters have by now, and all nodes tell of them.
+        """Wait until replicas have what their primaries have by now, and all nodes tell of them.
 
-        A node tells of no replica yet that was sent nothing, as far as it has heard.
+        A node reports of no replica yet that was sent nothing, as far as it has heard.
         """
         have = {m.id: m.info("replication")["master_repl_offset"] for m in self.masters()}
         master_of = {seen.id: seen.master for seen in self._view() if seen.master in have}
@@ -71,11 +71,11 @@ class Layout:
         eventually(done, AGREE_TIMEOUT, "replicas have what their masters have")
 
     def other_than(self, *nodes: Node) -> Node:
-        """Return a master that is none of these."""
+        """Return a primary that is none of these."""
         return next(node for node in self.masters() if node not in nodes)
 
     def keys(self, pattern: str = "*") -> Iterator[tuple[Node, str]]:
-        """Return each key that a master holds, and which master."""
+        """Return each key that a primary holds, and which primary."""
         for node in self.masters():
             for key in node.client.scan_iter(pattern, count=1000):
                 yield node, key

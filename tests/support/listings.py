@@ -21,7 +21,7 @@ Starts = Callable[[float, int], float]
 
 
 def whole_start(now: float, precision: int) -> float:
-    """Return a slice's start as most variants compute it, e.g. 1336376400."""
+    """Return an interval's start as most variants compute it, e.g. 1336376400."""
     return int(now / precision) * precision
 
 

@@ -46,7 +46,7 @@ def held(clients: Iterable[Any], prefix: str = "redmeter:") -> dict[str, Any]:
     """Return everything that a migration copies: key without prefix and tag -> what it holds.
 
     Args:
-        clients: one that does not decode for each server, or master, of the store.
+        clients: one that does not decode for each server, or primary, of the store.
     """
     found: dict[str, Any] = {}
     for client in clients:

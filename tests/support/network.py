@@ -7,7 +7,7 @@ rights on the machine (Linux: all of 127.0.0.0/8 is its own).
 
 Nothing is understood of what is carried, unlike in `proxy.py`. What was under way when a member is
 cut off is kept, as a network keeps on sending, and arrives once it is healed: late, and perhaps
-when nobody waits for it any more.
+when no one waits for it any more.
 
 One thread runs an event loop that does everything; the methods return when they are in force.
 """

@@ -50,7 +50,7 @@ class Node:
 
     Attributes:
         server: the process.
-        number: which it is, from 0 on; 0 to 2 are the masters at first.
+        number: which it is, from 0 on; 0 to 2 are the primaries at first.
         port: the one that others know.
     """
 
@@ -109,5 +109,5 @@ class Node:
         """End the client and the process."""
         if self._client is not None:
             self._client.close()
-        self.server.kill()  # asked to end, a master would wait for its replicas
+        self.server.kill()  # asked to end, a primary would wait for its replicas
         self.server.close()

@@ -72,7 +72,7 @@ class Program:
     Args:
         command: the program and its arguments.
         folder: where it runs.
-        env: beside the plain environment.
+        env: next to the plain environment.
     """
 
     def __init__(self, command: list[str], folder: Path, env: dict[str, str]) -> None:

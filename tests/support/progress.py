@@ -41,7 +41,7 @@ def whereabouts(cluster: Cluster, shard: int) -> tuple[int, Node, Node]:
 
 
 def totals(cluster: Cluster) -> dict[int, int]:
-    """Return what was counted and is stored, by shard, as far as masters answer."""
+    """Return what was counted and is stored, by shard, as far as primaries answer."""
     found: dict[int, int] = {}
     for master in cluster.masters():
         numbers = sorted(shards_on(cluster, master))
@@ -75,7 +75,7 @@ def goes_on(cluster: Cluster, but: AbstractSet[int] = frozenset(), times: int = 
 
 
 def replicated(cluster: Cluster, master: Node) -> dict[str, int]:
-    """Return what a master has of each series, once its replica has it as well."""
+    """Return what a primary has of each series, once its replica has it as well."""
     stored = Stored.read([master.client])
     offset = int(master.info("replication")["master_repl_offset"])
     (replica,) = cluster.replicas(of=master)
@@ -93,7 +93,7 @@ def at_risk(
     """Return what a failover may cost: what was not replicated yet and may have been stored.
 
     Args:
-        shards: those of the master that was lost.
+        shards: those of the primary that was lost.
         safe: what was replicated of each of its series: see replicated().
         until: from when on it cannot have taken anything any more, monotonic.
     """
@@ -110,5 +110,5 @@ def errors(node: Node, code: str) -> int:
 
 
 def read(cluster: Cluster) -> Stored:
-    """Return all that the masters have."""
+    """Return all that the primaries have."""
     return Stored.read(master.client for master in cluster.masters())

@@ -1,7 +1,7 @@
-"""Other Pythons than the one that runs the tests, each with the Redis client beside it.
+"""Other Pythons than the one that runs the tests, each with the Redis client next to it.
 
 Some faults exist in some versions only: threads cannot be started at shutdown from 3.12 on. What
-is installed for them lies in `.cache/pythons` of the checkout and is kept.
+is installed for them is in `.cache/pythons` of the checkout and is kept.
 """
 
 import fcntl
@@ -59,7 +59,7 @@ def _prepared(version: str) -> str | None:
             command += [f"--python-version={version}", f"--target={folder}", *pins]
             subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT)
             (environment / "ready").touch()
-        # Else each program compiles all of it anew: what tests start writes no bytecode.
+        # Else each program compiles all of it again: programs of tests write no bytecode.
         command = [str(found), "-m", "compileall", "-q", str(environment), str(ROOT / "src")]
         subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT)
     return str(found)

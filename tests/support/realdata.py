@@ -1,6 +1,6 @@
 """The real access log, which is not part of the project.
 
-REDMETER_TEST_REALDATA names the folder that holds it; the default is ../shared/data beside the
+REDMETER_TEST_REALDATA names the folder that holds it; the default is ../shared/data next to the
 checkout. Tests that cannot do without it are marked `realdata`.
 """
 

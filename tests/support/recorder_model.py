@@ -1,8 +1,8 @@
 """A model of recorders and of what they store: plain dictionaries, no server, no batches.
 
 It says of every event where it is: not collected, in the buffer, sent but not answered, or in which
-slices of the store. So it repeats the rules in plain words, not the code: how finely an event is
-remembered by its age, which slices the server refuses, when nobody can know.
+intervals of the store. So it repeats the rules in plain words, not the code: how finely an event is
+remembered by its age, which intervals the server refuses, when nobody can know.
 """
 
 import math
@@ -33,7 +33,7 @@ class Event:
     time: float
     #: How often, or the value of a gauge.
     value: float
-    #: The slice by which it is remembered once it was collected; 0 for no slice at all.
+    #: The interval by which it is remembered once it was collected; 0 for no interval at all.
     width: int = 1
     start: int = 0
 
@@ -57,7 +57,7 @@ class Doubt:
 
 
 class Stored:
-    """What lies in the store.
+    """What is in the store.
 
     Args:
         retention: what it keeps.
@@ -70,7 +70,7 @@ class Stored:
         self.counts: dict[Hash, Counter[int]] = {}
         self.gauges: dict[Hash, dict[int, tuple[float, set[float]]]] = {}
         self.totals: Counter[str] = Counter()
-        #: Slices that were at an edge just as the server's clock went over it.
+        #: Intervals that were at an edge just as the server's clock went over it.
         self.unsure: set[tuple[Hash, int]] = set()
         #: Fewest samples that each precision was ever kept with.
         self.least = dict(retention)
@@ -120,12 +120,12 @@ class Stored:
             held[start] = event.time, values | {event.value}
 
     def first_live(self, precision: int, now: float) -> int:
-        """Return the start of the first slice that nothing may have removed."""
+        """Return the start of the first interval that nothing may have removed."""
         return math.floor(now) // precision * precision - (self.least[precision] - 1) * precision
 
 
 def is_refused(start: int, precision: int, samples: int, server: float, wall: float) -> bool:
-    """Tell whether the server leaves a slice out: aged, or too far in the future."""
+    """Tell whether the server leaves an interval out: aged, or too far in the future."""
     if start + precision < min(server, wall) - samples * precision:
         return True
     return start - server > samples * precision
@@ -241,7 +241,7 @@ class Life:
             self._take()
 
     def fail_unanswered(self, server: tuple[float, float]) -> None:
-        """Flush while the server does what it is told, and its answer is lost."""
+        """Flush while the server does what it is reported, and its answer is lost."""
         self.collect()
         if self.version:
             if batch := self.doubt or self._next():

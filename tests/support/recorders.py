@@ -34,7 +34,7 @@ def sent(operations: Operations) -> list[tuple[str, tuple[str, ...], tuple[str, 
 
 
 def stored(client: Any, series: str = "") -> dict[int, int]:
-    """Return what lies in the store by precision; of all series, or of one.
+    """Return what is in the store by precision; of all series, or of one.
 
     Of a store in which everything is a number: a value that is none, or is below zero, fails.
     """

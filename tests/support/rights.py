@@ -325,7 +325,7 @@ READER = (
 
 
 def _odd(server: Server, admin: Any) -> None:
-    """Something to tell beside what is well: a hash that stays for ever, and one that is none."""
+    """Something to tell next to what is well: a hash that stays for ever, and one that is none."""
     fill(server)
     admin.zadd("redmeter:known:", {"60:endless": 0, "60:wrong": 0})
     admin.hset("redmeter:count:60:endless", "60", 1)
@@ -425,7 +425,7 @@ def _forget(server: Server, user: User) -> None:
 
 
 CLEANER = (Use("clean", _clean, True, _dirt), Use("forget", _forget, True))
-#: What `redmeter up` does beside the page.
+#: What `redmeter up` does next to the page.
 KEEPER = (Use("clean", _clean, True, _dirt),)
 
 

@@ -35,7 +35,7 @@ class Sentinel(Server):
     Args:
         watched: the port of the master.
         down_after: for how long it has to be silent, milliseconds.
-        lines: of its file, beside those about the master.
+        lines: of its file, next to those about the master.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class Watched(Started):
         self.wait_for_replicas()
 
     def forget_commands(self) -> None:
-        """Have all servers begin anew to count commands, and errors."""
+        """Reset the counts of commands and errors on all servers."""
         for server in self.servers:
             with server.client() as client:
                 client.config_resetstat()
@@ -220,7 +220,7 @@ class Watched(Started):
 
 
 def _follows(server: Server, master: Server) -> bool:
-    """Whether it is a replica of that master, and hears from it; if not, it is told to."""
+    """Whether it is a replica of that master, and hears from it; if not, it is reported to."""
     try:
         with server.client(decode_responses=True) as client:
             told: Any = client.info("replication")

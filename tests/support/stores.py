@@ -76,7 +76,7 @@ def give_up(meter: Meter) -> None:
     """Have a closed meter forget what it could not store, as a forked child does.
 
     Its thread would go on trying: its log would be among that of other tests, and its events in
-    their servers, once one has the port of the server that is away.
+    their servers, once one has the port of the server that is unreachable.
     """
     recorder = meter._recorder
     if isinstance(recorder, Recorder) and recorder.health().buffered:
@@ -90,7 +90,7 @@ def link_of(store: Store) -> ClusterLink:
 
 
 class HastyClock(SystemClock):
-    """The machine's clock, on which nobody waits: each wait calls `on_sleep` instead.
+    """The machine's clock, on which no one waits: each wait calls `on_sleep` instead.
 
     That is the moment between two tries of a write, where a test can change the server.
     """

@@ -44,7 +44,7 @@ class Writer:
 
     Args:
         url: of the store.
-        options: of the Meter, beside OPTIONS.
+        options: of the Meter, next to OPTIONS.
     """
 
     def __init__(self, url: str, **options: Any) -> None:
@@ -124,7 +124,7 @@ class Writer:
 
 
 class WriterProcess:
-    """The same in a process of its own. It tells what it recorded at its end.
+    """The same in a process of its own. It reports what it recorded at its end.
 
     Args:
         url: of the store.
@@ -166,7 +166,7 @@ class Writers:
         url: of the store.
         threads: how many of this process.
         processes: how many besides, each in a process of its own.
-        options: of the Meters of this process, beside OPTIONS.
+        options: of the Meters of this process, next to OPTIONS.
     """
 
     def __init__(self, url: str, *, threads: int = 2, processes: int = 0, **options: Any) -> None:

@@ -1,4 +1,4 @@
-// Bars of buckets: nothing gets lost, whatever the values.
+// Bars of buckets: no value gets lost.
 import { expect, test } from "vitest";
 import { bins, logarithmic } from "./bins";
 

@@ -5,19 +5,12 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Mark } from "../api/types";
 import type { Clock } from "../lib/time";
 import { hovering, palette } from "../state/page";
-import { columns, indexAt, type Line } from "./lines";
+import { columns, indexAt, type Expected, type Line } from "./lines";
 import { options, type Live } from "./options";
 import { css } from "./palette";
 import { LANE, type Label } from "./draw";
 import { describe } from "./describe";
 import type { Unit } from "../lib/units";
-
-export interface Expected {
-  start: number;
-  low: number;
-  mid: number;
-  high: number;
-}
 
 export interface ChartProps {
   title: string;

@@ -3,8 +3,7 @@ import type { Mark } from "../api/types";
 import { intervalOf, type Clock } from "../lib/time";
 import { plain } from "../lib/text";
 import { value } from "../lib/units";
-import type { Expected } from "./chart";
-import { valueAt, type Line } from "./lines";
+import { valueAt, type Expected, type Line } from "./lines";
 
 /** Maximum number of lines. */
 const MOST = 8;

@@ -3,8 +3,8 @@
 import type uPlot from "uplot";
 import type { Mark } from "../api/types";
 import { plain } from "../lib/text";
-import type { Expected } from "./chart";
 import { lane } from "./lane";
+import type { Expected } from "./lines";
 import { outline, shapeOf, type Shape } from "./palette";
 import { endOf } from "./steps";
 

@@ -19,6 +19,14 @@ export interface Line {
   partial: boolean;
 }
 
+/** The range in which a value is expected, by the forecast. */
+export interface Expected {
+  start: number;
+  low: number;
+  mid: number;
+  high: number;
+}
+
 /** Largest ratio of two lines that share an axis. */
 const APART = 30;
 

@@ -6,7 +6,6 @@ import type { Mark } from "../api/types";
 import { tickOf, type Clock } from "../lib/time";
 import { value as written, type Unit } from "../lib/units";
 import { topOfShares } from "./axis";
-import type { Expected } from "./chart";
 import {
   drawExpectedRange,
   drawEnd,
@@ -17,6 +16,7 @@ import {
   LANE,
   type Label,
 } from "./draw";
+import type { Expected } from "./lines";
 import { colourOf, FAINT } from "./palette";
 import { steps } from "./steps";
 

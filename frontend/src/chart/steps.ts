@@ -1,5 +1,5 @@
 // The line of a series: a step as wide as its interval, so a value is drawn where it was recorded,
-// whatever the width of the other intervals. The running interval ends at the present.
+// regardless of the width of the other intervals. The running interval ends at the present.
 import type uPlot from "uplot";
 
 /** Where an interval ends on the chart, Unix seconds. */

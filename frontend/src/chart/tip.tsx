@@ -4,8 +4,7 @@ import { durationLabel } from "../lib/ranges";
 import { momentOf, intervalOf, type Clock } from "../lib/time";
 import { percent, value } from "../lib/units";
 import { T } from "../parts/text";
-import type { Expected } from "./chart";
-import { valueAt, type Line } from "./lines";
+import { valueAt, type Expected, type Line } from "./lines";
 import { within } from "./describe";
 import { Swatch } from "./swatch";
 

@@ -1,4 +1,4 @@
-// Moments as text. Only UTC is compared, since local time is whatever the machine has.
+// Moments as text. Only UTC is compared, since local time depends on the machine.
 import { expect, test } from "vitest";
 import { ago, momentOf, intervalOf, tickOf } from "./time";
 
@@ -17,7 +17,7 @@ test("an interval is written as exactly as its precision", () => {
   ]);
 });
 
-test("intervals of a day are UTC days whatever the clock", () => {
+test("intervals of a day are UTC days with either clock", () => {
   expect(intervalOf(AT - 189, 86_400, "local")).toBe("Sat 21 Nov");
 });
 

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { around, firingOf, literal, span, summary, windowOf } from "./alertwords";
 
-test("a silence covers one alert, whatever characters its name has", () => {
+test("a silence covers one alert, with any characters in its name", () => {
   expect(literal('errors{route="/a[b]*?"}')).toBe('errors{route="/a[[]b][*][?]"}');
 });
 

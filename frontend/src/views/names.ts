@@ -37,7 +37,7 @@ export async function namesOf(pattern: string, signal: AbortSignal): Promise<str
   return offered(answers.map((each) => each.data?.names ?? []));
 }
 
-/** Gauges with one of these names, whatever their labels; without names, some of all gauges. */
+/** Gauges with one of these names, with any labels; without names, some of all gauges. */
 export async function gaugesOf(names: readonly string[], signal: AbortSignal): Promise<string[]> {
   const patterns =
     names.length === 0 ? ["*"] : names.filter((name) => !isPattern(name) && !name.includes("{"));

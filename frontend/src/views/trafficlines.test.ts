@@ -36,7 +36,7 @@ test("unknown failures have no line", () => {
   expect(trafficLines([curve("hits", [10, 10])], false).lines.map((line) => line.label)).toEqual(["hits"]);
 });
 
-test("durations keep their color, whatever the other lines are", () => {
+test("durations keep their color, next to any other lines", () => {
   const took = curve("hits_seconds", [0.1], { kind: "histogram" });
   expect(trafficLines([curve("hits", [1]), took], false).places).toEqual([0, 2]);
   const failed = curve("hits_failed", [1]);

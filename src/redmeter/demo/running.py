@@ -39,9 +39,9 @@ from redmeter.errors import InvalidSetting, MissingExtra, RedmeterError
 from redmeter.extras import MODULES, install
 from redmeter.store import Store, embedded
 from redmeter.store.embedded.files import held
-from redmeter.store.servers.replies import Link, raised
 from redmeter.store.scans import scan
 from redmeter.store.servers import urls
+from redmeter.store.servers.replies import Link, raised
 
 #: Prefix of everything that the demo stores.
 PREFIX = "demo:"

@@ -13,8 +13,8 @@ from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.health.check import DoctorCheck, Finding, Seen
 from redmeter.health.server import OtherKeys, Server, followers, replicas
 from redmeter.store import Store
-from redmeter.store.servers.cluster import ClusterLink
 from redmeter.store.query import Query
+from redmeter.store.servers.cluster import ClusterLink
 from redmeter.store.servers.replies import Command, Reply, pairs, raised
 from redmeter.store.servers.retry import is_unanswered, unready_reason
 from redmeter.store.servers.topology import SlotRange, name_of, slot_of

@@ -1,8 +1,8 @@
-"""Masters that die, stand still or are cut off under load, and replicas that take their place.
+"""Primaries that die, stand still or are cut off under load, and replicas that take their place.
 
-What a master had acknowledged and its replica did not have is gone with it: at most what was
+What a primary had acknowledged and its replica did not have is gone with it: at most what was
 recorded since its replica was seen to have all. Never anything twice, and nothing of shards on
-other masters.
+other primaries.
 """
 
 import time
@@ -38,7 +38,7 @@ def fails_again(writers: Writers) -> None:
 def another_takes_its_place(
     cluster: Cluster, writers: Writers, master: Node, comes_back: Callable[[Node], None]
 ) -> None:
-    """Wait until a master that went away is replaced, and have it come back as a replica."""
+    """Wait until a primary that went away is replaced, and have it come back as a replica."""
     cluster.wait_failover(master)
     recovers(cluster, writers)
     comes_back(master)
@@ -53,7 +53,7 @@ def away_for_a_while(
     comes_back: Callable[[Node], None],
     times: int = 1,
 ) -> None:
-    """Have a master be away some times, unreplaced: nothing is lost, or counts twice."""
+    """Have a primary be away some times, unreplaced: nothing is lost, or counts twice."""
     cluster.keep_masters()
     with Writers(cluster.url, timeout=0.3) as writers:
         goes_on(cluster)
@@ -77,7 +77,7 @@ def away_for_too_long(
     goes_away: Callable[[Node], None],
     comes_back: Callable[[Node], None],
 ) -> None:
-    """Have a master be replaced: what nobody had replicated is gone, and nothing counts twice."""
+    """Have a primary be replaced: what nobody had replicated is gone, and nothing counts twice."""
     with Writers(cluster.url, timeout=0.3) as writers:
         goes_on(cluster)
         shards, safe = shards_on(cluster, master), replicated(cluster, master)

@@ -1,4 +1,4 @@
-"""Numbers of processes, which the first shard gives, while its master is away."""
+"""Numbers of processes, which the first shard gives, while its primary is unreachable."""
 
 from redmeter.clock import SystemClock
 from redmeter.recording.status import LEASE_SECONDS

@@ -75,7 +75,7 @@ def begun(cluster: Cluster, open_buffered: OpenBuffered) -> Meter:
 
 
 def flush_by_itself(meter: Meter) -> None:
-    """Do what the background does after each interval: nobody waits for it."""
+    """Do what the background does after each interval: no one waits for it."""
     recorder = meter._recorder
     assert isinstance(recorder, Recorder)
     with contextlib.suppress(FlushFailed):
@@ -289,7 +289,7 @@ def test_a_shard_on_another_server_is_not_left_alone_for_the_one_before(
 def test_many_events_of_the_past_are_stored_but_for_those_of_a_node(
     cluster: Cluster, opened: Store
 ) -> None:
-    """Whoever waits for that is told; and tried again, each is stored once."""
+    """Whoever waits for that is reported; and tried again, each is stored once."""
     cluster.keep_masters()
     bulk, now = BulkWriter(opened), int(time.time())
     for name in NAMES:

@@ -45,7 +45,7 @@ def test_a_node_in_trouble_is_tried_less_often_and_the_others_as_always(cluster:
 
 
 def test_a_cluster_that_serves_all_or_nothing_gets_everything_afterwards(cluster: Cluster) -> None:
-    """CLUSTERDOWN on all nodes for as long as one is away: all of it waits in memory."""
+    """CLUSTERDOWN on all nodes for as long as one is unreachable: all of it waits in memory."""
     cluster.keep_masters()
     for node in cluster.nodes:
         node.ask("CONFIG", "SET", "cluster-require-full-coverage", "yes")
@@ -78,7 +78,7 @@ def test_answers_that_are_lost_count_once(networked_cluster: Cluster) -> None:
 
 
 def test_a_node_without_a_successor_is_waited_for(cluster: Cluster) -> None:
-    """Master and replica are gone: its shards wait, in bounded memory, and begin anew."""
+    """Primary and replica are gone: its shards wait, in bounded memory, and start again."""
     master = cluster.nodes[0]
     (replica,) = cluster.replicas(of=master)
     with Writers(cluster.url, timeout=0.3) as writers:

@@ -99,7 +99,7 @@ def test_a_slot_that_is_half_moved_waits_and_the_others_go_on(
 
 
 def test_all_slots_of_a_node_move_under_load(any_cluster: Cluster) -> None:
-    """To two others, key by key, while threads and a process write; it is a master without any."""
+    """To two others, key by key, while threads and a process write; it is a primary without any."""
     cluster = any_cluster
     with Writers(cluster.url, processes=1) as writers:
         goes_on(cluster)

@@ -121,7 +121,7 @@ for priority in (0, 50, 100, 200):
     assert total() == 1004
 
 
-# --- While the server is away --------------------------------------------------------------
+# --- While the server is unreachable --------------------------------------------------------------
 
 ENDINGS = {
     "at once": 'meter.count("x")',

@@ -1,4 +1,4 @@
-"""Forked processes: each starts anew, and the counts of all of them add up, exactly."""
+"""Forked processes: each starts empty, and the sum of their counts is exact."""
 
 import signal
 from typing import Any

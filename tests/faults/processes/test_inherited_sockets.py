@@ -93,7 +93,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 def check(programs: Programs, url: str, fork: str, *how: str, **options: Any) -> None:
     """Run the program, and compare what is stored."""
     forks = ["fork"] if fork == "fork" else []
-    quiet = {"PYTHONWARNINGS": "ignore::DeprecationWarning"}  # of forks beside threads
+    quiet = {"PYTHONWARNINGS": "ignore::DeprecationWarning"}  # of forks next to threads
     done = programs.run(PROGRAM, *how, *forks, url=url, env=quiet, **options)
     assert (done.code, done.err) == (0, ""), done.err
     with Meter(url) as meter:

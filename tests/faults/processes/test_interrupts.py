@@ -1,7 +1,7 @@
 """Exceptions out of signal handlers, at each point at which Python lets one come.
 
 Those points are where a function begins and where a call of a built-in one has returned, the lock
-acquired for instance. A profile function is called at just these, so it stands in for the handler.
+acquired for instance. A profile function is called at just these, so it is in for the handler.
 """
 
 import pytest

@@ -82,7 +82,7 @@ def test_gunicorn_stores_every_request_that_it_answered(
     answers = under_load(program, port, 120, 4)
     assert total() == answers.total()
     assert by_process(conn) == answers
-    # The master's own, or one of each worker.
+    # The primary's own, or one of each worker.
     assert total("imported") == 1 if preload else total("imported") >= len(answers)
 
 

@@ -173,7 +173,7 @@ def at_first_wait(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Callable[[],
 def test_a_slot_that_has_moved_is_followed_and_remembered(
     link: ClusterLink, cluster: Cluster
 ) -> None:
-    """One MOVED: then the slots are asked for anew."""
+    """One MOVED: then the slots are read again."""
     slot, source, to = whereabouts(cluster, 9)
     link.exchange([("SET", key_in(9), "there")])
     cluster.migrate_slot(slot, to)

@@ -392,7 +392,7 @@ def test_a_server_that_loads_its_data_puts_nothing_in_doubt(
 ) -> None:
     """Each command has its own reply: what was sent before or after may have been carried out.
 
-    The next exchange connects anew: another server may have taken its place.
+    The next exchange connects again: another server may have taken its place.
     """
     canned.replies = [b":1\r\n", b"-LOADING x\r\n", b":2\r\n", b"+own\r\n"]
     one, loading, two = link.collect([("INCR", "a"), ("INCR", "b"), ("INCR", "a")])
