@@ -20,7 +20,7 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.selectors import Labels, selector_of
+from redmeter.cli.selectors import Labels, selection_of
 from redmeter.cli.suggestions import suggestion
 from redmeter.cli.times import Since, Until, moment
 from redmeter.errors import InvalidSetting
@@ -84,7 +84,7 @@ def explain(
     with opened(url, prefix, reading=True, timezone=timezone) as store:
         now = store.clock.wall()
         request = request_of(
-            selector_of(store, name, label),
+            selection_of(store, name, label),
             since=moment("--since", since, now),
             until=moment("--until", until, now),
             last=None if last is None else seconds(last),
