@@ -20,6 +20,7 @@ from redmeter.store import Store
 from redmeter.store import open as open_store
 from redmeter.store.servers.sockets import pack
 from redmeter.stored.keys import DEFAULT_RETENTION
+from redmeter.types import Window
 from support.realdata import REAL_LOG, any_log
 from support.stores import store_all
 from table import sized
@@ -148,7 +149,7 @@ def readings(
                 reader.feed(bare.recv(65536))
 
     return (
-        lambda: read_series(store, names, 60),
+        lambda: read_series(store, names, Window(60)),
         lambda: [listings.get_counter(conn, name, 60) for name in names],
         exchange,
     )

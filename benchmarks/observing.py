@@ -22,7 +22,7 @@ from redmeter.stored.exponential_histogram import RELATIVE_ERROR, Distribution
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, Keys, entry
 from redmeter.stored.packed_text import buckets_text, moments_text
 from redmeter.stored.statistics import LIFE
-from redmeter.types import Top
+from redmeter.types import Top, Window
 from support.stores import exchanges
 from table import Row, milli, nano, seconds, sized, turns
 
@@ -197,10 +197,10 @@ def summary(conn: redis.Redis, url: str) -> Iterator[Row]:
     names = _observed(conn, [f"took_seconds:{number}" for number in range(50)], 60, 100)
     store = _store(url)
     store.load_config()  # as the first write does
-    trips = _round_trips(lambda: read_summaries(store, names, 60))
-    whole = seconds(lambda: read_summaries(store, names, 60), 3)
+    trips = _round_trips(lambda: read_summaries(store, names, Window(60)))
+    whole = seconds(lambda: read_summaries(store, names, Window(60)), 3)
     each = seconds(
-        lambda: [one.over_time() for one in read_summaries(store, names, 60).values()], 3
+        lambda: [one.over_time() for one in read_summaries(store, names, Window(60)).values()], 3
     )
     pipe = conn.pipeline(transaction=False)
     keys = Keys()
@@ -232,7 +232,8 @@ def ranking(conn: redis.Redis, url: str) -> Iterator[Row]:
 
         def run(order: str = order) -> object:
             return read_top(
-                store, Top("http_seconds", 60, by="route", intervals=120, limit=20, order=order)
+                store,
+                Top("http_seconds", Window(60, intervals=120), by="route", limit=20, order=order),
             )
 
         trips = _round_trips(run)

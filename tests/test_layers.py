@@ -27,7 +27,6 @@ ROWS = (
     {"resolve", "sizes"},
     {"recording", "reading", "cleaning", "forgetting", "migrating"},
     {"health"},
-    {"backends"},
     {"queries"},
     {"meter", "interrupts"},
     {"alerting"},

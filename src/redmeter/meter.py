@@ -154,9 +154,8 @@ class Meter(Queries):
         super().__init__(store)
         self._release = settings.resolve("release", release)
         self._durability: str = settings.resolve("durability", durability)
-        self._recorder: Recorder | SyncRecorder
         if sync or self._store is None:
-            self._recorder = SyncRecorder(
+            self._recorder: Recorder | SyncRecorder = SyncRecorder(
                 self._store, clock, rules, self._release, next_store, self._durability
             )
         else:
@@ -175,7 +174,7 @@ class Meter(Queries):
         self._helpers: tuple[Helper, ...] = ()
         self._now = clock.wall
         self._monotonic = clock.monotonic
-        self._by_name = self._recorder.by_name
+        self._by_name: Mapping[str, Counter] = self._recorder.by_name
 
     def _next_store(self, url: str, options: Mapping[str, Any]) -> NextStore | None:
         """Return the store to go on with once this one has moved; reads then go there as well."""

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 
-class Selector(NamedTuple):
-    """The stored series that a query reads: see redmeter.reading.selection."""
+class Selection(NamedTuple):
+    """The stored series that a query reads, checked by queries/: see redmeter.reading.selection."""
 
     #: A name without labels; if `exact`, the name as it is stored.
     name: str
@@ -24,15 +24,20 @@ class Selector(NamedTuple):
     exact: bool = False
 
 
-class Period(NamedTuple):
-    """The intervals that a query reads."""
+class Window(NamedTuple):
+    """The intervals that a query reads: [since, until), in whole intervals that are kept.
+
+    queries/ makes and checks it; reading/samples.py turns it into intervals when a store's time and
+    retention are known.
+    """
 
     #: Interval width, seconds.
     precision: int
-    #: Intervals that end before or start after are left out, Unix seconds.
+    #: Unix seconds, included; rounded down to the start of an interval. None: the oldest one kept.
     since: float | None = None
+    #: Unix seconds, excluded; rounded up to the end of an interval. None: that of the current one.
     until: float | None = None
-    #: No more than so many of the newest.
+    #: No more than so many of the newest, the current one included.
     intervals: int | None = None
     #: Only the newest that so many seconds hold, the current one included.
     last: float | None = None
@@ -48,16 +53,14 @@ EXCEPTION_GROUPS = 50
 class Top(NamedTuple):
     """Which ranking is asked for: see Meter.top()."""
 
+    #: With `by`, a name without labels; without, a pattern.
     name: str
-    precision: int
+    window: Window
     by: str | None = None
-    intervals: int | None = None
     limit: int = RANKED_ROWS
     order: str = "count"
     where: Mapping[str, str] | None = None
     failing: Mapping[str, str] | None = None
-    since: float | None = None
-    until: float | None = None
 
 
 class Operation(NamedTuple):

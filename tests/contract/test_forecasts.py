@@ -16,7 +16,7 @@ from redmeter.reading.aggregates import read_forecasts
 from redmeter.store.query import run, together
 from redmeter.stored.keys import slice_start
 from redmeter.testing import MemoryMeter
-from redmeter.types import Selector
+from redmeter.types import Selection
 from support.stores import OpenMeter, OpenStore, exchanges, server_time
 
 HOUR = 3600
@@ -50,12 +50,12 @@ def test_a_forecast_takes_one_round_trip(
     store = open_store()
     store.read()
     with exchanges(monkeypatch) as seen:
-        _, one = run(store, lambda _: read_forecasts(store.keys, Selector("x"), HOUR))
+        _, one = run(store, lambda _: read_forecasts(store.keys, Selection("x"), HOUR))
         assert one[0][1].ahead
         assert len(seen) == 1
         _, found = run(
             store,
-            lambda _: together([read_forecasts(store.keys, Selector("x"), HOUR) for _ in range(3)]),
+            lambda _: together([read_forecasts(store.keys, Selection("x"), HOUR) for _ in "123"]),
         )
         assert len(seen) == 2
     assert found == [one] * 3

@@ -31,7 +31,7 @@ from redmeter.store.query import run, together
 from redmeter.stored import counter, gauge
 from redmeter.stored.keys import DEFAULT_RETENTION, Kept, slice_start
 from redmeter.testing import MemoryMeter
-from redmeter.types import Batch, Operations, Outcome, Period, Rejection, Selector
+from redmeter.types import Batch, Operations, Outcome, Rejection, Selection, Window
 from support.examples import scaled
 from support.servers import Server
 from support.stores import (
@@ -72,8 +72,8 @@ def read_gauges(
     until: float | None = None,
 ) -> dict[str, Series[float | None]]:
     """Return the samples of gauges, each by its stored name."""
-    period = Period(precision, since, until)
-    reads = [read_gauge(store.keys, Selector(name, exact=True), period, None) for name in names]
+    period = Window(precision, since, until)
+    reads = [read_gauge(store.keys, Selection(name, exact=True), period, None) for name in names]
     _, replies = run(store, lambda _: together(reads))
     return {name: series for name, ((_, series),) in zip(names, replies, strict=True)}
 
@@ -252,14 +252,14 @@ def test_the_current_value_sums_live_processes_only(client: Any, open_store: Ope
     measure(store, {'jobs{instance="3"}': 16.0}, now)  # of a process that just ended
 
     def jobs(precision: int, **options: Any) -> float | None:
-        period = Period(precision, **options)
-        query = read_gauge(store.keys, Selector("jobs"), period, None)
+        period = Window(precision, **options)
+        query = read_gauge(store.keys, Selection("jobs"), period, None)
         ((_, series),) = run(store, lambda _: query)[1]
         return series.values[-1]
 
     assert jobs(width) == 1 + 8 + 16
     assert jobs(60, until=ago) == 1 + 2 + 4 + 8
-    forecast = read_forecasts(store.keys, Selector("jobs"), width)
+    forecast = read_forecasts(store.keys, Selection("jobs"), width)
     ((_, found),) = run(store, lambda _: forecast)[1]
     assert found.running == 1 + 8 + 16
 

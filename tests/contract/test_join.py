@@ -7,7 +7,7 @@ import pytest
 
 from redmeter import StoreRefused
 from redmeter.reading.join import Ask, Joined, join, of_before, of_window
-from redmeter.reading.windows import Window, whole_window
+from redmeter.reading.windows import Coverage, whole_window
 from redmeter.store.query import Query, run, together
 from redmeter.store.servers.replies import Command, Reply
 from redmeter.stored.keys import Keys, Retention, entry
@@ -93,7 +93,7 @@ def test_a_member_whose_key_holds_something_else_is_left_out(
     client.zadd(KEYS.known, {"60:b": 0})
     for precision in (60, 300):
         client.set(KEYS.count(precision, "b"), "x")
-    window = Window(60, 120, (60, 300))
+    window = Coverage(60, 120, (60, 300))
     for one in (Ask("HGETALL", "redmeter:count:60:"), of_window(KEYS.key("count"), window)):
         assert [member for member, _ in joined(open_store(), [one]).readable()] == [b"60:a"]
 

@@ -6,10 +6,10 @@ import pytest
 
 from redmeter import Meter
 from redmeter.errors import LimitExceeded
-from redmeter.reading import label_sets
+from redmeter.reading import selection
 from redmeter.reading.join import Joined, of_window
-from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.samples import counts_of
+from redmeter.reading.selection import LabelSets
 from redmeter.reading.windows import whole_window
 from redmeter.store.query import run
 from support.stores import OpenMeter, exchanges
@@ -61,7 +61,7 @@ def test_more_label_sets_than_the_limit_are_an_error(
     assert find(meter, "orders", 2, shop="a") == [FREE, PRO]
     with pytest.raises(LimitExceeded, match="at most 1"):
         find(meter, "orders", 1, shop="a")
-    monkeypatch.setattr(label_sets, "MAX_SCANNED", 2)
+    monkeypatch.setattr(selection, "MAX_SCANNED", 2)
     with pytest.raises(LimitExceeded, match="at most 2"):
         find(meter, "orders", 5, shop="a")
 

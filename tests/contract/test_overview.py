@@ -10,8 +10,7 @@ import pytest
 from redmeter import InvalidValue, LimitExceeded, UnknownPrecision
 from redmeter.clock import ManualClock
 from redmeter.names import canonical
-from redmeter.reading.label_sets import MAX_MERGED
-from redmeter.reading.page.curves import Curve
+from redmeter.reading.page.curves import MAX_MERGED, Curve
 from redmeter.reading.page.http import MAX_READ, MAX_REQUESTS
 from redmeter.reading.page.listing import MAX_LISTED, Listing, listing
 from redmeter.reading.page.overview import PANELS_SECONDS, Watch

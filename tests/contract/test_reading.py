@@ -18,12 +18,13 @@ from redmeter import (
     UnknownPrecision,
 )
 from redmeter.names import canonical
+from redmeter.reading import join, selection, top
 from redmeter.reading import names as reading_names
-from redmeter.reading import selection, top
 from redmeter.reading.export.listing import ExportList
 from redmeter.reading.names import read_names
-from redmeter.reading.samples import Grid, read_series, read_totals, window
+from redmeter.reading.samples import Grid, read_series, read_totals, starts_of
 from redmeter.stored.keys import DEFAULT_RETENTION, Retention, slice_start
+from redmeter.types import Window
 from support import listings
 from support.examples import scaled
 from support.stores import OpenMeter, OpenStore, count_all, exchanges, rank, server_time
@@ -102,7 +103,7 @@ def test_only_the_newest_samples_count(client: Any, open_meter: OpenMeter) -> No
 
 
 def test_since_and_until_cut_by_whole_slices(client: Any, open_meter: OpenMeter) -> None:
-    """Those that end before or start after are left out; both may lie far outside."""
+    """A window is half-open, in whole intervals; its ends may be far outside of what is kept."""
     meter = open_meter()
     newest = slice_start(server_time(client), 3600)
     put(client, 3600, {newest - i * 3600: i + 1 for i in range(10)})
@@ -110,7 +111,7 @@ def test_since_and_until_cut_by_whole_slices(client: Any, open_meter: OpenMeter)
     def values(since: float | None = None, until: float | None = None) -> tuple[int, ...]:
         return meter.series("x", precision=3600, since=since, until=until).values
 
-    assert values(newest - 7200, newest - 3600) == (3, 2)
+    assert values(newest - 7200, newest - 3600) == (3,)
     assert values(newest - 3601, newest - 3600.5) == (3,)
     assert values(newest - 1, newest - 1) == (2,)
     assert values(-(10**9), 10**11) == tuple(range(10, 0, -1))
@@ -142,13 +143,14 @@ def test_a_series_is_what_a_plain_loop_makes_of_the_hash(
     stored = {newest + i * precision: n for i, n in fields.items()}
     reply = [part for s, n in stored.items() for part in (str(s).encode(), str(n).encode())]
     times = [None if bound is None else now + bound * precision for bound in (since, until)]
-    grid = Grid(precision, *window(Retention({precision: kept}), precision, now, *times), now)
+    window = Window(precision, *times)
+    grid = Grid(starts_of(window, Retention({precision: kept}), now), now)
     series = grid.counter("x", reply)
     wanted = [
         start
         for start in range(newest - (kept - 1) * precision, newest + 1, precision)
         if (times[0] is None or start + precision > times[0])
-        and (times[1] is None or start <= times[1])
+        and (times[1] is None or start < times[1])
     ]
     while wanted and wanted[0] not in stored:
         wanted.pop(0)
@@ -185,7 +187,7 @@ def test_many_series_are_one_round_trip(
     names = [f"s{i}" for i in range(40)]
     count_all(store, {name: {now: i + 1} for i, name in enumerate(names)})
     with exchanges(monkeypatch) as seen:
-        found = read_series(store, [*names, "none"], DAY)
+        found = read_series(store, [*names, "none"], Window(DAY))
     assert len(seen) == 1
     assert [found[name].total for name in names] == list(range(1, 41))
     assert found["none"].values == ()
@@ -406,7 +408,7 @@ def test_names_are_listed_page_by_page(
     assert store is not None
     monkeypatch.setattr(selection, "JOINED", 2)
     assert meter.series("n", precision=DAY).total == 6
-    monkeypatch.setattr(reading_names, "PAGE", page)
+    monkeypatch.setattr(join, "PAGE", page)
     with exchanges(monkeypatch) as seen:
         assert read_names(store) == names
     assert len(seen) == 6 // page + 1

@@ -11,7 +11,7 @@ from redmeter.reading.page import row_curves as rowcurves
 from redmeter.reading.page.listing import Listing, listing, window_for
 from redmeter.reading.page.row_curves import MAX_POINTS, MAX_READ, few_series, point_width
 from redmeter.reading.page.rows import Row, RowGroup
-from redmeter.reading.windows import Window, window_of
+from redmeter.reading.windows import Coverage, window_of
 from redmeter.store import Store
 from redmeter.store.query import run
 from redmeter.store.servers.connection import ServerLink
@@ -34,7 +34,7 @@ def histograms(store: Store, precision: int = 60, **options: Any) -> Listing:
     return found
 
 
-def window(precision: int = 60) -> Window:
+def window(precision: int = 60) -> Coverage:
     """Return the window of such a list, of what is kept by default."""
     return window_of(DEFAULT_HISTOGRAMS, precision, DEFAULT_HISTOGRAMS[precision])
 
@@ -93,7 +93,7 @@ def test_a_curve_has_24_points_at_most(
 @given(fine=st.integers(1, 86_400), count=st.integers(1, 254), now=st.floats(1e9, 4e9, width=64))
 def test_points_are_wide_enough_for_any_window(fine: int, count: int, now: float) -> None:
     """However it is aligned."""
-    one = Window(fine, count, (fine,))
+    one = Coverage(fine, count, (fine,))
     width = point_width(one)
     assert width % fine == 0
     first = slice_start(one.start(now), width)

@@ -16,6 +16,7 @@ from redmeter.reading.distributions import (
 )
 from redmeter.reading.statistics import read_statistics
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, slice_start
+from redmeter.types import Window
 from support.observed import exact_quantile, near, put_observed
 from support.stores import OpenMeter, OpenStore, exchanges, server_time
 
@@ -123,7 +124,8 @@ def test_a_window_is_cut_by_times_and_by_slices(client: Any, open_meter: OpenMet
     assert seen(intervals=3) == [2.0, 1.0, 0.0]
     assert seen(since=newest - 3601, until=newest - 1) == [2.0, 1.0]
     assert seen(since=newest - 9 * 3600, intervals=2) == [1.0, 0.0]
-    assert seen(until=newest - 3600, intervals=2) == [1.0]
+    assert seen(until=newest, intervals=2) == [1.0]
+    assert seen(until=newest - 3600, intervals=2) == []
     assert seen(until=newest - 7200, intervals=1) == []
     assert seen(since=newest, intervals=3) == [0.0]
     cut = meter.summary("x", precision=3600, until=newest - 1)
@@ -137,7 +139,7 @@ def test_only_the_newest_slices_of_the_retention_count(client: Any, open_store: 
     newest = slice_start(server_time(client), 3600)
     observed = [(newest + 3600 * n, 10.0**n) for n in range(-4, 3)]
     put_observed(client, {"x": observed}, histograms={3600: 3})
-    found = read_summaries(store, ["x"], 3600)["x"]
+    found = read_summaries(store, ["x"], Window(3600))["x"]
     assert (found.count, found.low, found.high) == (3, 0.01, 1.0)
 
 
@@ -162,7 +164,7 @@ def test_a_slice_that_is_not_of_the_form_is_nobodys(
             client.hset(f"redmeter:{family}:3600:x", str(newest), text)
             client.hset(f"redmeter:{family}:3600:x", "no start", text)
     client.hset("redmeter:hist:3600:x", str(newest - 7200), "1.0|1.0|0|-1=1|")
-    found = read_summaries(open_store(), ["x"], 3600)["x"]
+    found = read_summaries(open_store(), ["x"], Window(3600))["x"]
     assert [s.value and s.value.total for s in found.over_time()] == [5.0, None]
     assert found.total == 5.0
 

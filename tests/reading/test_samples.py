@@ -48,6 +48,6 @@ def test_a_series_is_what_the_hash_holds_in_any_order(
     shuffled = random.sample(pairs, len(pairs))
     for some in (pairs, shuffled):
         for reply in ([part for pair in some for part in pair], dict(some)):
-            series = Grid(60, FIRST, LAST, NOW).counter("hits", reply)
+            series = Grid(range(FIRST, LAST + 1, 60), NOW).counter("hits", reply)
             assert (series.start, series.values) == (oldest, values)
             assert series.partial is bool(values)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter import UnknownPrecision
-from redmeter.reading.windows import Window, histogram_window, whole_window, window_of
+from redmeter.reading.windows import Coverage, histogram_window, whole_window, window_of
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Retention, slice_start
 
 KEPT = Retention(DEFAULT_RETENTION)
@@ -78,7 +78,7 @@ def test_a_window_is_read_from_the_coarsest_slices_that_fit(
 ) -> None:
     """With the retention that nobody has changed."""
     window = whole_window(KEPT, precision)
-    assert window == Window(precision, KEPT[precision], widths, earlier, before)
+    assert window == Coverage(precision, KEPT[precision], widths, earlier, before)
     assert window.drawn() == drawn
 
 

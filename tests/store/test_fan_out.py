@@ -34,6 +34,7 @@ from redmeter.store.servers.connection import ServerLink
 from redmeter.store.servers.replies import Command, Reply, scored
 from redmeter.stored.keys import entry
 from redmeter.stored.shards import SHARDS, ShardedKeys, shard_of
+from redmeter.types import Window
 from support.clusters import Cluster, Clusters
 from support.fleet import Fleet
 from support.rights import QUESTIONS
@@ -453,7 +454,7 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 TRIPS: dict[str, tuple[Any, int, int]] = {
     "the first page": (lambda store: Watch(store).look(60)[1], 2, 3),
     "50 series": (
-        lambda store: read_series(store, [f'jobs{{queue="q{n}"}}' for n in range(50)], 60),
+        lambda store: read_series(store, [f'jobs{{queue="q{n}"}}' for n in range(50)], Window(60)),
         *(1, 3),
     ),
     "names": (read_names, 1, 3),

@@ -20,7 +20,7 @@ from redmeter.store.servers.connection import ServerLink
 from redmeter.store.shard import Conditions
 from redmeter.stored import counter, gauge
 from redmeter.stored.keys import Kept, slice_start
-from redmeter.types import Batch, Operations, Outcome, Top
+from redmeter.types import Batch, Operations, Outcome, Top, Window
 from support.servers import Server
 
 #: What the fixtures `open_store` and `open_meter` give: call them with the options of either.
@@ -197,5 +197,6 @@ def exchanges(monkeypatch: Any) -> Iterator[list[int]]:
 
 
 def rank(store: Store, name: str, precision: int, **options: Any) -> Ranking:
-    """Return a ranking; the options are those of Meter.top()."""
-    return read_top(store, Top(name, precision, **options))
+    """Return a ranking; the options are those of a Window and of Top."""
+    ends = {key: options.pop(key) for key in ("since", "until", "intervals") if key in options}
+    return read_top(store, Top(name, Window(precision, **ends), **options))

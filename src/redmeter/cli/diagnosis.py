@@ -24,7 +24,7 @@ from redmeter.cli.app import (
     seconds,
 )
 from redmeter.cli.failure import NOT_FOUND, STORE, USAGE, Failure, failure_of
-from redmeter.cli.selectors import Labels, Since, Until, labels_of, selector_of, time_of
+from redmeter.cli.selectors import Labels, Since, Until, labels_of, selection_of, time_of
 from redmeter.cli.suggestions import suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.reading.diagnosis.explain import read_explanation
@@ -151,7 +151,7 @@ def explain(
     with opened(url, prefix, reading=True, timezone=timezone) as store:
         now = store.clock.wall()
         request = request_of(
-            selector_of(store, name, label),
+            selection_of(store, name, label),
             since=time_of("--since", since, now),
             until=time_of("--until", until, now),
             last=None if last is None else seconds(last),

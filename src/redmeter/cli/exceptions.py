@@ -25,7 +25,7 @@ from redmeter.reading.exceptions import (
 )
 from redmeter.store import Store
 from redmeter.stored.exception import INTERVALS
-from redmeter.types import Period
+from redmeter.types import Window
 
 #: Characters of an ID in a list, and of a message on a terminal.
 _ID, _MESSAGE = 8, 100
@@ -77,7 +77,7 @@ def exceptions(
         raise InvalidSetting("--sort", f"{sort!r:.40}: give one of {', '.join(SORTS)}")
     now = time.time()
     window = time_of("--since", since, now), time_of("--until", until, now)
-    period = Period(0 if precision is None else seconds(precision), *window)
+    period = Window(0 if precision is None else seconds(precision), *window)
     query = ExceptionQuery(period, route, sort, limit)
     query.check()
     with opened(url, prefix, reading=True) as store:
@@ -101,7 +101,7 @@ def _whole(store: Store, group: str) -> str:
     """Return the ID that begins with a text; the text itself if there is none."""
     if len(group) >= 16:
         return group
-    everything = ExceptionQuery(Period(_WIDEST, 0.0), limit=MAX_LIMIT)
+    everything = ExceptionQuery(Window(_WIDEST, 0.0), limit=MAX_LIMIT)
     groups = read_exceptions(store, everything).groups
     matching = [one.id for one in groups if group and one.id.startswith(group.lower())]
     if len(matching) > 1:

@@ -21,14 +21,14 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selector_of
+from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selection_of
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.reading.aggregates import check_aggregate, check_ahead, read_forecasts, read_total
 from redmeter.reading.selection import name_of
 from redmeter.results import Anomaly, Forecast, ForecastCheck, ForecastPoint
 from redmeter.store import Store
 from redmeter.store.query import run
-from redmeter.types import Selector
+from redmeter.types import Selection
 
 #: Lines that the chart takes.
 _HEIGHT = 12
@@ -75,18 +75,18 @@ def forecast(
     check_ahead(ahead)
     check_aggregate(aggregate)
     with opened(url, prefix, reading=True, timezone=timezone) as store:
-        selector = selector_of(store, name, label, by, exact=exact)
+        selection = selection_of(store, name, label, by, exact=exact)
         _, groups = run(
             store,
             lambda _: read_forecasts(
-                store.keys, selector, width, ahead, aggregate, zone=store.zone
+                store.keys, selection, width, ahead, aggregate, zone=store.zone
             ),
         )
-        forecasts = [replace(one, name=named(selector, key)) if by else one for key, one in groups]
+        forecasts = [replace(one, name=named(selection, key)) if by else one for key, one in groups]
         drawn = [one for one in forecasts if not one.reason]
         if json and by:
             rows = [
-                {"labels": dict(zip(selector.by, key, strict=True)), **asdict(one)}
+                {"labels": dict(zip(selection.by, key, strict=True)), **asdict(one)}
                 for key, one in groups
             ]
             output.as_json({"groups": rows})
@@ -98,22 +98,22 @@ def forecast(
         elif drawn:
             output.table(*_columns(drawn, split=bool(by)))
         if not drawn:
-            fail(*_why(store, forecasts[0].reason if forecasts else "", selector))
+            fail(*_why(store, forecasts[0].reason if forecasts else "", selection))
         if not json:
             for one in forecasts:
                 if one.reason:
                     output.note(f"no forecast of {one.name}: {one.reason}")
 
 
-def _why(store: Store, reason: str, selector: Selector) -> tuple[str, int, str]:
+def _why(store: Store, reason: str, selection: Selection) -> tuple[str, int, str]:
     """Return why there is no forecast, no such series or too little of it, as fail() takes it."""
-    name = name_of(selector)
-    _, totals = run(store, lambda _: read_total(store.keys, selector))
+    name = name_of(selection)
+    _, totals = run(store, lambda _: read_total(store.keys, selection))
     if any(totals.values()) or any(
-        is_stored(store, selector, kind) for kind in ("counters", "gauges")
+        is_stored(store, selection, kind) for kind in ("counters", "gauges")
     ):
         return f"no forecast of {name}: {reason}", NOT_FOUND, ""
-    if is_stored(store, selector, "histograms"):
+    if is_stored(store, selection, "histograms"):
         fix = f"redmeter summary {shlex.quote(name)}"
         return f"{name} is a histogram, and histograms have no forecast", NOT_FOUND, fix
     return f"nothing is stored under {name}", NOT_FOUND, suggestion(store, name)

@@ -18,7 +18,7 @@ from redmeter.reading.selection import name_of
 from redmeter.resolve import resolve_name
 from redmeter.store import Store
 from redmeter.stored.keys import MAX_TIME
-from redmeter.types import Selector
+from redmeter.types import Selection
 
 Labels = Annotated[
     list[str] | None,
@@ -68,14 +68,14 @@ def labels_of(
     return labels
 
 
-def selector_of(
+def selection_of(
     store: Store,
     name: str,
     labels: Sequence[str] | None = None,
     by: Sequence[str] | None = None,
     *,
     exact: bool = False,
-) -> Selector:
+) -> Selection:
     """Return what a name and its options select.
 
     Raises:
@@ -87,23 +87,23 @@ def selector_of(
     if exact and by:
         raise InvalidSetting("--exact", "reads one series, which has no groups: leave out --by")
     if exact and not where:
-        return Selector(resolve_name(store, name), exact=True)
+        return Selection(resolve_name(store, name), exact=True)
     try:
         return select(name, where, by or None, exact=exact)
     except InvalidName:
         if where or by:
             raise
         # A name of another program may not parse; it is a series of its own.
-        return Selector(resolve_name(store, name), exact=True)
+        return Selection(resolve_name(store, name), exact=True)
 
 
-def named(selector: Selector, key: Sequence[str | None]) -> str:
+def named(selection: Selection, key: Sequence[str | None]) -> str:
     """Return the displayed name of a group: with the labels it was split by."""
-    known = {label: value for label, value in zip(selector.by, key, strict=True) if value}
+    known = {label: value for label, value in zip(selection.by, key, strict=True) if value}
     if not known:
-        return name_of(selector)
-    pairs = sorted((dict(selector.labels) | known).items())
-    return f"{selector.name}{{{','.join(f'{label}={json.dumps(v)}' for label, v in pairs)}}}"
+        return name_of(selection)
+    pairs = sorted((dict(selection.labels) | known).items())
+    return f"{selection.name}{{{','.join(f'{label}={json.dumps(v)}' for label, v in pairs)}}}"
 
 
 def time_of(option: str, text: str | None, now: float) -> float | None:

@@ -20,7 +20,7 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selector_of
+from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selection_of
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.health.check import size_text
@@ -34,7 +34,7 @@ from redmeter.sizes import sizes_by_name
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
 from redmeter.stored.keys import Kept
-from redmeter.types import Period, Selector
+from redmeter.types import Selection, Window
 
 #: Samples listed below a chart.
 _LISTED = 10
@@ -184,15 +184,15 @@ def series(
         raise InvalidSetting("--watch", "draws on a terminal; omit it here")
     check_aggregate(aggregate)
     with opened(url, prefix, reading=True) as store:
-        selectors = [selector_of(store, each, label, by, exact=exact) for each in name]
+        selections = [selection_of(store, each, label, by, exact=exact) for each in name]
         if watch:
             with contextlib.suppress(KeyboardInterrupt):  # the usual end
                 while True:
                     output.clear()
-                    _show(store, selectors, width, aggregate, json)
+                    _show(store, selections, width, aggregate, json)
                     time.sleep(1.0)
             return
-        missing = _show(store, selectors, width, aggregate, json)
+        missing = _show(store, selections, width, aggregate, json)
         if missing:
             first = name_of(missing[0])
             more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
@@ -203,7 +203,7 @@ def series(
 class _Row(NamedTuple):
     """A series that is shown: of one name, and of one group of it."""
 
-    selector: Selector
+    selection: Selection
     key: GroupKey
     kind: str
     series: Series[Any]
@@ -213,14 +213,14 @@ class _Row(NamedTuple):
     @property
     def name(self) -> str:
         """The name, with the labels that it was split by."""
-        return named(self.selector, self.key)
+        return named(self.selection, self.key)
 
 
 def _show(
-    store: Store, selectors: list[Selector], precision: int, aggregate: str | None, json: bool
-) -> list[Selector]:
-    """Show series, and return those selectors under which there was never anything."""
-    rows, missing = _rows(store, selectors, precision, aggregate)
+    store: Store, selections: list[Selection], precision: int, aggregate: str | None, json: bool
+) -> list[Selection]:
+    """Show series, and return those selections under which there was never anything."""
+    rows, missing = _rows(store, selections, precision, aggregate)
     if json:
         output.as_json({"series": [_as_dict(row) for row in rows]})
     elif output.is_terminal():
@@ -229,9 +229,9 @@ def _show(
         for row in rows:
             if row.kind == "gauge":
                 _draw_gauge(row, marks)
-            elif row.selector not in missing:
+            elif row.selection not in missing:
                 _draw(row, marks)
-    elif len(missing) < len(selectors):
+    elif len(missing) < len(selections):
         gauges = any(row.kind == "gauge" for row in rows)
         cells = [
             (row.name, sample.start, "" if sample.value is None else sample.value)
@@ -243,24 +243,24 @@ def _show(
 
 
 def _rows(
-    store: Store, selectors: list[Selector], precision: int, aggregate: str | None
-) -> tuple[list[_Row], list[Selector]]:
-    """Read series, and return those selectors under which there was never anything."""
-    period, keys = Period(precision), store.keys
-    needed = len(selectors) == 1
+    store: Store, selections: list[Selection], precision: int, aggregate: str | None
+) -> tuple[list[_Row], list[Selection]]:
+    """Read series, and return those selections under which there was never anything."""
+    period, keys = Window(precision), store.keys
+    needed = len(selections) == 1
 
     def queries(_: Kept) -> Query[list[Any]]:
         samples: list[Query[Any]] = [
-            read_counter(keys, one, period, needed=needed) for one in selectors
+            read_counter(keys, one, period, needed=needed) for one in selections
         ]
-        return together([*samples, *(read_total(keys, one) for one in selectors)])
+        return together([*samples, *(read_total(keys, one) for one in selections)])
 
     _, found = run(store, queries)
-    counters, totals = found[: len(selectors)], found[len(selectors) :]
+    counters, totals = found[: len(selections)], found[len(selections) :]
     never = [
         at
-        for at in range(len(selectors))
-        if (counters[at] or selectors[at].by)
+        for at in range(len(selections))
+        if (counters[at] or selections[at].by)
         and not any(one for _, one in counters[at])
         and not any(totals[at].values())
     ]
@@ -269,24 +269,24 @@ def _rows(
         _, found = run(
             store,
             lambda _: together(
-                [read_gauge(keys, selectors[at], period, aggregate, needed=needed) for at in never]
+                [read_gauge(keys, selections[at], period, aggregate, needed=needed) for at in never]
             ),
         )
         gauges = {
             at: groups
             for at, groups in zip(never, found, strict=True)
-            if any(one for _, one in groups) or is_stored(store, selectors[at], "gauges")
+            if any(one for _, one in groups) or is_stored(store, selections[at], "gauges")
         }
     rows: list[_Row] = []
-    for at, selector in enumerate(selectors):
+    for at, selection in enumerate(selections):
         if at in gauges:
-            rows += [_Row(selector, key, "gauge", one, None) for key, one in gauges[at]]
+            rows += [_Row(selection, key, "gauge", one, None) for key, one in gauges[at]]
         else:
             rows += [
-                _Row(selector, key, "counter", one, totals[at].get(key))
+                _Row(selection, key, "counter", one, totals[at].get(key))
                 for key, one in counters[at]
             ]
-    return rows, [selectors[at] for at in never if at not in gauges]
+    return rows, [selections[at] for at in never if at not in gauges]
 
 
 def _draw(row: _Row, marks: list[Mark]) -> None:
@@ -335,7 +335,7 @@ def _as_dict(row: _Row) -> dict[str, object]:
     one = row.series
     return {
         "name": one.name,
-        "labels": dict(zip(row.selector.by, row.key, strict=True)),
+        "labels": dict(zip(row.selection.by, row.key, strict=True)),
         "kind": row.kind,
         "precision": one.precision,
         "total": row.total,

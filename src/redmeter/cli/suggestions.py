@@ -11,7 +11,7 @@ from redmeter.names import parse_name
 from redmeter.reading.names import read_names
 from redmeter.reading.selection import selects
 from redmeter.store import Store
-from redmeter.types import Selector
+from redmeter.types import Selection
 
 #: Names suggested for one that is not there, and those that are compared with it.
 _SUGGESTED, _COMPARED = 5, 1_000
@@ -42,10 +42,10 @@ def stored(store: Store, name: str) -> Stored:
     )
 
 
-def is_stored(store: Store, selector: Selector, kind: str) -> bool:
-    """Return whether there are series of a kind that a selector means."""
-    names = read_names(store, glob.escape(selector.name) + "*", kind)
-    return any(selects(selector, name) for name in names)
+def is_stored(store: Store, selection: Selection, kind: str) -> bool:
+    """Return whether there are series of a kind that a selection means."""
+    names = read_names(store, glob.escape(selection.name) + "*", kind)
+    return any(selects(selection, name) for name in names)
 
 
 def labels_of(series: list[str]) -> dict[str, set[str]]:

@@ -19,7 +19,7 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.selectors import By, Exact, Labels, named, selector_of
+from redmeter.cli.selectors import By, Exact, Labels, named, selection_of
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.reading.aggregates import read_summary
@@ -29,7 +29,7 @@ from redmeter.reading.spread import Spread, Summary
 from redmeter.results import Mark, Series
 from redmeter.store import Store
 from redmeter.store.query import run
-from redmeter.types import Period, Selector
+from redmeter.types import Selection, Window
 
 #: Intervals listed below a chart.
 _LISTED = 10
@@ -72,17 +72,20 @@ def summary(
     if above is not None and not math.isfinite(above):
         raise InvalidSetting("--above", "give a finite number, e.g. 0.5")
     with opened(url, prefix, reading=True) as store:
-        selector = selector_of(store, name, label, by, exact=exact)
-        period = Period(width, intervals=intervals)
-        _, groups = run(store, lambda _: read_summary(store.keys, selector, period))
-        rows = [(named(selector, key), one) for key, one in groups if one.count or not by]
+        selection = selection_of(store, name, label, by, exact=exact)
+        period = Window(width, intervals=intervals)
+        _, groups = run(store, lambda _: read_summary(store.keys, selection, period))
+        rows = [(named(selection, key), one) for key, one in groups if one.count or not by]
         count = sum(one.count for _, one in rows)
         if json and by:
             keys = [key for key, one in groups if one.count]
             output.as_json(
                 {
                     "groups": [
-                        {"labels": dict(zip(selector.by, key, strict=True)), **_as_dict(one, above)}
+                        {
+                            "labels": dict(zip(selection.by, key, strict=True)),
+                            **_as_dict(one, above),
+                        }
                         for key, (_, one) in zip(keys, rows, strict=True)
                     ]
                 }
@@ -96,18 +99,18 @@ def summary(
         elif count:
             output.table(*_columns(rows, above))
         if not count:
-            shown = name_of(selector)
+            shown = name_of(selection)
             text = f"no values under {shown} in this window"
-            fail(text, NOT_FOUND, _hint(store, selector))
+            fail(text, NOT_FOUND, _hint(store, selection))
 
 
-def _hint(store: Store, selector: Selector) -> str:
-    if is_stored(store, selector, "histograms"):
+def _hint(store: Store, selection: Selection) -> str:
+    if is_stored(store, selection, "histograms"):
         return "a coarser precision may reach further back, e.g. -p 1h"
     for kind in ("counter", "gauge"):
-        if is_stored(store, selector, f"{kind}s"):
-            return f"it is a {kind}: redmeter series {shlex.quote(name_of(selector))}"
-    return suggestion(store, name_of(selector), histograms=True)
+        if is_stored(store, selection, f"{kind}s"):
+            return f"it is a {kind}: redmeter series {shlex.quote(name_of(selection))}"
+    return suggestion(store, name_of(selection), histograms=True)
 
 
 def _numbers(found: Spread, above: float | None) -> dict[str, float | None]:

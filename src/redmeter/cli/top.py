@@ -32,7 +32,7 @@ from redmeter.reading.ranking import CANDIDATES, MAX_GROUPS, MAX_HISTOGRAMS, ORD
 from redmeter.reading.top import read_top
 from redmeter.results import Ranked, Ranking
 from redmeter.store import Store
-from redmeter.types import RANKED_INTERVALS, RANKED_ROWS, Top
+from redmeter.types import RANKED_INTERVALS, RANKED_ROWS, Top, Window
 
 #: Columns of a terminal that a ranking with bars needs.
 _ROOM_FOR_BARS = 60
@@ -118,7 +118,7 @@ def top(
         )
         if first is not None and last is not None and first > last:
             raise InvalidSetting("--until", "is before --since, so the window is empty")
-        request = Top(name, width, label, intervals, limit, order, only, wrong, first, last)
+        request = Top(name, Window(width, first, last, intervals), label, limit, order, only, wrong)
         rows = read_top(store, request)
         shown, why = list(rows), ""
         if not shown or (label and all(row.key is None for row in rows)):

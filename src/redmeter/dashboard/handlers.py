@@ -33,13 +33,13 @@ from redmeter.reading.page.background_ranking import RankingKey, RowRankings
 from redmeter.reading.page.rows import Row
 from redmeter.reading.page.views import read_views
 from redmeter.reading.page.workloads import read_statements, read_tasks
-from redmeter.reading.samples import window
+from redmeter.reading.samples import starts_of
 from redmeter.reading.top import top as rank
 from redmeter.reading.windows import Frame, histogram_window, span_of, whole_window
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
 from redmeter.stored.keys import HOUR
-from redmeter.types import Period, Selector, Top
+from redmeter.types import Selection, Top, Window
 from redmeter.zones import Zone
 
 #: Maximum number of values of a label that are distinguished.
@@ -69,27 +69,27 @@ class Found:
 def series(store: Store, values: Values) -> Found:
     """Answer /api/series."""
     precision, kind, by = values["precision"], values["kind"], values["by"]
-    period = Period(precision, values["since"], values["until"])
-    selectors = _selectors(values)
+    window = Window(precision, values["since"], values["until"])
+    selections = _selectors(values)
     if kind != "gauge" and values["aggregate"] is not None:
         raise bad_combination("aggregate is for kind=gauge", "leave it out: counters are summed")
 
-    def query(selector: Selector) -> Query[Any]:
-        needed = len(selectors) == 1
+    def query(selection: Selection) -> Query[Any]:
+        needed = len(selections) == 1
         if kind == "gauge":
             aggregate = values["aggregate"]
-            return read_gauge(store.keys, selector, period, aggregate, needed=needed)
-        return read_counter(store.keys, selector, period, needed=needed)
+            return read_gauge(store.keys, selection, window, aggregate, needed=needed)
+        return read_counter(store.keys, selection, window, needed=needed)
 
-    view, found = run(store, lambda _: together([query(one) for one in selectors]))
-    start, last = window(view.retention, precision, view.now, period.since, period.until)
+    view, found = run(store, lambda _: together([query(one) for one in selections]))
+    starts = starts_of(window, view.retention, view.now)
     groups = list(chain.from_iterable(found))
     return Found(
         view.now,
         None,
         precision=precision,
-        start=start,
-        end=max(start, last + precision),
+        start=starts.start,
+        end=starts.stop,
         series=[
             convert(rows.GroupedSeries, one, kind=kind, labels=dict(zip(by, key, strict=True)))
             for key, one in groups[: MAX_VALUES if by else None]
@@ -98,7 +98,7 @@ def series(store: Store, values: Values) -> Found:
     )
 
 
-def _selectors(values: Values) -> list[Selector]:
+def _selectors(values: Values) -> list[Selection]:
     """Return what the names of a request select."""
     labels, by, exact = _labels("label", values), values["by"], values["exact"]
     if exact and by:
@@ -129,9 +129,8 @@ def top(store: Store, values: Values) -> Found:
         raise bad_combination(
             "order=failing and failing=LABEL=VALUE go together", "give both, as failing=status=5xx"
         )
-    ranked = Top(
-        values["name"], values["precision"], by, intervals, values["limit"], order, where, failing
-    )
+    window = Window(values["precision"], intervals=intervals)
+    ranked = Top(values["name"], window, by, values["limit"], order, where, failing)
     view, ranking = run(store, lambda kept: rank(store.keys, kept, ranked))
     return Found(view.now, ranking, complete=ranking.complete and not store.skipped())
 
@@ -148,16 +147,16 @@ def _labels(name: str, values: Values) -> dict[str, str] | None:
 def summary(store: Store, values: Values) -> Found:
     """Answer /api/summary."""
     precision, by = values["precision"], values["by"]
-    period = Period(precision, values["since"], values["until"])
-    selectors = _selectors(values)
-    needed = len(selectors) == 1
+    window = Window(precision, values["since"], values["until"])
+    selections = _selectors(values)
+    needed = len(selections) == 1
     view, found = run(
         store,
         lambda _: together(
-            [read_summary(store.keys, one, period, needed=needed) for one in selectors]
+            [read_summary(store.keys, one, window, needed=needed) for one in selections]
         ),
     )
-    start, last = window(view.histograms, precision, view.now, period.since, period.until)
+    starts = starts_of(window, view.histograms, view.now)
     quantiles = values["q"] or QUANTILES
     groups = list(chain.from_iterable(found))
     options = {"over_time": values["over_time"]}
@@ -172,8 +171,8 @@ def summary(store: Store, values: Values) -> Found:
         view.now,
         None,
         precision=precision,
-        start=start,
-        end=max(start, last + precision),
+        start=starts.start,
+        end=starts.stop,
         summaries=summaries,
         of=len(groups),
     )
@@ -220,9 +219,9 @@ def exception(store: Store, values: Values) -> Found:
 
 
 def _exception_query(values: Values) -> ExceptionQuery:
-    period = Period(values["precision"] or 0, values["since"], values["until"])
+    window = Window(values["precision"] or 0, values["since"], values["until"])
     more = {name: values[name] for name in ("route", "sort", "limit") if name in values}
-    query = ExceptionQuery(period, **more)
+    query = ExceptionQuery(window, **more)
     query.check()
     return query
 
@@ -236,9 +235,9 @@ def marks(store: Store, values: Values) -> Found:
 def forecast(store: Store, values: Values) -> Found:
     """Answer /api/forecast."""
     name, precision = values["name"], values["precision"]
-    (selector,) = _selectors({**values, "name": [name], "by": ()})
+    (selection,) = _selectors({**values, "name": [name], "by": ()})
     view, ((_, found),) = run(
-        store, lambda _: read_forecasts(store.keys, selector, precision, zone=store.zone)
+        store, lambda _: read_forecasts(store.keys, selection, precision, zone=store.zone)
     )
     return Found(view.now, found, name=name)
 

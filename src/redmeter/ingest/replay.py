@@ -21,7 +21,7 @@ from redmeter.ingest.lines import DamagedGzip
 from redmeter.ingest.routes import OTHER, Routes
 from redmeter.losses import AGED, FUTURE, MEMORY, RETENTION
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, canonical, is_failure, parse_name
-from redmeter.reading.label_sets import MAX_SCANNED, LabelSets
+from redmeter.reading.selection import MAX_SCANNED, LabelSets
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.store import Store
 from redmeter.store.query import run

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 from redmeter.clock import seconds_of
 from redmeter.errors import InvalidValue
 from redmeter.names import canonical, check_text, parse_name, recorded_name
-from redmeter.store import Store
 from redmeter.stored.keys import MAX_TIME, check_times
 from redmeter.stored.message import check_severity, severity_of
-from redmeter.types import Period, Selector
-
-if TYPE_CHECKING:
-    from redmeter.backends import Backend
+from redmeter.types import Selection, Window
 
 #: Unix seconds, or a datetime with a time zone.
 Time = float | datetime
@@ -28,8 +22,8 @@ def select(
     by: str | Sequence[str] | None = None,
     *,
     exact: bool = False,
-) -> Selector:
-    """Return the selector of a name and its options, which are those of SeriesQueries.series().
+) -> Selection:
+    """Return the selection of a name and its options, which are those of Meter.series().
 
     Label values are converted, cleaned and truncated as they are when events are recorded.
 
@@ -44,15 +38,15 @@ def select(
         if by is not None:
             raise InvalidValue(by, "exact=True reads one series, which has no groups: leave out by")
         if labels is None:
-            return Selector(check_text(name), exact=True)
-        return Selector(recorded_name(name, labels)[0], exact=True)
+            return Selection(check_text(name), exact=True)
+        return Selection(recorded_name(name, labels)[0], exact=True)
     parsed = parse_name(recorded_name(name, labels)[0])
-    return Selector(parsed.base, dict(parsed.labels), split)
+    return Selection(parsed.base, dict(parsed.labels), split)
 
 
-def group_labels(selector: Selector, key: Sequence[str | None]) -> dict[str, str | None]:
-    """Return the labels of a group: those that the selector splits by, with their values."""
-    return dict(zip(selector.by, key, strict=True))
+def group_labels(selection: Selection, key: Sequence[str | None]) -> dict[str, str | None]:
+    """Return the labels of a group: those that the selection splits by, with their values."""
+    return dict(zip(selection.by, key, strict=True))
 
 
 def spellings(names: Iterable[str]) -> list[str]:
@@ -87,7 +81,7 @@ def filter_of(argument: str, labels: Mapping[str, object] | None) -> Mapping[str
 
 
 def precision_of(precision: int | str) -> int:
-    """Return an interval width in seconds; the backend checks whether it is kept.
+    """Return an interval width in seconds; reading checks whether it is kept.
 
     Raises:
         InvalidValue: a text that is no duration.
@@ -113,13 +107,13 @@ def time_of(moment: Time | None) -> float | None:
     return moment.timestamp()
 
 
-def period_of(
+def window_of(
     precision: int | str,
     since: Time | None,
     until: Time | None,
     intervals: int | None = None,
     last: float | str | None = None,
-) -> Period:
+) -> Window:
     """Return the intervals that a query reads.
 
     Raises:
@@ -128,8 +122,8 @@ def period_of(
     start, end = time_of(since), time_of(until)
     check_times(start, end)
     if last is None:
-        return Period(precision_of(precision), start, end, intervals)
-    return Period(precision_of(precision), last=window_length(last, since, until, intervals))
+        return Window(precision_of(precision), start, end, intervals)
+    return Window(precision_of(precision), last=window_length(last, since, until, intervals))
 
 
 def range_of(
@@ -157,7 +151,7 @@ def range_of(
 
 
 def baseline_of(baseline: str | tuple[Time, Time] | None) -> str | tuple[float, float]:
-    """Return a baseline: a name, which the backend checks, or its start and end.
+    """Return a baseline: a name, which request_of() checks, or its start and end.
 
     Raises:
         InvalidValue: neither.
@@ -210,20 +204,3 @@ def _duration(argument: str, length: float | str) -> float:
     if seconds is None or not number or not 0 < seconds < MAX_TIME:
         raise InvalidValue(length, f'{argument} is a number of seconds above 0, or text as "2h"')
     return seconds
-
-
-# The base of the query methods: the backend that executes them.
-
-
-class QueryBase:
-    """Holds the store that queries read, and the backend that reads it."""
-
-    def __init__(self, store: Store | None) -> None:
-        self._store = store
-
-    @cached_property
-    def _backend(self) -> Backend:
-        # Imported with the first query: a process that only records does not load the readings.
-        from redmeter.backends import Backend, StoreBackend
-
-        return Backend() if self._store is None else StoreBackend(self._store.reader)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from redmeter.queries.arguments import (
-    QueryBase,
     Time,
     baseline_of,
     check_is_text,
@@ -16,6 +15,7 @@ from redmeter.queries.arguments import (
     time_of,
     window_length,
 )
+from redmeter.queries.source import QueryBase
 from redmeter.stored.keys import check_times
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ class DiagnosisQueries(QueryBase):
         Raises:
             StoreError: the store is unreachable or refuses.
         """
-        return self._backend.status()
+        from redmeter.reading.diagnosis.status import read_status
+
+        return self._source.ask(read_status)[1]
 
     def explain(
         self,
@@ -84,22 +86,22 @@ class DiagnosisQueries(QueryBase):
             InvalidValue: a time, the baseline or a combination of arguments cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        from redmeter.reading.diagnosis.windows import request_of
-
-        selector = select(name, labels)
+        selection = select(name, labels)
         start, end = time_of(since), time_of(until)
         check_times(start, end)
-        return self._backend.explain(
-            request_of(
-                selector,
-                since=start,
-                until=end,
-                baseline=baseline_of(baseline),
-                last=None if last is None else window_length(last, since, until),
-                precision=None if precision is None else precision_of(precision),
-                failing=filter_of("failing", failing),
-            )
+        from redmeter.reading.diagnosis.explain import read_explanation
+        from redmeter.reading.diagnosis.windows import request_of
+
+        request = request_of(
+            selection,
+            since=start,
+            until=end,
+            baseline=baseline_of(baseline),
+            last=None if last is None else window_length(last, since, until),
+            precision=None if precision is None else precision_of(precision),
+            failing=filter_of("failing", failing),
         )
+        return self._source.ask(read_explanation, request)[1]
 
     def verdict(
         self,
@@ -138,9 +140,9 @@ class DiagnosisQueries(QueryBase):
         moment = time_of(since)
         check_times(moment)
         width = None if precision is None else precision_of(precision)
-        from redmeter.reading.diagnosis.verdict import question
+        from redmeter.reading.diagnosis.verdict import question, read_verdict
 
-        return self._backend.verdict(question(mark, moment, against, width))
+        return self._source.ask(read_verdict, question(mark, moment, against, width))[1]
 
     def marks(self, *, since: Time | None = None, until: Time | None = None) -> list[Mark]:
         """Return the marks noted by mark(), the oldest first, at most the newest 1,000.
@@ -155,4 +157,6 @@ class DiagnosisQueries(QueryBase):
         """
         first, last = time_of(since), time_of(until)
         check_times(first, last)
-        return self._backend.marks(first, last)
+        from redmeter.reading.marks import read_marks
+
+        return self._source.ask(read_marks, since=first, until=last)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, overload
 
 from redmeter.names import canonical
-from redmeter.queries.arguments import QueryBase, Time, group_labels, period_of, select, spellings
+from redmeter.queries.arguments import Time, group_labels, select, spellings, window_of
+from redmeter.queries.source import QueryBase
 
 if TYPE_CHECKING:
     from redmeter.reading.spread import Summary, SummaryGroup
@@ -72,8 +73,8 @@ class HistogramQueries(QueryBase):
             by: a label, or several; the result has a group for each of their values.
             exact: read the one histogram that is stored under `name` and `labels`, without the
                 index.
-            since, until: leave out intervals that end before or start after; Unix seconds, or a
-                datetime with a time zone.
+            since, until: the window, [since, until), in whole intervals: never less than asked for.
+                Unix seconds, or a datetime with a time zone.
             last: the newest intervals that this time holds, the current one included: seconds, or
                 text such as "2h". Excludes `since`, `until` and `intervals`.
             intervals: at most this many of the newest intervals, the current one included.
@@ -89,14 +90,15 @@ class HistogramQueries(QueryBase):
             InvalidValue: a time or a combination of arguments cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        selector = select(name, labels, by, exact=exact)
-        period = period_of(precision, since, until, intervals, last)
-        groups = self._backend.summary(selector, period)
-        if by is None:
-            return groups[0][1]
+        selection = select(name, labels, by, exact=exact)
+        window = window_of(precision, since, until, intervals, last)
+        from redmeter.reading.aggregates import read_summary
         from redmeter.reading.spread import SummaryGroup
 
-        return [SummaryGroup(group_labels(selector, key), summary) for key, summary in groups]
+        groups = self._source.run(read_summary, selection, window)
+        if by is None:
+            return groups[0][1]
+        return [SummaryGroup(group_labels(selection, key), summary) for key, summary in groups]
 
     def summaries(
         self,
@@ -129,8 +131,10 @@ class HistogramQueries(QueryBase):
             InvalidValue: a time or a combination of arguments cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        period = period_of(precision, since, until, intervals, last)
-        return self._backend.summaries(spellings(names), period)
+        window = window_of(precision, since, until, intervals, last)
+        from redmeter.reading.distributions import read_summaries
+
+        return self._source.ask(read_summaries, spellings(names), window)
 
     def statistics(self, name: str, *, labels: Mapping[str, str] | None = None) -> Statistics:
         """Return the statistics of one stored histogram by the hour: count, extremes, mean, spread.
@@ -145,4 +149,6 @@ class HistogramQueries(QueryBase):
             InvalidName: the name or a label is not allowed.
             StoreError: the store is unreachable or refuses.
         """
-        return self._backend.statistics(canonical(name, labels))
+        from redmeter.reading.statistics import read_statistics
+
+        return self._source.ask(read_statistics, canonical(name, labels))

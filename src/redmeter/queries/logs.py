@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from redmeter.queries.arguments import QueryBase, Time, period_of, stored_severity
+from redmeter.queries.arguments import Time, stored_severity, window_of
+from redmeter.queries.source import QueryBase
 from redmeter.stored.exception import check_group
 from redmeter.stored.message import check_logger
 from redmeter.types import EXCEPTION_GROUPS
@@ -35,7 +36,10 @@ class LogQueries(QueryBase):
             TypeError: the severity is neither text nor a whole number.
             StoreError: the store is unreachable or refuses.
         """
-        return self._backend.recent(check_logger(logger), stored_severity(severity), limit)
+        name, level = check_logger(logger), stored_severity(severity)
+        from redmeter.reading.logs.recent import read_recent
+
+        return self._source.ask(read_recent, name, severity=level, limit=limit)
 
     def common(self, logger: str, *, severity: int | str | None = None) -> list[Frequency]:
         """Return the frequency of each pattern of a logger's messages, the most frequent first.
@@ -51,7 +55,10 @@ class LogQueries(QueryBase):
             TypeError: the severity is neither text nor a whole number.
             StoreError: the store is unreachable or refuses.
         """
-        return self._backend.common(check_logger(logger), stored_severity(severity))
+        name, level = check_logger(logger), stored_severity(severity)
+        from redmeter.reading.logs.recent import read_common
+
+        return self._source.ask(read_common, name, severity=level)
 
     def loggers(self) -> list[LogSource]:
         """Return the loggers and severities of stored messages, the last seen first.
@@ -59,7 +66,9 @@ class LogQueries(QueryBase):
         Raises:
             StoreError: the store is unreachable or refuses.
         """
-        return self._backend.loggers()
+        from redmeter.reading.logs.recent import read_loggers
+
+        return self._source.ask(read_loggers)
 
     def changes(self, logger: str | None = None) -> Changes:
         """Return the log patterns that are new, far more frequent than an hour ago, or gone.
@@ -78,7 +87,10 @@ class LogQueries(QueryBase):
             InvalidName: the logger's name is not allowed.
             StoreError: the store is unreachable or refuses.
         """
-        return self._backend.changes(None if logger is None else check_logger(logger))
+        name = None if logger is None else check_logger(logger)
+        from redmeter.reading.logs.recent import read_changes
+
+        return self._source.ask(read_changes, name)
 
     def exceptions(
         self,
@@ -117,12 +129,12 @@ class LogQueries(QueryBase):
             InvalidValue: the order, the limit or a time cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        period = period_of(precision or 0, since, until, last=last)
-        from redmeter.reading.exceptions import ExceptionQuery
+        window = window_of(precision or 0, since, until, last=last)
+        from redmeter.reading.exceptions import ExceptionQuery, read_exceptions
 
-        query = ExceptionQuery(period, route, sort, limit)
+        query = ExceptionQuery(window, route, sort, limit)
         query.check()
-        return self._backend.exceptions(query)
+        return self._source.ask(read_exceptions, query)
 
     def exception(
         self,
@@ -148,8 +160,9 @@ class LogQueries(QueryBase):
             InvalidValue: not the `id` of a group, or a time cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        from redmeter.reading.exceptions import ExceptionQuery
+        window = window_of(precision or 0, since, until, last=last)
+        from redmeter.reading.exceptions import ExceptionQuery, read_exception
 
-        query = ExceptionQuery(period_of(precision or 0, since, until, last=last))
+        query = ExceptionQuery(window)
         query.check()
-        return self._backend.exception(check_group(group), query)
+        return self._source.ask(read_exception, check_group(group), query)

@@ -1,12 +1,11 @@
 """Queries: functions that read a store and return values.
 
-    selection.py   the stored series that a name means; aggregates.py merges or groups them
+    selection.py   the stored series that a name means: label sets; aggregates.py groups them
     samples.py     samples of counters and gauges on a grid of intervals, grand totals
     distributions.py  distributions of histograms, as a Spread (spread.py)
     statistics.py  histograms by hour
     marks.py       marks, such as deploys
     names.py       lists an index: the names of all series
-    label_sets.py  the label sets of a name
     top.py         rankings; ranking.py makes the rows
     logs/          messages, patterns, and changes of logs
     diagnosis/     explain(), status and verdict: two windows of many series

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 from redmeter.analysis.forecasting.forecast import MOST_AHEAD, forecast
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.names import INSTANCE, parse_name
-from redmeter.reading.distributions import SummaryGrid, check_whole
+from redmeter.reading.distributions import SummaryGrid
 from redmeter.reading.foreign_keys import readable, there
-from redmeter.reading.label_sets import label_of
-from redmeter.reading.samples import Grid, counts_among, window
+from redmeter.reading.samples import Grid, counts_among, starts_of
 from redmeter.reading.selection import (
     GroupKey,
+    label_of,
     name_of,
     read_selected,
     selects,
@@ -27,14 +27,14 @@ from redmeter.reading.selection import (
 )
 from redmeter.reading.spread import Summary
 from redmeter.results import Forecast, Series
-from redmeter.store import View, indexes
+from redmeter.store import Store, View, indexes
 from redmeter.store.producers import INSTANCE_SECONDS
-from redmeter.store.query import Query, together
+from redmeter.store.query import Query, run, together
 from redmeter.store.scans import escaped, scan_fields
 from redmeter.store.servers.replies import Reply, mapped, pairs, raised, scored
 from redmeter.stored import gauge
-from redmeter.stored.keys import Keys
-from redmeter.types import Period, Selector
+from redmeter.stored.keys import Kept, Keys, check_whole
+from redmeter.types import Selection, Window
 from redmeter.zones import UTC, Zone
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ Values = Sequence[float | None]
 
 
 def read_counter(
-    keys: Keys, selector: Selector, period: Period, *, needed: bool = True
+    keys: Keys, selection: Selection, window: Window, *, needed: bool = True
 ) -> Query[list[tuple[GroupKey, Series[int]]]]:
     """Read the samples of counters, summed within each group; the busiest group comes first.
 
@@ -65,23 +65,23 @@ def read_counter(
     Raises:
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
-    view, replies = yield from read_selected(keys, "counters", selector, period.precision)
+    view, replies = yield from read_selected(keys, "counters", selection, window.precision)
     replies_of = readable(replies, needed=needed)
-    return counted(view, replies_of, selector, period)
+    return counted(view, replies_of, selection, window)
 
 
 def counted(
-    view: View, found: Mapping[str, Sequence[Reply]], selector: Selector, period: Period
+    view: View, found: Mapping[str, Sequence[Reply]], selection: Selection, window: Window
 ) -> list[tuple[GroupKey, Series[int]]]:
     """Sum the hashes of counters."""
-    grid = _grid(view, period)
+    grid = _grid(view, window)
     parts = {name: grid.counter(name, reply).values for name, (reply,) in found.items()}
-    return summed_up(parts, selector, period.precision, grid.starts, running=grid.running)
+    return summed_up(parts, selection, window.precision, grid.starts, running=grid.running)
 
 
 def summed_up(
     parts: Mapping[str, tuple[int, ...]],
-    selector: Selector,
+    selection: Selection,
     precision: int,
     starts: range,
     *,
@@ -95,19 +95,19 @@ def summed_up(
         running: whether the newest of them is still running.
     """
     rows: list[tuple[GroupKey, Series[int]]] = []
-    for key, some in _groups(selector, parts).items():
+    for key, some in _groups(selection, parts).items():
         values = [0] * max(map(len, some.values()), default=0)
         for samples in some.values():
             at = len(values) - len(samples)
             values[at:] = map(int.__add__, values[at:], samples)
-        rows.append((key, _series(name_of(selector), precision, starts, values, running=running)))
+        rows.append((key, _series(name_of(selection), precision, starts, values, running=running)))
     return sorted(rows, key=lambda row: (-row[1].total, _order(row[0])))
 
 
 def read_gauge(
     keys: Keys,
-    selector: Selector,
-    period: Period,
+    selection: Selection,
+    window: Window,
     aggregate: str | None,
     *,
     needed: bool = True,
@@ -124,15 +124,18 @@ def read_gauge(
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
     (view, replies), live = yield from together(
-        [read_selected(keys, "gauges", selector, period.precision), _live_instances(keys, selector)]
+        [
+            read_selected(keys, "gauges", selection, window.precision),
+            _live_instances(keys, selection),
+        ]
     )
     replies_of = readable(replies, needed=needed)
-    return measured(view, replies_of, live, selector, period, aggregate)
+    return measured(view, replies_of, live, selection, window, aggregate)
 
 
-def _live_instances(keys: Keys, selector: Selector) -> Query[Any]:
+def _live_instances(keys: Keys, selection: Selection) -> Query[Any]:
     """Read the numbers of live processes; None for an exact selection, which sums nothing."""
-    if selector.exact:
+    if selection.exact:
         return None
     view, (seen, numbers) = yield [
         ("ZREVRANGE", keys.writers, "0", "-1", "WITHSCORES"),
@@ -147,8 +150,8 @@ def measured(
     view: View,
     found: Mapping[str, Sequence[Reply]],
     live: Collection[bytes] | None,
-    selector: Selector,
-    period: Period,
+    selection: Selection,
+    window: Window,
     aggregate: str | None,
 ) -> list[tuple[GroupKey, Series[float | None]]]:
     """Aggregate the hashes of gauges.
@@ -156,7 +159,7 @@ def measured(
     Args:
         live: the numbers of live processes; None: sum all.
     """
-    grid = _grid(view, period)
+    grid = _grid(view, window)
     parts: dict[str, Values] = {}
     for name, (reply,) in found.items():
         values = parts[name] = grid.gauge(name, reply).values
@@ -164,17 +167,17 @@ def measured(
         if live is None or not values or not grid.running or not number.isdigit():
             continue
         text = mapped(reply).get(b"%d" % grid.starts[-1])
-        newest = None if text is None else gauge.parse(text, grid.starts[-1], period.precision)
+        newest = None if text is None else gauge.parse(text, grid.starts[-1], window.precision)
         if number not in live and newest and newest[0] < view.now - INSTANCE_SECONDS:
             parts[name] = (*values[:-1], None)
     return aggregated(
-        parts, selector, period.precision, grid.starts, aggregate, running=grid.running
+        parts, selection, window.precision, grid.starts, aggregate, running=grid.running
     )
 
 
 def aggregated(
     parts: Mapping[str, Values],
-    selector: Selector,
+    selection: Selection,
     precision: int,
     starts: range,
     aggregate: str | None,
@@ -184,16 +187,16 @@ def aggregated(
     """Aggregate samples of gauges within each group; see read_gauge() and summed_up()."""
     check_aggregate(aggregate)
     rows: list[tuple[GroupKey, Series[float | None]]] = []
-    for key, some in _groups(selector, parts).items():
+    for key, some in _groups(selection, parts).items():
         if aggregate is None:
-            _check_labels(selector, some)
+            _check_labels(selection, some)
         processes: dict[str, list[Values]] = {}
         for name, values in some.items():
             processes.setdefault(_without_instance(name), []).append(values)
         size = max(map(len, some.values()), default=0)
         sums = [_combined(columns, size, sum) for columns in processes.values()]
         whole = _combined(sums, size, AGGREGATES[aggregate or "sum"])
-        rows.append((key, _series(name_of(selector), precision, starts, whole, running=running)))
+        rows.append((key, _series(name_of(selection), precision, starts, whole, running=running)))
     return sorted(rows, key=lambda row: _order(row[0]))
 
 
@@ -207,13 +210,13 @@ def check_aggregate(aggregate: str | None) -> None:
         raise InvalidValue(aggregate, f"aggregate gauges by one of {', '.join(AGGREGATES)}")
 
 
-def _check_labels(selector: Selector, names: Iterable[str]) -> None:
-    known = {INSTANCE, *selector.labels, *selector.by}
-    for name in () if selector.exact else names:
+def _check_labels(selection: Selection, names: Iterable[str]) -> None:
+    known = {INSTANCE, *selection.labels, *selection.by}
+    for name in () if selection.exact else names:
         for label, _ in parse_name(name).labels:
             if label not in known:
                 raise InvalidValue(
-                    selector.name,
+                    selection.name,
                     f"this gauge has the label {label}, and a sum over it may mean nothing: "
                     f"split by {label}, filter by it, or aggregate by sum, min, max or mean",
                 )
@@ -239,7 +242,7 @@ def _combined(
 
 
 def read_summary(
-    keys: Keys, selector: Selector, period: Period, *, needed: bool = True
+    keys: Keys, selection: Selection, window: Window, *, needed: bool = True
 ) -> Query[list[tuple[GroupKey, Summary]]]:
     """Read distributions of histograms, merged within each group; the largest comes first.
 
@@ -249,21 +252,20 @@ def read_summary(
     Raises:
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
-    view, replies = yield from read_selected(keys, "histograms", selector, period.precision)
+    view, replies = yield from read_selected(keys, "histograms", selection, window.precision)
     replies_of = readable(replies, needed=needed)
-    precision, since, until, intervals, last = period
-    grid = SummaryGrid(view.histograms, precision, view.now, since, until, intervals, last)
+    grid = SummaryGrid(view.histograms, window, view.now)
     stored = {name: hashes if any(hashes) else () for name, hashes in replies_of.items()}
     rows = [
-        (key, grid.summary(name_of(selector), list(some.values())))
-        for key, some in _groups(selector, stored).items()
+        (key, grid.summary(name_of(selection), list(some.values())))
+        for key, some in _groups(selection, stored).items()
     ]
     return sorted(rows, key=lambda row: (-row[1].count, _order(row[0])))
 
 
 def read_forecasts(
     keys: Keys,
-    selector: Selector,
+    selection: Selection,
     precision: int,
     ahead: int | None = None,
     aggregate: str | None = None,
@@ -293,9 +295,9 @@ def read_forecasts(
     check_ahead(ahead)
     (view, counts), (_, settings), live = yield from together(
         [
-            read_selected(keys, "counters", selector, precision),
-            read_selected(keys, "gauges", selector, precision),
-            _live_instances(keys, selector),
+            read_selected(keys, "counters", selection, precision),
+            read_selected(keys, "gauges", selection, precision),
+            _live_instances(keys, selection),
         ]
     )
     replies: dict[tuple[bool, str], Sequence[Reply]] = {}
@@ -304,15 +306,26 @@ def read_forecasts(
     replies_of = readable(replies)
     counts = {name: own for (is_gauge, name), own in replies_of.items() if not is_gauge}
     settings = {name: own for (is_gauge, name), own in replies_of.items() if is_gauge}
-    period = Period(precision)
-    counters = counted(view, counts, selector, period)
+    window = Window(precision)
+    counters = counted(view, counts, selection, window)
     if any(series for _, series in counters) or not settings:
-        return forecasts(selector, precision, counters, [], ahead, zone)
-    gauges = measured(view, settings, live, selector, period, aggregate)
-    return forecasts(selector, precision, [], gauges, ahead, zone)
+        return forecasts(selection, precision, counters, [], ahead, zone)
+    gauges = measured(view, settings, live, selection, window, aggregate)
+    return forecasts(selection, precision, [], gauges, ahead, zone)
 
 
-def read_total(keys: Keys, selector: Selector) -> Query[dict[GroupKey, int]]:
+def read_zoned_forecasts(
+    store: Store, selection: Selection, precision: int, ahead: int | None, aggregate: str | None
+) -> list[tuple[GroupKey, Forecast]]:
+    """Read the same, with the time of day of the store's time zone."""
+
+    def query(_: Kept) -> Query[list[tuple[GroupKey, Forecast]]]:
+        return read_forecasts(store.keys, selection, precision, ahead, aggregate, zone=store.zone)
+
+    return run(store, query)[1]
+
+
+def read_total(keys: Keys, selection: Selection) -> Query[dict[GroupKey, int]]:
     """Read everything ever counted of each group.
 
     Totals are found by name among all totals, not by the index: they do not expire, so a total
@@ -321,22 +334,22 @@ def read_total(keys: Keys, selector: Selector) -> Query[dict[GroupKey, int]]:
     Raises:
         StoreError: the server is unreachable or refuses.
     """
-    if selector.exact:
-        _, (reply,) = yield [indexes.totals(keys, [selector.name])]
+    if selection.exact:
+        _, (reply,) = yield [indexes.totals(keys, [selection.name])]
         (value,) = raised(reply)
-        texts = {} if value is None else {selector.name: value}
+        texts = {} if value is None else {selection.name: value}
     else:
-        whole = name_of(selector)
+        whole = name_of(selection)
         one = _total_of(keys, whole)
-        scan = scan_fields(keys, keys.total, escaped(selector.name) + "{*")
+        scan = scan_fields(keys, keys.total, escaped(selection.name) + "{*")
         base, others = yield from together([one, scan])
         texts = {}
         for field, value in (base | others).items():
             name = field.decode(errors="replace")
-            if selects(selector, name):
+            if selects(selection, name):
                 texts[name] = value
     counts = counts_among(texts, keys.total, of=len(texts))
-    return {key: sum(some.values()) for key, some in split(selector, counts).items()}
+    return {key: sum(some.values()) for key, some in split(selection, counts).items()}
 
 
 def _total_of(keys: Keys, name: str) -> Query[dict[bytes, bytes]]:
@@ -345,20 +358,18 @@ def _total_of(keys: Keys, name: str) -> Query[dict[bytes, bytes]]:
     return {} if value is None else {name.encode(): value}
 
 
-def _groups(selector: Selector, found: Mapping[str, T]) -> dict[GroupKey, dict[str, T]]:
+def _groups(selection: Selection, found: Mapping[str, T]) -> dict[GroupKey, dict[str, T]]:
     """Split series into groups, without those that are empty; one group if there is no `by`."""
-    groups = split(selector, {name: one for name, one in found.items() if one})
-    return groups if groups or selector.by or not found else {(): {}}
+    groups = split(selection, {name: one for name, one in found.items() if one})
+    return groups if groups or selection.by or not found else {(): {}}
 
 
 def _order(key: GroupKey) -> tuple[str, ...]:
     return tuple(value or "" for value in key)
 
 
-def _grid(view: View, period: Period) -> Grid:
-    precision, since, until, _, seconds = period
-    first, last = window(view.retention, precision, view.now, since, until, seconds)
-    return Grid(precision, first, last, view.now)
+def _grid(view: View, window: Window) -> Grid:
+    return Grid(starts_of(window, view.retention, view.now), view.now)
 
 
 def _series(
@@ -373,7 +384,7 @@ def _series(
 
 
 def forecasts(
-    selector: Selector,
+    selection: Selection,
     precision: int,
     counters: Sequence[tuple[GroupKey, Series[int]]],
     gauges: Sequence[tuple[GroupKey, Series[float | None]]],
@@ -394,8 +405,8 @@ def forecasts(
         return [
             (key, forecast(series, counts=False, ahead=ahead, zone=zone)) for key, series in gauges
         ]
-    if not counters and not selector.by:
-        empty = Series[int](name_of(selector), precision, 0, (), partial=False)
+    if not counters and not selection.by:
+        empty = Series[int](name_of(selection), precision, 0, (), partial=False)
         counters = [((), empty)]
     return [
         (key, forecast(series, counts=True, ahead=ahead, zone=zone)) for key, series in counters

@@ -10,37 +10,26 @@ from functools import partial
 
 from redmeter.errors import LimitExceeded
 from redmeter.reading.foreign_keys import readable
-from redmeter.reading.samples import first_sample, window
+from redmeter.reading.samples import first_sample, starts_of
 from redmeter.reading.spread import Summary, Texts, distribution_of, summary_of
 from redmeter.results import Series
 from redmeter.store import Store
 from redmeter.store.query import Query
 from redmeter.store.servers.replies import Command, Reply, is_misplaced, pairs, raised
 from redmeter.stored.exponential_histogram import Distribution
-from redmeter.stored.keys import Keys, Retention, slice_start
+from redmeter.stored.keys import Keys, Retention
 from redmeter.stored.packed_text import merged, parse
+from redmeter.types import Window
 
 #: Most series of one request, a summary of each.
 MAX_SERIES = 500
 
 
-def read_summaries(
-    store: Store,
-    names: Sequence[str],
-    precision: int,
-    *,
-    since: float | None = None,
-    until: float | None = None,
-    intervals: int | None = None,
-    last: float | None = None,
-) -> dict[str, Summary]:
+def read_summaries(store: Store, names: Sequence[str], window: Window) -> dict[str, Summary]:
     """Read the distributions of many series in one round trip.
 
     Args:
         names: in their stored spelling.
-        precision: interval width, seconds.
-        since, until: leave out intervals that end before or start after, Unix seconds.
-        intervals: only so many of the newest intervals, the running one included.
 
     Returns:
         A summary for every name; an empty one if nothing is kept. Names under whose keys
@@ -53,8 +42,8 @@ def read_summaries(
     """
     if len(names) > MAX_SERIES:
         raise LimitExceeded("summaries", len(names), MAX_SERIES, "ask for fewer at a time")
-    view, replies = store.read(_whole_hashes(store, names, precision))
-    grid = SummaryGrid(view.histograms, precision, view.now, since, until, intervals, last)
+    view, replies = store.read(_whole_hashes(store, names, window.precision))
+    grid = SummaryGrid(view.histograms, window, view.now)
     series = readable(dict(zip(names, _two(replies), strict=True)))
     return {name: grid.summary(name, [hashes]) for name, hashes in series.items()}
 
@@ -124,43 +113,6 @@ def interval_distributions(
     return intervals_of
 
 
-def window_of(
-    retention: Retention,
-    precision: int,
-    now: float,
-    since: float | None,
-    until: float | None,
-    intervals: int | None,
-    seconds: float | None = None,
-) -> tuple[int, int]:
-    """Return a window as [first, end), Unix seconds; empty if first >= end.
-
-    Raises:
-        UnknownPrecision: the precision is not kept.
-        LimitExceeded: none, or more intervals than are kept.
-    """
-    first, last = window(retention, precision, now, since, until, seconds)
-    if intervals is not None:
-        kept = retention[precision]
-        check_whole("intervals", intervals)
-        if not 1 <= intervals <= kept:
-            raise LimitExceeded(
-                "intervals", intervals, kept, "ask for 1 or more, up to the retention"
-            )
-        first = max(first, slice_start(now, precision) - (intervals - 1) * precision)
-    return first, last + precision
-
-
-def check_whole(what: str, number: object) -> None:
-    """Check a number of things.
-
-    Raises:
-        TypeError: not a whole number.
-    """
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise TypeError(f"{what} is a whole number (int), not {type(number).__name__}")
-
-
 def _whole_hashes(store: Store, names: Iterable[str], precision: object) -> list[Command]:
     # The reply shows whether the precision is kept; until then it must only be a number.
     width = precision if isinstance(precision, int) else 0
@@ -182,19 +134,10 @@ def _by_interval(rows: Sequence[Sequence[Texts]]) -> list[Distribution | None]:
 class SummaryGrid:
     """The intervals of a window, with which hashes are aligned."""
 
-    def __init__(
-        self,
-        retention: Retention,
-        precision: int,
-        now: float,
-        since: float | None,
-        until: float | None,
-        intervals: int | None,
-        last: float | None = None,
-    ) -> None:
-        self._first, self._end = window_of(retention, precision, now, since, until, intervals, last)
-        self._precision = precision
-        starts = range(self._first, self._end, precision)
+    def __init__(self, retention: Retention, window: Window, now: float) -> None:
+        starts = starts_of(window, retention, now)
+        self._first, self._end = starts.start, starts.stop
+        self._precision = window.precision
         self._fields = [b"%d" % start for start in starts]
         self._running = bool(starts) and self._end > now
 

@@ -11,8 +11,8 @@ from redmeter.store import Store
 from redmeter.store.query import Query, run
 from redmeter.store.servers.replies import Command, is_misplaced, raised
 from redmeter.stored.exception import INTERVALS, MAX_GROUPS, OTHER, counts_between, oldest_kept
-from redmeter.stored.keys import HOUR, Keys, slice_start
-from redmeter.types import EXCEPTION_GROUPS, Period
+from redmeter.stored.keys import HOUR, Keys, slice_end, slice_start
+from redmeter.types import EXCEPTION_GROUPS, Window
 
 #: The window that is read by default, seconds.
 DEFAULT_WINDOW = 86400
@@ -108,7 +108,7 @@ class ExceptionQuery(NamedTuple):
     """Which groups a query reads."""
 
     #: Its precision is 0 for the finest that reaches back to the start of the window.
-    period: Period = Period(0)
+    window: Window = Window(0)
     #: Only groups that were seen on this route, ever.
     route: str | None = None
     sort: str = "count"
@@ -120,7 +120,7 @@ class ExceptionQuery(NamedTuple):
         Raises:
             UnknownPrecision, InvalidValue, LimitExceeded: one cannot be used.
         """
-        precision, limit = self.period.precision, self.limit
+        precision, limit = self.window.precision, self.limit
         if precision and precision not in INTERVALS:
             raise UnknownPrecision(precision, INTERVALS)
         if self.sort not in SORTS:
@@ -158,15 +158,17 @@ class StoredGroup(NamedTuple):
     traceback: str = ""
 
 
-def window_of(period: Period, now: float) -> ExceptionWindow:
-    """Return the intervals of a period, as far as they are kept."""
-    until = now if period.until is None else min(period.until, now)
-    since = period.since
+def window_of(window: Window, now: float) -> ExceptionWindow:
+    """Return the intervals of a window, as far as they are kept."""
+    until = now if window.until is None else min(window.until, now)
+    since = window.since
     if since is None:
-        since = until - (DEFAULT_WINDOW if period.last is None else period.last)
+        since = until - (DEFAULT_WINDOW if window.last is None else window.last)
     reaching = (width for width in INTERVALS if oldest_kept(width, now) <= since)
-    precision = period.precision or next(reaching, max(INTERVALS))
-    kept, end = oldest_kept(precision, now), slice_start(until, precision) + precision
+    precision = window.precision or next(reaching, max(INTERVALS))
+    kept, end = oldest_kept(precision, now), slice_start(now, precision) + precision
+    if window.until is not None:
+        end = min(end, slice_end(window.until, precision))
     start = end if since > until else min(max(slice_start(since, precision), kept), end)
     return ExceptionWindow(precision, start, end, kept, start < end and end > now)
 
@@ -286,13 +288,13 @@ def exceptions(keys: Keys, wanted: ExceptionQuery, now: float) -> Query[Exceptio
         StoreError: the server is unreachable or refuses.
     """
     # The index is read from a little earlier: this machine's clock may differ from the server's.
-    since = window_of(wanted.period, now).start - HOUR
+    since = window_of(wanted.window, now).start - HOUR
     index: Command = (
         *("ZREVRANGEBYSCORE", keys.exceptions, "+inf", str(since)),
         *("LIMIT", "0", str(MAX_GROUPS)),
     )
     view, (members,) = yield [index]
-    window = window_of(wanted.period, view.now)
+    window = window_of(wanted.window, view.now)
     groups = [member.decode(errors="replace") for member in raised(members)]
     rest = ("HMGET", keys.key("exception", OTHER), str(window.precision), "evicted")
     _, (others, *replies) = yield [rest, *(_fields(keys, group, window) for group in groups)]
@@ -319,9 +321,9 @@ def exception(
     Raises:
         StoreError: see exceptions().
     """
-    guess = window_of(wanted.period, now)
+    guess = window_of(wanted.window, now)
     view, (reply,) = yield [_fields(keys, group, guess, "traceback")]
-    window = window_of(wanted.period._replace(precision=guess.precision), view.now)
+    window = window_of(wanted.window._replace(precision=guess.precision), view.now)
     stored = parse_group(group, raised(reply), window)
     return window, None if stored is None else group_in(stored, window)
 

@@ -1,6 +1,7 @@
-"""A join: the members of an index, and what their keys hold, in one round trip.
+"""Reads of an index: its entries, and with a join also what their keys hold, in one round trip.
 
-lua/join.lua has the script; this module makes its arguments and parses its reply.
+lua/join.lua has the script of a join; this module makes its arguments and parses its reply. Entries
+without their keys are listed in pages, so the server is busy for a few milliseconds at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -9,11 +10,17 @@ from typing import NamedTuple
 from redmeter.errors import InvalidName, StoreError
 from redmeter.names import SeriesName, parse_name
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.windows import Window
+from redmeter.reading.windows import Coverage
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read
 from redmeter.store.servers.replies import Reply, is_misplaced, raised, translate
 from redmeter.stored.keys import Keys, slice_start
+
+#: Entries that one exchange lists: a few milliseconds of the server's time.
+PAGE = 20_000
+
+#: Where a range of an index begins and ends, in the words of ZRANGEBYLEX.
+Ends = tuple[str | bytes, str | bytes]
 
 
 class Ask(NamedTuple):
@@ -26,7 +33,7 @@ class Ask(NamedTuple):
     arguments: tuple[str, ...] = ()
 
 
-def of_window(family: str, window: Window) -> Ask:
+def of_window(family: str, window: Coverage) -> Ask:
     """Ask the intervals of a window: [start, value, …].
 
     Args:
@@ -39,12 +46,12 @@ def of_window(family: str, window: Window) -> Ask:
     return Ask("WINDOW", family, arguments=_texts(*numbers))
 
 
-def of_counts(family: str, window: Window) -> Ask:
+def of_counts(family: str, window: Coverage) -> Ask:
     """Ask the same of counters, whose starts other programs may have written as floats."""
     return Ask("COUNTS", family, arguments=of_window(family, window).arguments)
 
 
-def of_before(family: str, window: Window) -> Ask:
+def of_before(family: str, window: Coverage) -> Ask:
     """Ask the intervals of the period that a window is compared with; the window must have one."""
     finest, *coarser = window.earlier
     if window.until is not None:
@@ -203,3 +210,47 @@ def series_in(joined: Iterable[Joined]) -> Iterator[tuple[str, SeriesName, Seque
                 yield stored, parse_name(stored), replies
             except (UnicodeDecodeError, InvalidName):
                 continue  # written by someone else
+
+
+# --- Entries without their keys ----------------------------------------------------------------
+
+
+def first_entries(keys: Keys, index: str, ends: Ends, most: int) -> Read:
+    """Return the read of the first page of list_entries()."""
+    return indexes.members(keys, index, *ends, count=min(PAGE, most))
+
+
+def list_entries(
+    keys: Keys, index: str, ends: Ends, most: int, first: Reply = None
+) -> Query[list[bytes]]:
+    """List the entries of a range of an index in their order, a round trip for each PAGE.
+
+    Args:
+        index: key of a sorted set.
+        most: how many entries at most.
+        first: the reply to first_entries(), if that was read already.
+
+    Raises:
+        StoreError: the server refuses.
+    """
+    entries: list[bytes] = []
+    while True:
+        if first is None:
+            _, (first,) = yield [first_entries(keys, index, ends, most - len(entries))]
+        entries += raised(first)
+        if len(first) < PAGE or len(entries) == most:
+            return entries
+        ends, first = (b"(" + entries[-1], ends[1]), None
+
+
+def decoded(entries: Sequence[bytes]) -> list[str]:
+    """Return the names in entries of an index; those of other programs are left out."""
+    names = []
+    for entry_ in entries:
+        try:
+            name = entry_.decode().partition(":")[2]
+        except UnicodeDecodeError:
+            continue  # not UTF-8, so no name of ours: doctor counts it
+        if name:
+            names.append(name)
+    return names

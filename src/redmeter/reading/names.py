@@ -5,8 +5,7 @@ entries of one precision are a range that is read without touching the others, a
 label sets of one name, or the names that begin as a pattern does. Patterns are matched here, not
 by the server: nothing in a name can widen the match.
 
-Every list of names is read by list_entries(), in pages, so the server is busy for a few
-milliseconds at a time.
+join.py lists the entries, in pages.
 """
 
 import fnmatch
@@ -14,23 +13,18 @@ import re
 from collections.abc import Iterable, Sequence
 
 from redmeter.errors import LimitExceeded
-from redmeter.store import Store, indexes
-from redmeter.store.query import Query, Read, run, together
-from redmeter.store.servers.replies import Reply, raised
+from redmeter.reading.join import decoded, list_entries
+from redmeter.store import Store
+from redmeter.store.query import Query, run, together
 from redmeter.stored.families import INDEX_OF
 from redmeter.stored.keys import HISTOGRAMS, Kept, Keys, entry
 
 #: Most index entries of one precision that one request looks at.
 MAX_NAMES = 100_000
-#: Entries that one exchange lists: a few milliseconds of the server's time.
-PAGE = 20_000
 
 #: What a pattern begins with literally. No name has surrogates, and the server takes none.
 _HEAD = re.compile("[^*?\\[\ud800-\udfff]*")
 _NARROW_PATTERN = "begin the pattern with more literal text"
-
-#: Where a range of an index begins and ends, in the words of ZRANGEBYLEX.
-Ends = tuple[str | bytes, str | bytes]
 
 
 def read_names(store: Store, pattern: str = "*", kind: str = "counters") -> list[str]:
@@ -59,34 +53,6 @@ def find_names(keys: Keys, kept: Kept, pattern: str, kind: str) -> Query[list[st
         ]
     )
     return sorted(matching({name for entries in listed for name in names_in(entries)}, pattern))
-
-
-def first_entries(keys: Keys, index: str, ends: Ends, most: int) -> Read:
-    """Return the read of the first page of list_entries()."""
-    return indexes.members(keys, index, *ends, count=min(PAGE, most))
-
-
-def list_entries(
-    keys: Keys, index: str, ends: Ends, most: int, first: Reply = None
-) -> Query[list[bytes]]:
-    """List the entries of a range of an index in their order, a round trip for each PAGE.
-
-    Args:
-        index: key of a sorted set.
-        most: how many entries at most.
-        first: the reply to first_entries(), if that was read already.
-
-    Raises:
-        StoreError: the server refuses.
-    """
-    entries: list[bytes] = []
-    while True:
-        if first is None:
-            _, (first,) = yield [first_entries(keys, index, ends, most - len(entries))]
-        entries += raised(first)
-        if len(first) < PAGE or len(entries) == most:
-            return entries
-        ends, first = (b"(" + entries[-1], ends[1]), None
 
 
 def matching(names: Iterable[str], pattern: str) -> Sequence[str]:
@@ -127,16 +93,3 @@ def names_in(entries: Sequence[bytes]) -> list[str]:
     if len(entries) > MAX_NAMES:
         raise LimitExceeded("series", len(entries), MAX_NAMES, _NARROW_PATTERN)
     return decoded(entries)
-
-
-def decoded(entries: Sequence[bytes]) -> list[str]:
-    """Return the names in entries of an index; those of other programs are left out."""
-    names = []
-    for entry_ in entries:
-        try:
-            name = entry_.decode().partition(":")[2]
-        except UnicodeDecodeError:
-            continue  # not UTF-8, so no name of ours: doctor counts it
-        if name:
-            names.append(name)
-    return names

@@ -22,13 +22,13 @@ from typing import NamedTuple
 
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.names import format_name, parse_name
-from redmeter.reading.distributions import check_whole, window_of
-from redmeter.reading.label_sets import check_labels, has_labels, label_of
+from redmeter.reading.samples import starts_of
+from redmeter.reading.selection import check_labels, has_labels, label_of
 from redmeter.results import Ranked, Ranking
 from redmeter.stored.exponential_histogram import RELATIVE_ERROR
-from redmeter.stored.keys import Retention
+from redmeter.stored.keys import Retention, check_whole
 from redmeter.stored.moments import Sums
-from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, Top
+from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, Top, Window
 
 #: Orders of a ranking, in addition to percentiles such as p50 and p99.9.
 ORDERS = ("count", "total", "mean", "failing")
@@ -108,12 +108,11 @@ def intervals_of(wanted: Top, retention: Retention, now: float) -> range:
         LimitExceeded: more intervals than are kept, or none.
         TypeError: their number has another type.
     """
-    precision, intervals = wanted.precision, wanted.intervals
-    kept = retention[retention.check(precision)]
-    if intervals is None and wanted.since is None and wanted.until is None:
-        intervals = min(RANKED_INTERVALS, kept)
-    first, end = window_of(retention, precision, now, wanted.since, wanted.until, intervals)
-    return range(first, end, precision)
+    window = wanted.window
+    kept = retention[retention.check(window.precision)]
+    if window == Window(window.precision):
+        window = window._replace(intervals=min(RANKED_INTERVALS, kept))
+    return starts_of(window, retention, now)
 
 
 def group_by(wanted: Top) -> GroupBy:

@@ -22,7 +22,8 @@ from redmeter.store.query import ParsedRead
 from redmeter.store.servers.replies import Reply, is_misplaced, mapped, pairs, raised
 from redmeter.stored import counter, gauge
 from redmeter.stored.counter import MAX_COUNT, count_of
-from redmeter.stored.keys import Retention, slice_start
+from redmeter.stored.keys import Retention, check_whole, slice_end, slice_start
+from redmeter.types import Window
 
 T = TypeVar("T", int, float | None)
 
@@ -30,21 +31,11 @@ T = TypeVar("T", int, float | None)
 MAX_SERIES = 5_000
 
 
-def read_series(
-    store: Store,
-    names: Sequence[str],
-    precision: int,
-    *,
-    since: float | None = None,
-    until: float | None = None,
-    last: float | None = None,
-) -> dict[str, Series[int]]:
+def read_series(store: Store, names: Sequence[str], window: Window) -> dict[str, Series[int]]:
     """Read the samples of many counters in one round trip; each reply is parsed on arrival.
 
     Args:
         names: in their stored spelling.
-        precision: interval width, seconds.
-        since, until, last: the window, see Period.
 
     Returns:
         A series for every name; without samples if nothing is kept. Names under whose keys another
@@ -57,14 +48,14 @@ def read_series(
     """
     check_number(names)
     # The reply shows whether the precision is kept; until then it must only be a number.
-    width = precision if isinstance(precision, int) else 0
+    width = window.precision if isinstance(window.precision, int) else 0
     grids: dict[float, Grid] = {}
 
     def grid_of(view: View) -> Grid:
         grid = grids.get(view.now)
         if grid is None:
-            ends = window(view.retention, precision, view.now, since, until, last)
-            grid = grids[view.now] = Grid(precision, *ends, view.now)
+            starts = starts_of(window, view.retention, view.now)
+            grid = grids[view.now] = Grid(starts, view.now)
         return grid
 
     def read_of(name: str) -> ParsedRead:
@@ -186,50 +177,48 @@ def first_sample(values: Sequence[object]) -> int:
     return next((at for at, value in enumerate(values) if value is not None), len(values))
 
 
-def window(
-    retention: Retention,
-    precision: int,
-    now: float,
-    since: float | None = None,
-    until: float | None = None,
-    seconds: float | None = None,
-) -> tuple[int, int]:
-    """Return the starts of the oldest and the newest interval of a window.
-
-    Args:
-        since, until: see Period.
-        seconds: `last` of Period.
+def starts_of(window: Window, retention: Retention, now: float) -> range:
+    """Return the starts of the intervals of a window that are kept, in steps of the precision.
 
     Raises:
         UnknownPrecision: the precision is not kept.
+        LimitExceeded: none, or more intervals than are kept.
+        TypeError: their number is not an int.
     """
-    retention.check(precision)
-    first, last = retention.oldest(precision, now), slice_start(now, precision)
-    if seconds is not None:
-        first = max(first, last - (max(1, ceil(seconds / precision)) - 1) * precision)
+    precision, since, until, intervals, last = window
+    kept = retention[retention.check(precision)]
+    newest = slice_start(now, precision)
+    first, end = retention.oldest(precision, now), newest + precision
+    if intervals is not None:
+        check_whole("intervals", intervals)
+        if not 1 <= intervals <= kept:
+            raise LimitExceeded(
+                "intervals", intervals, kept, "ask for 1 or more, up to the retention"
+            )
+        first = max(first, end - intervals * precision)
+    if last is not None:
+        first = max(first, end - max(1, ceil(last / precision)) * precision)
     if since is not None:
         first = max(first, slice_start(since, precision))
     if until is not None:
-        last = min(last, slice_start(until, precision))
-    return first, last
+        end = min(end, slice_end(until, precision))
+    return range(first, max(first, end), precision)
 
 
 class Grid:
     """The intervals of a window, from the oldest to the newest that counts.
 
     Args:
-        precision: interval width, seconds.
-        first, last: starts of the oldest and the newest interval.
+        starts: of the intervals, in steps of the precision.
         now: Unix seconds, by the server's clock.
     """
 
-    def __init__(self, precision: int, first: int, last: int, now: float) -> None:
-        self.now = now
-        self.starts = range(first, last + 1, precision)
+    def __init__(self, starts: range, now: float) -> None:
+        self.now, self.starts = now, starts
         # As they are spelled in a hash, so that most replies need no field parsed.
-        self._fields = [b"%d" % start for start in self.starts]
+        self._fields = [b"%d" % start for start in starts]
         #: Whether the newest interval is still running.
-        self.running = last + precision > now
+        self.running = bool(starts) and starts[-1] + starts.step > now
 
     def counter(self, name: str, reply: Reply) -> Series[int]:
         """Align a counter's hash, from its oldest sample on the grid to the end.

@@ -7,22 +7,35 @@ One round trip reads the series without labels, joins the first JOINED label set
 others; a second one reads those, if there are any. The series without labels is always read, also
 if the index has no entry for it; with a filter, so is the series that has just these labels. An
 exact selection does not use the index.
+
+An index has one entry for each precision and series, PRECISION:NAME, in the order of their bytes.
+So the label sets of a name are one range of it, from `PRECISION:NAME{` up to `PRECISION:NAME|`. The
+series without labels has an entry of its own, which is not next to them.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
-from redmeter.errors import LimitExceeded, StoreRefused
-from redmeter.names import canonical
+from redmeter.errors import InvalidName, LimitExceeded, StoreRefused, shown
+from redmeter.names import canonical, parse_name
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.join import Ask, Joined
-from redmeter.reading.label_sets import LabelSets, base_of, has_labels, label_of
-from redmeter.store import View
-from redmeter.store.query import Query
+from redmeter.reading.join import (
+    Ask,
+    Joined,
+    decoded,
+    first_entries,
+    join,
+    list_entries,
+    read_on,
+)
+from redmeter.store import View, indexes
+from redmeter.store.query import Query, Read
 from redmeter.store.servers.replies import Command, Reply, translate
 from redmeter.stored.families import INDEX_OF, listed_by
 from redmeter.stored.keys import HISTOGRAMS, Keys, entry
-from redmeter.types import Selector
+from redmeter.types import Selection
 
 T = TypeVar("T")
 
@@ -31,16 +44,21 @@ JOINED = 50
 #: Label sets that one query reads: of counters and gauges, and of histograms.
 MAX_SERIES, MAX_HISTOGRAMS = 2_000, 500
 
-_NARROW = "filter them with labels=, or rank them with top()"
-
 #: The values of the labels of a group, in the order of `by`.
 GroupKey = tuple[str | None, ...]
+#: Index entries that one listing with a filter reads at most.
+MAX_SCANNED = 100_000
+
+#: The value of a label of a series that stands for all those beyond the limit of label sets.
+OTHER = "(other)"
+
+_NARROW = "filter them with labels=, or rank them with top()"
 
 
 def read_selected(
-    keys: Keys, kind: str, selector: Selector, precision: int
+    keys: Keys, kind: str, selection: Selection, precision: int
 ) -> Query[tuple[View, dict[str, Sequence[Reply]]]]:
-    """Read the hashes of the series that a selector means.
+    """Read the hashes of the series that a selection means.
 
     Args:
         kind: `counters`, `gauges` or `histograms`.
@@ -67,21 +85,21 @@ def read_selected(
     def commands(names: Sequence[str]) -> list[Command]:
         return [("HGETALL", key(family, name)) for name in names for family in families]
 
-    whole = selector.name
-    if not selector.exact and selector.labels:
-        whole = canonical(selector.name, selector.labels)
-    if selector.exact:
+    whole = selection.name
+    if not selection.exact and selection.labels:
+        whole = canonical(selection.name, selection.labels)
+    if selection.exact:
         view, replies = yield commands([whole])
         view.retention_of(kind).check(precision)
         return view, {whole: replies}
 
-    label_sets = LabelSets(keys, keys.key(index.name), width, selector.name)
+    label_sets = LabelSets(keys, keys.key(index.name), width, selection.name)
     asks = [Ask("HGETALL", keys.key(family) + entry(width, "")) for family in families]
     view, replies = yield [
         *commands([whole]),
         label_sets.join(asks, JOINED),
         label_sets.size(),
-        label_sets.first_names(limit, selector.labels),
+        label_sets.first_names(limit, selection.labels),
     ]
     view.retention_of(kind).check(precision)
     each = len(families)
@@ -91,13 +109,13 @@ def read_selected(
             _with_key(reply, key(family, name)) for reply, family in zip(own, families, strict=True)
         ]
         for name, own in Joined(joined, each, needed=False).by_name()
-        if selects(selector, name)
+        if selects(selection, name)
     }
     replies_of[whole] = direct
     if there(size, 0) > JOINED:
-        if not selector.labels:
+        if not selection.labels:
             check_label_sets(size, limit)
-        names = yield from label_sets.names(limit, selector.labels, listed)
+        names = yield from label_sets.names(limit, selection.labels, listed)
         rest = [name for name in names if name not in replies_of]
         if rest:
             _, replies = yield commands(rest)
@@ -124,28 +142,178 @@ def check_label_sets(number: int, limit: int) -> None:
         raise LimitExceeded("label sets", number, limit, _NARROW)
 
 
-def selects(selector: Selector, name: str) -> bool:
-    """Return whether a selector means the series of a stored name."""
-    if selector.exact:
-        return name == selector.name
-    if name == selector.name:
-        return not selector.labels
-    return base_of(name) == selector.name and has_labels(name, selector.labels)
+def selects(selection: Selection, name: str) -> bool:
+    """Return whether a selection means the series of a stored name."""
+    if selection.exact:
+        return name == selection.name
+    if name == selection.name:
+        return not selection.labels
+    return base_of(name) == selection.name and has_labels(name, selection.labels)
 
 
-def group_of(selector: Selector, name: str) -> GroupKey:
-    """Return the group of a selector that the series of a stored name belongs to."""
-    return tuple(label_of(name, label) for label in selector.by)
+def group_of(selection: Selection, name: str) -> GroupKey:
+    """Return the group of a selection that the series of a stored name belongs to."""
+    return tuple(label_of(name, label) for label in selection.by)
 
 
-def split(selector: Selector, found: Mapping[str, T]) -> dict[GroupKey, dict[str, T]]:
-    """Split series by the values of the selector's `by` labels."""
+def split(selection: Selection, found: Mapping[str, T]) -> dict[GroupKey, dict[str, T]]:
+    """Split series by the values of the selection's `by` labels."""
     groups: dict[GroupKey, dict[str, T]] = {}
     for name, one in found.items():
-        groups.setdefault(group_of(selector, name), {})[name] = one
+        groups.setdefault(group_of(selection, name), {})[name] = one
     return groups
 
 
-def name_of(selector: Selector) -> str:
-    """Return the name of a result: that of the selector, with the labels it filters by."""
-    return canonical(selector.name, selector.labels) if selector.labels else selector.name
+def name_of(selection: Selection) -> str:
+    """Return the name of a result: that of the selection, with the labels it filters by."""
+    return canonical(selection.name, selection.labels) if selection.labels else selection.name
+
+
+# --- The label sets of a name ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSets:
+    """The label sets of a name that an index lists at one precision.
+
+    `names()` reads their names, `join()` also the values that are stored under their keys. `size()`
+    counts them without reading them.
+    """
+
+    keys: Keys
+    #: The key of the index: `known:`, `gauges:` or `hists:`.
+    index: str
+    #: Interval width, seconds.
+    precision: int
+    #: A name without labels.
+    base: str
+
+    def first_names(self, limit: int, labels: Mapping[str, str] | None = None) -> Read:
+        """Return the read of the first page of names()."""
+        most = (MAX_SCANNED if labels else limit) + 1
+        return first_entries(self.keys, self.index, self._ends(), most)
+
+    def names(
+        self, limit: int, labels: Mapping[str, str] | None = None, first: Reply = None
+    ) -> Query[list[str]]:
+        """Read the names as they are stored; the series without labels is left out.
+
+        Args:
+            limit: how many label sets are allowed.
+            labels: only label sets that have these labels.
+            first: the reply to first_names(), if that was read already.
+
+        Raises:
+            LimitExceeded: there are more than the limit, or with a filter over MAX_SCANNED.
+            StoreError: the server refuses.
+        """
+        most = (MAX_SCANNED if labels else limit) + 1
+        members = yield from list_entries(self.keys, self.index, self._ends(), most, first)
+        if labels and len(members) > MAX_SCANNED:
+            raise LimitExceeded("label sets", len(members), MAX_SCANNED, _NARROW)
+        names = decoded(members)
+        if labels:
+            names = [name for name in names if has_labels(name, labels)]
+        if len(names) > limit:
+            raise LimitExceeded("label sets", len(names), limit, _NARROW)
+        return names
+
+    def join(self, asks: Sequence[Ask], count: int, after: bytes = b"") -> Read:
+        """Read label sets, with the values of their keys; the series without labels is left out.
+
+        Args:
+            asks: what to read of each: see redmeter.reading.join.
+            count: how many label sets to read.
+            after: the index entry to continue after.
+        """
+        first, last = self._ends()
+        cut = len(entry(self.precision, ""))
+        ends = (b"(" + after if after else first, last)
+        return join(self.keys, self.index, ends, cut, asks, count=count)
+
+    def read_on(
+        self, first: Joined, asks: Sequence[Ask], size: int, most: int
+    ) -> Query[list[Joined]]:
+        """Read the label sets after a first page, page by page, and return all pages.
+
+        Args:
+            first: the answer to join().
+            asks: as of join().
+            size: label sets of a page, which takes a round trip.
+            most: label sets that are read at most.
+        """
+        pages = [first]
+        yield from read_on(first, partial(self.join, asks, size), size, most, pages.append)
+        return pages
+
+    def join_base(self, asks: Sequence[Ask]) -> Read:
+        """Read the same of the series without labels; nothing if the index does not list it."""
+        ends, cut = (f"[{self._entry}", f"[{self._entry}"), len(entry(self.precision, ""))
+        return join(self.keys, self.index, ends, cut, asks, count=1)
+
+    def size(self) -> Read:
+        """Read how many label sets there are; the series without labels is not counted."""
+        return indexes.size_between(self.keys, self.index, *self._ends())
+
+    @property
+    def _entry(self) -> str:
+        return entry(self.precision, self.base)
+
+    def _ends(self) -> tuple[str, str]:
+        return f"[{self._entry}{{", f"({self._entry}|"
+
+
+# --- Labels of stored names --------------------------------------------------------------------
+
+
+def base_of(name: str) -> str:
+    """Return a stored name without its labels; a name of another form is returned as it is."""
+    try:
+        return parse_name(name).base
+    except InvalidName:
+        return name
+
+
+def label_of(name: str, label: str) -> str | None:
+    """Return the value of a label of a stored name; None if it lacks the label.
+
+    The series that stands for those beyond the limit of label sets has lost its labels: OTHER.
+    """
+    try:
+        parsed = parse_name(name)
+    except InvalidName:
+        return None
+    value = parsed.label(label)
+    return OTHER if value is None and parsed.label("overflow") == "true" else value
+
+
+def has_labels(name: str, labels: Mapping[str, str]) -> bool:
+    """Return whether a stored name has certain labels; it may have others, too."""
+    try:
+        labels_of = dict(parse_name(name).labels)
+    except InvalidName:
+        return False
+    return all(labels_of.get(label) == value for label, value in labels.items())
+
+
+def check_labels(what: str, labels: object) -> None:
+    """Check a filter by labels; None is no filter.
+
+    Args:
+        what: the name of the argument, for the error.
+
+    Raises:
+        TypeError: it is not a mapping of strings to strings.
+    """
+    if labels is None:
+        return
+    if not isinstance(labels, Mapping):
+        kind = type(labels).__name__
+        raise TypeError(f'{what} takes labels and their values, e.g. {{"route": "/"}}, not {kind}')
+    for label, value in labels.items():
+        for part in (label, value):
+            if not isinstance(part, str):
+                raise TypeError(
+                    f"{what}: {shown(part, 40)} is of type {type(part).__name__}; labels and "
+                    "their values are text: str(…)"
+                )

@@ -18,7 +18,6 @@ from redmeter.errors import LimitExceeded, StoreRefused
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.foreign_keys import warn_of
 from redmeter.reading.join import Ask, Joined, join, of_counts, of_window, read_on
-from redmeter.reading.label_sets import LabelSets, has_labels
 from redmeter.reading.names import matching, matching_ends
 from redmeter.reading.ranking import (
     check,
@@ -28,7 +27,8 @@ from redmeter.reading.ranking import (
     rank,
     rank_percentiles,
 )
-from redmeter.reading.windows import Window, window_of
+from redmeter.reading.selection import LabelSets, has_labels
+from redmeter.reading.windows import Coverage, window_of
 from redmeter.results import Ranking
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Query, Read, run
@@ -131,7 +131,7 @@ class _Series:
         self._retention: Retention
         self._now = 0.0
         self._intervals = range(0)
-        self._past = wanted.since is not None or wanted.until is not None
+        self._past = wanted.window.since is not None or wanted.window.until is not None
         self._foreign: list[StoreRefused] = []
 
     def read(self) -> Query[dict[str, Sequence[bytes]]]:
@@ -140,7 +140,7 @@ class _Series:
         Raises:
             LimitExceeded: over MAX_SERIES series.
         """
-        if self._wanted.precision not in self._kept:
+        if self._wanted.window.precision not in self._kept:
             view, _ = yield ()
             self._now, self._retention = view.now, self._retention_of(view)
             return {}
@@ -190,30 +190,30 @@ class _Series:
     def fields(self) -> Mapping[int, Sequence[int]]:
         """Return the intervals that are ranked: precision -> starts."""
         if self._past:
-            return {self._wanted.precision: self._intervals} if self._intervals else {}
+            return {self._wanted.window.precision: self._intervals} if self._intervals else {}
         return self._window().slices(self._now)
 
     def _retention_of(self, view: View) -> Retention:
         return view.histograms if self._histograms else view.retention
 
-    def _window(self) -> Window:
-        width = self._wanted.precision
+    def _window(self) -> Coverage:
+        width = self._wanted.window.precision
         kept = self._kept[width]
         if self._past:
-            return Window(width, kept, (width,))
-        intervals = self._wanted.intervals  # checked by intervals_of()
+            return Coverage(width, kept, (width,))
+        intervals = self._wanted.window.intervals  # checked by intervals_of()
         count = max(1, min(intervals if isinstance(intervals, int) else RANKED_INTERVALS, kept))
         if self._histograms:
             return window_of(self._kept, width, count)
-        return Window(width, count, (width,))
+        return Coverage(width, count, (width,))
 
     def _page(self, asks: Sequence[Ask], after: bytes) -> Read:
         query = self._wanted
         if query.by:
             return self._label_sets().join(asks, PAGE, after)
-        first, last = matching_ends(query.precision, query.name)
+        first, last = matching_ends(query.window.precision, query.name)
         ends = (b"(" + after if after else first, last)
-        cut = len(entry(query.precision, ""))
+        cut = len(entry(query.window.precision, ""))
         return join(self._keys, self._index, ends, cut, asks, count=PAGE)
 
     def _others(self, asks: Sequence[Ask]) -> list[Read]:
@@ -221,11 +221,11 @@ class _Series:
         query = self._wanted
         if query.by:
             return [self._label_sets().size(), self._label_sets().join_base(asks)]
-        ends = matching_ends(query.precision, query.name)
+        ends = matching_ends(query.window.precision, query.name)
         return [indexes.size_between(self._keys, self._index, *ends)]
 
     def _label_sets(self) -> LabelSets:
-        return LabelSets(self._keys, self._index, self._wanted.precision, self._wanted.name)
+        return LabelSets(self._keys, self._index, self._wanted.window.precision, self._wanted.name)
 
     def _matching(self, joined: Joined) -> dict[str, Sequence[bytes]]:
         """Return the series that match, and note the keys of another program."""

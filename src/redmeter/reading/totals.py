@@ -21,7 +21,6 @@ from typing import NamedTuple
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.join import Joined, series_in
-from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.page.curves import (
     QUANTILE,
     Curve,
@@ -33,8 +32,9 @@ from redmeter.reading.page.curves import (
     summed,
 )
 from redmeter.reading.samples import number_of
+from redmeter.reading.selection import LabelSets
 from redmeter.reading.spread import distributions
-from redmeter.reading.windows import Window, whole_window
+from redmeter.reading.windows import Coverage, whole_window
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read, in_parts
 from redmeter.store.servers.replies import Reply, is_misplaced, raised
@@ -106,7 +106,7 @@ class Totals:
 
 
 def totals(
-    keys: Keys, window: Window, observed: Window, *, durations: bool = True
+    keys: Keys, window: Coverage, observed: Coverage, *, durations: bool = True
 ) -> Query[Totals]:
     """Read the totals.
 
@@ -183,7 +183,7 @@ def totals(
     return result
 
 
-def _both(counts: Reply, failures: Reply, window: Window, now: float) -> tuple[Curve, Curve]:
+def _both(counts: Reply, failures: Reply, window: Coverage, now: float) -> tuple[Curve, Curve]:
     """Return the curves of requests and of failures within a window."""
     hits, failed = (
         counted(

@@ -1,4 +1,4 @@
-"""Windows: the intervals of a precision, and the intervals that are read for them.
+"""Coverage: the intervals of a window of the page, and the intervals that are read for them.
 
 A window ends with the running interval, or in the past, where a frame names its ends.
 
@@ -23,7 +23,7 @@ PIECES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class Coverage:
     """The newest intervals of a precision, the current one included."""
 
     #: Width of its intervals, seconds, and how many there are.
@@ -128,7 +128,7 @@ class Frame(NamedTuple):
         return self.since is not None or self.until is not None
 
 
-def span_of(window: Window, observed: Window, now: float) -> Span:
+def span_of(window: Coverage, observed: Coverage, now: float) -> Span:
     """Return the time that windows of counters and of histograms have."""
     earlier = window.slices_before(now)
     return Span(
@@ -152,7 +152,7 @@ def window_of(
     until: int | None = None,
     ago: int = 0,
     shift: int | None = None,
-) -> Window:
+) -> Coverage:
     """Return a window of a precision: its newest intervals, or those before `until`.
 
     Args:
@@ -160,7 +160,7 @@ def window_of(
         count: how many intervals.
         until: where it ends, a multiple of the precision; None: with the running interval.
         ago: how long ago that was, seconds.
-        shift: see Window.
+        shift: see Coverage.
     """
     length = precision * count
     widths = _nested(kept, precision, length, ago)
@@ -169,15 +169,15 @@ def window_of(
     able = (p for p in kept if precision <= p <= length and _reaches(kept, p, back + p))
     finest = min(able, default=None)
     if finest is None:
-        return Window(precision, count, widths, (), 0, until, ago, shift)
+        return Coverage(precision, count, widths, (), 0, until, ago, shift)
     before = length // finest * finest
     earlier = _nested(kept, finest, before, back - before)
-    return Window(precision, count, widths, earlier, before, until, ago, shift)
+    return Coverage(precision, count, widths, earlier, before, until, ago, shift)
 
 
 def whole_window(
     retention: Mapping[int, int], precision: int, frame: Frame | None = None
-) -> Window:
+) -> Coverage:
     """Return the window of a frame; without one, of all samples that a precision keeps.
 
     Where the precision does not reach back to a frame's start, the next one that does is used.
@@ -205,7 +205,7 @@ def _window_between(
     until: float,
     now: float,
     shift: int | None,
-) -> Window:
+) -> Coverage:
     """Return the window of the intervals that a time touches."""
     start, end = slice_start(since, precision), -int(-until // precision) * precision
     start, end = min(start, end - precision), max(end, start + precision)
@@ -215,7 +215,7 @@ def _window_between(
     return window_of(kept, precision, count, until=end, ago=int(now - end), shift=shift)
 
 
-def histogram_window(histograms: Mapping[int, int], window: Window) -> Window:
+def histogram_window(histograms: Mapping[int, int], window: Coverage) -> Coverage:
     """Return the window of histograms that belongs to one of counters."""
     length, back = window.length, window.length + window.ago
     able = [p for p in histograms if p >= window.fine and _reaches(histograms, p, back)]

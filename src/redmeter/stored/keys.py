@@ -78,6 +78,21 @@ def slice_start(time: float, precision: int) -> int:
     return math.floor(time) // precision * precision
 
 
+def slice_end(time: float, precision: int) -> int:
+    """Return the first edge of intervals that is not before a time, Unix seconds."""
+    return -slice_start(-time, precision)
+
+
+def check_whole(what: str, number: object) -> None:
+    """Check a number of things.
+
+    Raises:
+        TypeError: not a whole number.
+    """
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TypeError(f"{what} is a whole number (int), not {type(number).__name__}")
+
+
 def check_time(time: object) -> float:
     """Check a time given by a caller.
 

@@ -1,4 +1,4 @@
-"""The meter of tests: records into lists. Its queries read them through backend.py."""
+"""The meter of tests: records into lists. Its queries read them through source.py."""
 
 from collections.abc import Callable, Mapping
 
@@ -12,8 +12,8 @@ from redmeter.reading.selection import selects
 from redmeter.recording.sync import SyncRecorder
 from redmeter.stored.keys import HISTOGRAMS, Retention
 from redmeter.stored.message import check_logger, check_severity, severity_of
-from redmeter.testing.backend import MemoryBackend
 from redmeter.testing.recorder import Event, Logged, MemoryRecorder
+from redmeter.testing.source import MemorySource
 from redmeter.zones import Zone
 
 
@@ -54,7 +54,7 @@ class MemoryMeter(Meter):
         )
         self._recorder = self._memory
         self._by_name = {}
-        self._backend = MemoryBackend(
+        self._answers = MemorySource(
             self._memory,
             self.clock,
             # As code gives them; the environment is of no concern to a test.
@@ -65,6 +65,10 @@ class MemoryMeter(Meter):
             ),
             Zone(settings.resolve("timezone", timezone)),
         )
+
+    @property
+    def _source(self) -> MemorySource:
+        return self._answers
 
     def __repr__(self) -> str:
         return f"<MemoryMeter {len(self._memory.events)} events>"
@@ -91,13 +95,13 @@ class MemoryMeter(Meter):
         Raises:
             InvalidValue: the gauge has other labels that `labels` does not name.
         """
-        selector, newest = select(name, labels), dict[str, Event]()
+        selection, newest = select(name, labels), dict[str, Event]()
         for event in self._memory.events:
-            if event.value is not None and selects(selector, event.series):
+            if event.value is not None and selects(selection, event.series):
                 last = newest.get(event.series, event)
                 newest[event.series] = event if event.time >= last.time else last
         values = {series: (event.value,) for series, event in newest.items()}
-        groups = aggregated(values, selector, 1, range(1), None, running=False)
+        groups = aggregated(values, selection, 1, range(1), None, running=False)
         return groups[0][1].values[0] if newest else None
 
     def observed(self, name: str, *, labels: Mapping[str, str] | None = None) -> list[float]:

@@ -7,8 +7,8 @@ from functools import reduce
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
 from redmeter.reading.diagnosis.verdict_data import VerdictData
 from redmeter.reading.exceptions import ExceptionWindow, StoredGroup, shares_of
-from redmeter.reading.label_sets import has_labels
 from redmeter.reading.logs.frequencies import ordered
+from redmeter.reading.selection import has_labels
 from redmeter.reading.spread import Summary, summary_of
 from redmeter.recording.logging.exceptions import Found
 from redmeter.results import Frequency, HourlyStats, LogSource, Message, Statistics
@@ -18,15 +18,16 @@ from redmeter.stored.keys import HOUR, STEP, slice_start
 from redmeter.stored.moments import merge_all
 from redmeter.testing.recorder import Event, Logged
 
-#: Precision, start and end of a window, Unix seconds.
-Window = tuple[int, int, int]
-
 
 def summed(
-    events: Iterable[Event], name: str, names: Collection[str], window: Window, now: float
+    events: Iterable[Event], name: str, names: Collection[str], window: range, now: float
 ) -> Summary:
-    """Return the summary of several histograms' values, merged."""
-    precision, first, end = window
+    """Return the summary of several histograms' values, merged.
+
+    Args:
+        window: the starts of its intervals.
+    """
+    precision, first, end = window.step, window.start, window.stop
     observed: dict[int, list[float]] = {}
     for event in events:
         if event.observed is not None and event.series in names and first <= event.time < end:

@@ -12,10 +12,10 @@ from typing import Final
 from redmeter.analysis.comparing.percentiles import merged
 from redmeter.analysis.comparing.status import BLOCK
 from redmeter.reading.join import Ask, Joined, join, name_of, of_counts
-from redmeter.reading.label_sets import LabelSets, base_of
 from redmeter.reading.names import matching_ends
 from redmeter.reading.samples import counts_of
-from redmeter.reading.windows import Window
+from redmeter.reading.selection import LabelSets, base_of
+from redmeter.reading.windows import Coverage
 from redmeter.store.query import Query, in_parts
 from redmeter.stored.keys import Keys, entry, slice_start
 
@@ -38,7 +38,7 @@ def busiest_counters(keys: Keys, now: float) -> Query[dict[str, ByWidth]]:
         now: the server's clock, Unix seconds.
     """
     cut = len(entry(BLOCK, ""))
-    ask = of_counts(keys.key("count"), Window(BLOCK, RANKED, (BLOCK,)))
+    ask = of_counts(keys.key("count"), Coverage(BLOCK, RANKED, (BLOCK,)))
     ends = matching_ends(BLOCK, "*")
     _, (page,) = yield [join(keys, keys.known, ends, cut, [ask], count=MAX_SERIES)]
     sums = Counter[str]()

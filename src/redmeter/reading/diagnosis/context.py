@@ -21,9 +21,9 @@ from redmeter.reading.diagnosis.label_counts import moments_ask, moments_of
 from redmeter.reading.diagnosis.windows import Comparison, clock_time
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Ask, Joined, join_newest
-from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.logs.frequencies import texts_of, times
 from redmeter.reading.marks import answered, asked
+from redmeter.reading.selection import LabelSets
 from redmeter.results import Mark
 from redmeter.store.query import Query, Read
 from redmeter.stored.keys import Keys

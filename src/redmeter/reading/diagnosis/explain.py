@@ -34,8 +34,8 @@ from redmeter.reading.diagnosis.label_counts import (
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compare
 from redmeter.reading.exception_changes import exception_changes
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.samples import number_of
+from redmeter.reading.selection import LabelSets
 from redmeter.store import Store, indexes
 from redmeter.store.query import Query, Read, run, together
 from redmeter.store.servers.replies import Reply

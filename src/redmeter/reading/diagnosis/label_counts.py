@@ -12,8 +12,8 @@ from typing import Final
 from redmeter.reading.diagnosis.windows import Comparison
 from redmeter.reading.distributions import interval_distributions
 from redmeter.reading.join import Ask, Joined, series_in
-from redmeter.reading.label_sets import OTHER, LabelSets
 from redmeter.reading.samples import number_of
+from redmeter.reading.selection import OTHER, LabelSets
 from redmeter.store.query import Query, Read
 from redmeter.store.servers.replies import Reply, pairs
 from redmeter.stored import counter

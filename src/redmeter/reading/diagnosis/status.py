@@ -24,7 +24,7 @@ from redmeter.reading.diagnosis.explain import explain
 from redmeter.reading.diagnosis.windows import ExplainRequest, length
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Ask, Joined
-from redmeter.reading.label_sets import LabelSets
+from redmeter.reading.selection import LabelSets
 from redmeter.reading.totals import MAX_SAMPLED
 from redmeter.results import Mark, Series
 from redmeter.store import Store

@@ -29,10 +29,10 @@ from redmeter.reading.diagnosis.verdict_data import (
 )
 from redmeter.reading.distributions import interval_distributions
 from redmeter.reading.join import Ask, Joined, series_in
-from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.logs import recent as logs
 from redmeter.reading.page.http import route_of
 from redmeter.reading.samples import counts_of
+from redmeter.reading.selection import LabelSets
 from redmeter.reading.totals import MAX_SAMPLED
 from redmeter.results import Frequency, Mark
 from redmeter.store import Store

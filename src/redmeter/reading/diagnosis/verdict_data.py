@@ -16,8 +16,8 @@ from redmeter.analysis.comparing.rates import Counts
 from redmeter.analysis.comparing.verdict import BLOCKS, MIN_PAIRS, Traffic
 from redmeter.errors import InvalidValue
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, SECONDS, is_failure, parse_name
-from redmeter.reading.label_sets import base_of
 from redmeter.reading.page.http import route_of
+from redmeter.reading.selection import base_of
 from redmeter.stored.exponential_histogram import LOWEST, Distribution
 from redmeter.stored.keys import (
     DEFAULT_RETENTION,

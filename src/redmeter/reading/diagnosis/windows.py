@@ -17,7 +17,7 @@ from redmeter.analysis.comparing.noise import Windows
 from redmeter.analysis.explanation import Alternative
 from redmeter.errors import InvalidValue
 from redmeter.stored.keys import Retention, slice_start, span
-from redmeter.types import Selector
+from redmeter.types import Selection
 from redmeter.zones import UTC, Zone
 
 #: Length of the window if only its end is known, seconds.
@@ -63,7 +63,7 @@ class ExplainRequest:
 
 
 def request_of(
-    selector: Selector,
+    selection: Selection,
     *,
     since: float | None = None,
     until: float | None = None,
@@ -75,7 +75,7 @@ def request_of(
     """Check the arguments of explain().
 
     Args:
-        selector: the name and a filter by labels.
+        selection: the name and a filter by labels.
         last: length of a window that ends now.
 
     Raises:
@@ -94,14 +94,14 @@ def request_of(
     else:
         raise InvalidValue(baseline, 'a baseline is "before", "yesterday", "week" or two times')
     return ExplainRequest(
-        selector.name,
+        selection.name,
         since,
         until,
         kind,
         *window,
         last=last,
         precision=precision,
-        labels=selector.labels,
+        labels=selection.labels,
         failing=failing or {},
     )
 

@@ -12,7 +12,8 @@ from typing import Any
 from redmeter.errors import StoreError
 from redmeter.export.prometheus_names import HISTOGRAM, SUFFIXES, Catalog, Namer
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.names import MAX_NAMES, list_entries, matching_ends, names_in
+from redmeter.reading.join import list_entries
+from redmeter.reading.names import MAX_NAMES, matching_ends, names_in
 from redmeter.store import Store, indexes
 from redmeter.store.query import Query, in_parts, run, together
 from redmeter.stored.keys import Kept, Keys

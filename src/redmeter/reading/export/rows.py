@@ -14,9 +14,10 @@ from redmeter.names import parse_name
 from redmeter.reading.distributions import read_summaries
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.names import read_names
-from redmeter.reading.samples import Grid, read_series, window
+from redmeter.reading.samples import Grid, read_series, starts_of
 from redmeter.store import Store
 from redmeter.stored.keys import slice_start
+from redmeter.types import Window
 
 KINDS = ("counters", "gauges", "histograms")
 #: Series that one round trip reads.
@@ -87,15 +88,16 @@ def export_rows(
         kept[wanted.kinds[0]].check(wanted.precision)
         raise UnknownPrecision(wanted.precision, kept[wanted.kinds[0]])
     # The running interval may grow.
-    newest = slice_start(view.now, wanted.precision) - 1
+    newest = slice_start(view.now, wanted.precision)
     until = newest if wanted.until is None else min(wanted.until, newest)
+    window = Window(wanted.precision, wanted.since, until)
     chosen = {kind: _chosen(store, wanted, kind) for kind in kinds}
     number, done = sum(map(len, chosen.values())), 0
     progress(0, number)
     for kind, names in chosen.items():
         for at in range(0, len(names), CHUNK[kind]):
             chunk = names[at : at + CHUNK[kind]]
-            yield list(_READERS[kind](store, chunk, wanted.precision, wanted.since, until))
+            yield list(_READERS[kind](store, chunk, window))
             done += len(chunk)
             progress(done, number)
 
@@ -122,25 +124,22 @@ def _parsed(stored: str) -> tuple[str, dict[str, str]]:
     return base, dict(labels)
 
 
-Reader = Callable[[Store, Sequence[str], int, float | None, float], Iterator[Row]]
+Reader = Callable[[Store, Sequence[str], Window], Iterator[Row]]
 
 
-def _counters(
-    store: Store, names: Sequence[str], precision: int, since: float | None, until: float
-) -> Iterator[Row]:
-    by_series = read_series(store, names, precision, since=since, until=until)
+def _counters(store: Store, names: Sequence[str], window: Window) -> Iterator[Row]:
+    by_series = read_series(store, names, window)
     for stored, series in by_series.items():
         base, labels = _parsed(stored)
         for start, value in series:
             yield Row(start, "counter", base, labels, value)
 
 
-def _gauges(
-    store: Store, names: Sequence[str], precision: int, since: float | None, until: float
-) -> Iterator[Row]:
-    view, replies = store.read([("HGETALL", store.keys.gauge(precision, name)) for name in names])
-    ends = window(view.retention, precision, view.now, since, until)
-    grid = Grid(precision, *ends, view.now)
+def _gauges(store: Store, names: Sequence[str], window: Window) -> Iterator[Row]:
+    view, replies = store.read(
+        [("HGETALL", store.keys.gauge(window.precision, name)) for name in names]
+    )
+    grid = Grid(starts_of(window, view.retention, view.now), view.now)
     by_name = {name: [reply] for name, reply in zip(names, replies, strict=True)}
     for stored, (reply,) in readable(by_name, needed=False).items():
         base, labels = _parsed(stored)
@@ -149,10 +148,8 @@ def _gauges(
                 yield Row(start, "gauge", base, labels, value)
 
 
-def _histograms(
-    store: Store, names: Sequence[str], precision: int, since: float | None, until: float
-) -> Iterator[Row]:
-    by_series = read_summaries(store, names, precision, since=since, until=until)
+def _histograms(store: Store, names: Sequence[str], window: Window) -> Iterator[Row]:
+    by_series = read_summaries(store, names, window)
     for stored, summary in by_series.items():
         base, labels = _parsed(stored)
         for start, one in summary.over_time():

@@ -6,16 +6,24 @@ histogram. Several series are merged to one curve.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
-from redmeter.reading import label_sets, samples
+from redmeter.reading import samples
 from redmeter.reading.distributions import SummaryGrid
+from redmeter.reading.foreign_keys import there
+from redmeter.reading.join import Joined, name_of, of_window
+from redmeter.reading.samples import counts_of
+from redmeter.reading.selection import LabelSets
 from redmeter.reading.spread import Summary
-from redmeter.reading.windows import Window
+from redmeter.reading.windows import Coverage
 from redmeter.results import Series
 from redmeter.store.query import Query, Read, together
 from redmeter.store.servers.replies import Command, Reply, is_misplaced, raised
 from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.families import INDEX_OF
 from redmeter.stored.keys import Keys, Retention
+from redmeter.stored.packed_text import parse_moments
+from redmeter.types import Window
 
 #: The percentile of the curve of a histogram.
 QUANTILE = 0.95
@@ -99,7 +107,7 @@ def asked_spreads(keys: Keys, names: Sequence[str], precision: int) -> list[Comm
 
 
 def summed(
-    name: str, replies: Sequence[Reply], window: Window, histograms: Retention, now: float
+    name: str, replies: Sequence[Reply], window: Coverage, histograms: Retention, now: float
 ) -> Summary:
     """Merge the replies to asked_spreads(); other values are left out."""
     return grid(window, histograms, now).summary(name, hashes_of(replies))
@@ -108,7 +116,7 @@ def summed(
 def spread(
     name: str,
     replies: Sequence[Reply],
-    window: Window,
+    window: Coverage,
     histograms: Retention,
     now: float,
     of: int = 1,
@@ -132,12 +140,11 @@ def percentile(found: Series[Distribution | None], examined: int = 1, of: int = 
     )
 
 
-def grid(window: Window, histograms: Retention, now: float) -> SummaryGrid:
+def grid(window: Coverage, histograms: Retention, now: float) -> SummaryGrid:
     """Return the intervals of a window of histograms."""
-    if window.until is not None:
-        first, last = window.start(now), window.until - 1
-        return SummaryGrid(histograms, window.fine, now, first, last, None)
-    return SummaryGrid(histograms, window.fine, now, None, None, window.count)
+    if window.until is None:
+        return SummaryGrid(histograms, Window(window.fine, intervals=window.count), now)
+    return SummaryGrid(histograms, Window(window.fine, window.start(now), window.until), now)
 
 
 def hashes_of(replies: Sequence[Reply]) -> list[list[Reply]]:
@@ -150,7 +157,7 @@ def hashes_of(replies: Sequence[Reply]) -> list[list[Reply]]:
 
 
 def curves(
-    keys: Keys, names: Sequence[str], window: Window, observed: Window
+    keys: Keys, names: Sequence[str], window: Coverage, observed: Coverage
 ) -> Query[list[Curve]]:
     """Read the curves of some series, whatever kind each is of; two round trips.
 
@@ -161,11 +168,11 @@ def curves(
         names: in their stored spelling.
         window, observed: of counters and gauges, and of histograms.
     """
-    limit = max(label_sets.MAX_MERGED, label_sets.MAX_COUNTED // max(1, len(names)))
+    limit = max(MAX_MERGED, MAX_COUNTED // max(1, len(names)))
     return (yield from together([_curve(keys, name, window, observed, limit) for name in names]))
 
 
-def _curve(keys: Keys, name: str, window: Window, observed: Window, limit: int) -> Query[Curve]:
+def _curve(keys: Keys, name: str, window: Coverage, observed: Coverage, limit: int) -> Query[Curve]:
     """Read the curve of a series, or of the busiest label sets of a name: see curves()."""
     reads: list[Read] = [
         *asked_counts(keys, [name], window.fine),
@@ -173,8 +180,8 @@ def _curve(keys: Keys, name: str, window: Window, observed: Window, limit: int) 
         *asked_spreads(keys, [name], observed.fine),
     ]
     if "{" not in name:
-        reads += label_sets.event_reads(keys, "counters", name, window, limit)
-        reads += label_sets.event_reads(keys, "histograms", name, observed, limit)
+        reads += event_reads(keys, "counters", name, window, limit)
+        reads += event_reads(keys, "histograms", name, observed, limit)
     view, (count, gauge, buckets, moments, *sets) = yield reads
     now, start = view.now, window.start(view.now)
     curve = measured(name, gauge, window.fine, start, now)
@@ -184,8 +191,8 @@ def _curve(keys: Keys, name: str, window: Window, observed: Window, limit: int) 
         curve = counted(name, [count], window.fine, start, now)
     if curve.values or not sets:
         return curve
-    counters = label_sets.event_counts("counters", sets[:2])
-    histograms = label_sets.event_counts("histograms", sets[2:])
+    counters = event_counts("counters", sets[:2])
+    histograms = event_counts("histograms", sets[2:])
     if counters.by_name:
         view, replies = yield asked_counts(keys, counters.busiest(), window.fine)
         start = window.start(view.now)
@@ -194,3 +201,53 @@ def _curve(keys: Keys, name: str, window: Window, observed: Window, limit: int) 
         view, replies = yield asked_spreads(keys, histograms.busiest(), observed.fine)
         return spread(name, replies, observed, view.histograms, view.now, histograms.total)
     return curve
+
+
+# --- Events of label sets within a window -------------------------------------------------------
+
+#: Label sets whose counts are read, and those that are merged into one curve.
+MAX_COUNTED, MAX_MERGED = 500, 50
+
+
+#: Kinds of records that count events.
+EventKind = Literal["counters", "histograms"]
+
+
+class EventCounts(NamedTuple):
+    """Events of label sets within a window."""
+
+    #: Those that were read, up to a limit.
+    by_name: dict[str, int]
+    #: How many label sets there are.
+    total: int
+
+    def busiest(self, limit: int = MAX_MERGED) -> list[str]:
+        """Return the label sets with the most events, the busiest first."""
+        return sorted(self.by_name, key=lambda name: (-self.by_name[name], name))[:limit]
+
+
+def event_reads(
+    keys: Keys, kind: EventKind, base: str, window: Coverage, limit: int = MAX_COUNTED
+) -> list[Read]:
+    """Return the two reads whose replies event_counts() takes.
+
+    Args:
+        base: a name without labels.
+        window: of counters, or of histograms.
+        limit: how many label sets are read.
+    """
+    label_sets = LabelSets(keys, keys.key(INDEX_OF[kind].name), window.fine, base)
+    events = keys.key("count" if kind == "counters" else "moments")
+    return [label_sets.join([of_window(events, window)], limit), label_sets.size()]
+
+
+def event_counts(kind: EventKind, replies: Sequence[Reply]) -> EventCounts:
+    """Parse the number of events of each label set: counts, or values of histograms."""
+    by_name = {}
+    for member, (reply,) in Joined(replies[0], 1, needed=False).readable():
+        name = name_of(member)
+        if kind == "counters":
+            by_name[name] = sum(counts_of(reply).values())
+        else:
+            by_name[name] = sum(m.count for m in map(parse_moments, reply[1::2]) if m)
+    return EventCounts(by_name, there(replies[1], 0))

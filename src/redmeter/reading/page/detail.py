@@ -12,26 +12,24 @@ from redmeter.errors import InvalidName
 from redmeter.names import parse_name
 from redmeter.reading import marks as marking
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.label_sets import (
-    base_of,
-    event_counts,
-    event_reads,
-)
 from redmeter.reading.page.curves import (
     Curve,
     asked_counts,
     asked_spreads,
     counted,
+    event_counts,
+    event_reads,
     measured,
     spread,
     summed,
 )
 from redmeter.reading.samples import number_of
+from redmeter.reading.selection import base_of
 from redmeter.reading.spread import Summary
 from redmeter.reading.windows import (
+    Coverage,
     Frame,
     Span,
-    Window,
     histogram_window,
     span_of,
     whole_window,
@@ -171,7 +169,7 @@ def _tell(
     kind: str,
     replies: Sequence[Reply],
     names: Sequence[str],
-    observed: Window,
+    observed: Coverage,
     view: View,
 ) -> None:
     """Set the merged curves of series at every precision, unless they are empty."""

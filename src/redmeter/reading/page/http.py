@@ -18,12 +18,12 @@ from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.names import HITS, REQUESTS, SECONDS, is_failure
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.join import Ask, Joined, of_before, of_window, series_in
-from redmeter.reading.label_sets import OTHER, LabelSets
 from redmeter.reading.page.curves import asked_counts
 from redmeter.reading.ranking import bound
 from redmeter.reading.samples import counts_of, number_of, summed
+from redmeter.reading.selection import OTHER, LabelSets
 from redmeter.reading.totals import Totals, totals
-from redmeter.reading.windows import Frame, Span, Window, histogram_window, span_of, whole_window
+from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, span_of, whole_window
 from redmeter.store import Store
 from redmeter.store.query import Query, in_parts, run, together
 from redmeter.store.servers.replies import Reply
@@ -125,7 +125,7 @@ class _Routes:
     def __init__(
         self,
         table: RouteTable,
-        window: Window,
+        window: Coverage,
         requests: Sequence[Joined],
         durations: Sequence[Joined],
     ) -> None:
@@ -271,8 +271,8 @@ def _share(text: str | None) -> float | None:
 
 def requests(
     keys: Keys,
-    window: Window,
-    observed: Window,
+    window: Coverage,
+    observed: Coverage,
     *,
     order: str = "count",
     limit: int = 50,
@@ -302,8 +302,8 @@ def requests(
 
 def _routes(
     keys: Keys,
-    window: Window,
-    observed: Window,
+    window: Coverage,
+    observed: Coverage,
     order: str,
     limit: int,
     offset: int,
@@ -355,7 +355,7 @@ def _routes(
     return routes, table, now
 
 
-def _compare(table: RouteTable, totals: Totals, window: Window, now: float) -> None:
+def _compare(table: RouteTable, totals: Totals, window: Coverage, now: float) -> None:
     """Write down how many requests there were in all, before, and within how many seconds."""
     started = totals.hits.start if totals.hits.values else table.oldest
     if totals.exist:

@@ -12,7 +12,6 @@ from typing import Any
 
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Joined, join, name_of
-from redmeter.reading.label_sets import base_of
 from redmeter.reading.names import matching_ends
 from redmeter.reading.page.curves import Curve, asked_counts, counted
 from redmeter.reading.page.row_curves import row_curves
@@ -25,7 +24,8 @@ from redmeter.reading.page.rows import (
     hide_unknown_before,
     sorted_rows,
 )
-from redmeter.reading.windows import Frame, Window, histogram_window, whole_window
+from redmeter.reading.selection import base_of
+from redmeter.reading.windows import Coverage, Frame, histogram_window, whole_window
 from redmeter.store import indexes
 from redmeter.store.query import Query, together
 from redmeter.stored.families import INDEX_OF
@@ -60,7 +60,7 @@ def index_of(keys: Keys, kind: str) -> str:
     return keys.key(INDEX_OF[kind].name)
 
 
-def window_for(kept: Kept, kind: str, precision: int, frame: Frame | None = None) -> Window:
+def window_for(kept: Kept, kind: str, precision: int, frame: Frame | None = None) -> Coverage:
     """Return the window of a list.
 
     Raises:
@@ -72,7 +72,7 @@ def window_for(kept: Kept, kind: str, precision: int, frame: Frame | None = None
 
 def listing(
     keys: Keys,
-    window: Window,
+    window: Coverage,
     *,
     kind: str = "counters",
     pattern: str = "*",
@@ -81,7 +81,7 @@ def listing(
     limit: int = 50,
     offset: int = 0,
     curves: int = 0,
-    charted: Window | None = None,
+    charted: Coverage | None = None,
     needed: bool = True,
     ranked: RowRanking | None = None,
 ) -> Query[Listing]:
@@ -153,7 +153,7 @@ def listing(
     )
 
 
-def redrawn(keys: Keys, window: Window, busiest: Mapping[str, Sequence[str]]) -> Query[Any]:
+def redrawn(keys: Keys, window: Coverage, busiest: Mapping[str, Sequence[str]]) -> Query[Any]:
     """Read the curves of rows, at the precision of the window; one round trip.
 
     Args:

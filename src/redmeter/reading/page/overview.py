@@ -20,7 +20,7 @@ from redmeter.reading.page.http import RouteTable, requests
 from redmeter.reading.page.listing import Listing, listing, redrawn
 from redmeter.reading.page.rows import RowRanking
 from redmeter.reading.totals import Totals
-from redmeter.reading.windows import Frame, Span, Window, histogram_window, whole_window
+from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, whole_window
 from redmeter.results import Mark
 from redmeter.store import Store, View
 from redmeter.store.query import Query, run, together
@@ -256,7 +256,7 @@ def overview(
 
 
 def _numbers(
-    all_requests: Totals, routes: RouteTable, said: LogOverview, window: Window
+    all_requests: Totals, routes: RouteTable, said: LogOverview, window: Coverage
 ) -> Numbers:
     numbers = Numbers()
     seconds = max(window.before, 1)
@@ -294,7 +294,7 @@ def _usual(all_requests: Totals, busiest: list[Curve]) -> list[Curve]:
     return [curve for curve in busiest if curve.values]
 
 
-def _marks(keys: Keys, window: Window) -> Query[list[Mark]]:
+def _marks(keys: Keys, window: Coverage) -> Query[list[Mark]]:
     view, (reply,) = yield [marking.asked(keys)]
     marks = marking.answered(there(reply, []))
     return [mark for mark in marks if mark.time >= window.start(view.now)]

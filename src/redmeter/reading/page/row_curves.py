@@ -15,7 +15,7 @@ from redmeter.reading.page.curves import QUANTILE
 from redmeter.reading.page.rows import RowGroup
 from redmeter.reading.samples import measured, number_of, summed
 from redmeter.reading.spread import Texts
-from redmeter.reading.windows import Window
+from redmeter.reading.windows import Coverage
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read, in_parts
 from redmeter.store.scripts import HASHES
@@ -34,7 +34,7 @@ MAX_READ, MAX_BYTES = 50, 4_000_000
 def row_curves(
     keys: Keys,
     groups: Sequence[RowGroup],
-    window: Window,
+    window: Coverage,
     now: float,
     *,
     before: bool,
@@ -81,7 +81,14 @@ class _Counts:
     """The curve of counters: its commands, and the result of the replies."""
 
     def __init__(
-        self, group: RowGroup, window: Window, now: float, keys: Keys, *, before: bool, fresh: bool
+        self,
+        group: RowGroup,
+        window: Coverage,
+        now: float,
+        keys: Keys,
+        *,
+        before: bool,
+        fresh: bool,
     ) -> None:
         self._group, names = group, group.names()
         row = group.row
@@ -129,7 +136,7 @@ def _summed(replies: Iterable[Reply]) -> int:
 class _Samples:
     """The curve of a gauge; of several series there is no newest sample."""
 
-    def __init__(self, group: RowGroup, window: Window, now: float, keys: Keys) -> None:
+    def __init__(self, group: RowGroup, window: Coverage, now: float, keys: Keys) -> None:
         self._row, names = group.row, group.names()
         row, self._slots = self._row, window.slots(now, window.fine)
         row.drawn, row.start, row.precision = len(names), self._slots.start, window.fine
@@ -154,7 +161,9 @@ class _Percentiles:
         most: bytes that each series may have.
     """
 
-    def __init__(self, group: RowGroup, window: Window, now: float, keys: Keys, most: int) -> None:
+    def __init__(
+        self, group: RowGroup, window: Coverage, now: float, keys: Keys, most: int
+    ) -> None:
         self._row = group.row
         row, names = self._row, group.names()
         row.drawn, row.precision = len(names), point_width(window)
@@ -205,6 +214,6 @@ class _Percentiles:
                 row.p95_before = whole_before.quantile(QUANTILE)
 
 
-def point_width(window: Window) -> int:
+def point_width(window: Coverage) -> int:
     """Return the width of a point: of these, aligned, MAX_POINTS at most touch the window."""
     return -(-window.count // (MAX_POINTS - 1)) * window.fine

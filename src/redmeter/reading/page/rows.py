@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from redmeter.reading.join import Ask, Joined, name_of, of_before, of_field, of_window
-from redmeter.reading.label_sets import base_of
 from redmeter.reading.names import matching
 from redmeter.reading.samples import counts_of, number_of
-from redmeter.reading.windows import Window
+from redmeter.reading.selection import base_of
+from redmeter.reading.windows import Coverage
 from redmeter.store.servers.replies import Reply
 from redmeter.stored.keys import Keys
 from redmeter.stored.moments import Sums
@@ -81,7 +81,7 @@ def place(row: Row, order: str) -> tuple[float, str]:
     return 0, row.name
 
 
-def asks_of(keys: Keys, kind: str, window: Window, order: str) -> list[Ask]:
+def asks_of(keys: Keys, kind: str, window: Coverage, order: str) -> list[Ask]:
     """Return what a join asks about each series: its sums, as far as an order needs them.
 
     Args:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from redmeter.names import DB_QUERY_SECONDS, TASK_RUNS, TASK_SECONDS
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.samples import number_of
+from redmeter.reading.selection import LabelSets
 from redmeter.store import Store
 from redmeter.store.query import Query, run
 from redmeter.stored.keys import Kept, Keys

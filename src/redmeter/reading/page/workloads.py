@@ -28,10 +28,10 @@ from redmeter.names import (
 )
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.join import Joined, of_before, of_window, series_in
-from redmeter.reading.label_sets import OTHER, LabelSets
 from redmeter.reading.ranking import bound
 from redmeter.reading.samples import counts_of, number_of, summed
-from redmeter.reading.windows import Frame, Span, Window, histogram_window, span_of, whole_window
+from redmeter.reading.selection import OTHER, LabelSets
+from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, span_of, whole_window
 from redmeter.store import Store
 from redmeter.store.query import Query, Read, in_parts, run
 from redmeter.store.servers.replies import Reply, pairs, raised
@@ -210,7 +210,7 @@ def _read(
 
 
 def _rows(
-    keys: Keys, window: Window, observed: Window, workload: Workload
+    keys: Keys, window: Coverage, observed: Coverage, workload: Workload
 ) -> Query[tuple[float, list[Timing], dict[str, Any]]]:
     """Read all rows; return also the server's clock and the fields of the table."""
     moments = keys.key("moments")
@@ -268,7 +268,9 @@ def _timings(joined: Joined, label: str) -> dict[str, Timing]:
     return rows
 
 
-def _with_details(keys: Keys, rows: Sequence[Timing], observed: Window, now: float) -> Query[None]:
+def _with_details(
+    keys: Keys, rows: Sequence[Timing], observed: Coverage, now: float
+) -> Query[None]:
     """Set the percentiles and the samples of rows."""
     names = [name for row in rows for name in row.series]
     if not names:

@@ -1,34 +1,41 @@
-"""The backend of the meter of tests: queries over lists of events; see readings.py."""
+"""The source of the meter of tests: queries over lists of events; see readings.py."""
 
 import math
 from collections import Counter as Multiset
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TypeVar
 
 from redmeter.analysis.comparing.changes import changes
 from redmeter.analysis.explanation import Explanation, Status
-from redmeter.backends import Backend, Groups
 from redmeter.clock import ManualClock
 from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.names import parse_name
-from redmeter.reading.aggregates import aggregated, summed_up
-from redmeter.reading.diagnosis.verdict import VerdictQuestion, build, find_mark
+from redmeter.queries.source import Answers
+from redmeter.reading import aggregates
+from redmeter.reading.diagnosis.explain import read_explanation
+from redmeter.reading.diagnosis.status import read_status
+from redmeter.reading.diagnosis.verdict import VerdictQuestion, build, find_mark, read_verdict
 from redmeter.reading.diagnosis.verdict_data import plan
 from redmeter.reading.diagnosis.windows import ExplainRequest
 from redmeter.reading.distributions import MAX_SERIES as MAX_NAMES
-from redmeter.reading.distributions import window_of
+from redmeter.reading.distributions import read_summaries
 from redmeter.reading.exceptions import (
     ExceptionQuery,
     ExceptionSummaries,
     ExceptionSummary,
     group_in,
     groups_in,
+    read_exception,
+    read_exceptions,
 )
 from redmeter.reading.exceptions import window_of as exception_window
-from redmeter.reading.logs.recent import check_limit
-from redmeter.reading.names import matching
+from redmeter.reading.logs import recent
+from redmeter.reading.marks import read_marks
+from redmeter.reading.names import matching, read_names
+from redmeter.reading.promql import read_query
 from redmeter.reading.ranking import check, groups_of, intervals_of, rank
-from redmeter.reading.samples import check_number, window
+from redmeter.reading.samples import check_number, read_series, starts_of
 from redmeter.reading.selection import (
     MAX_HISTOGRAMS,
     MAX_SERIES,
@@ -39,8 +46,11 @@ from redmeter.reading.selection import (
     split,
 )
 from redmeter.reading.spread import Summary
+from redmeter.reading.statistics import read_statistics
+from redmeter.reading.top import read_top
 from redmeter.results import (
     Changes,
+    Forecast,
     Frequency,
     LogSource,
     Mark,
@@ -56,7 +66,6 @@ from redmeter.stored.mark import distinct
 from redmeter.stored.moments import Sums, merge_all
 from redmeter.testing.diagnosis import explained, status_of
 from redmeter.testing.readings import (
-    Window,
     by_the_hour,
     distributions,
     frequencies,
@@ -68,13 +77,18 @@ from redmeter.testing.readings import (
     traffic,
 )
 from redmeter.testing.recorder import MemoryRecorder
-from redmeter.types import Period, Selector, Top
+from redmeter.types import Selection, Top, Window
 from redmeter.verdicts import Verdict
 from redmeter.zones import Zone
 
+T = TypeVar("T")
 
-class MemoryBackend(Backend):
-    """Reads recorded events.
+#: A result for each group of a selection.
+Groups = list[tuple[GroupKey, T]]
+
+
+class MemorySource(Answers):
+    """Answers from recorded events.
 
     Args:
         memory: the recorded events.
@@ -95,25 +109,52 @@ class MemoryBackend(Backend):
         self._memory, self._clock = memory, clock
         self._retention, self._histograms = retention, histograms
         self._zone = zone
+        super().__init__(
+            {
+                aggregates.read_counter: self.series,
+                aggregates.read_gauge: self.gauges,
+                aggregates.read_summary: self.summary,
+                aggregates.read_total: self.totals,
+                aggregates.read_zoned_forecasts: self.forecasts,
+                read_series: self.series_of,
+                read_summaries: self.summaries,
+                read_statistics: self.statistics,
+                read_names: self.names,
+                read_top: self.top,
+                read_marks: self.marks,
+                recent.read_recent: self.recent,
+                recent.read_common: self.common,
+                recent.read_loggers: self.loggers,
+                recent.read_changes: self.changes,
+                read_exceptions: self.exceptions,
+                read_exception: self.exception,
+                read_query: self.query,
+                read_explanation: self.explain,
+                read_status: self.status,
+                read_verdict: self.verdict,
+            }
+        )
 
-    def series(self, selector: Selector, period: Period) -> Groups[Series[int]]:
-        names = self._selected(selector, "counters", MAX_SERIES)
-        parts = {name: one.values for name, one in self._series(names, period).items()}
-        starts, running = self._window(period)
-        return summed_up(parts, selector, period.precision, starts, running=running)
+    # Each method takes the arguments of the function in the table above.
 
-    def series_of(self, names: list[str], period: Period) -> dict[str, Series[int]]:
+    def series(self, selection: Selection, window: Window) -> Groups[Series[int]]:
+        names = self._selected(selection, "counters", MAX_SERIES)
+        parts = {name: one.values for name, one in self._series(names, window).items()}
+        starts, running = self._starts(window, self._retention)
+        return aggregates.summed_up(parts, selection, window.precision, starts, running=running)
+
+    def series_of(self, names: list[str], window: Window) -> dict[str, Series[int]]:
         check_number(names)
-        return self._series(names, period)
+        return self._series(names, window)
 
-    def _series(self, names: Iterable[str], period: Period) -> dict[str, Series[int]]:
-        precision, found = self._retention.check(period.precision), {}
+    def _series(self, names: Iterable[str], window: Window) -> dict[str, Series[int]]:
+        precision, found = self._retention.check(window.precision), {}
         for name in names:
             counts = Multiset[int]()
             for event in self._memory.events:
                 if event.series == name and event.amount is not None:
                     counts[slice_start(event.time, precision)] += event.amount
-            starts = self._starts(counts, period)
+            starts = self._kept(counts, window)
             values = tuple(counts[start] for start in starts)
             found[name] = Series(
                 name, precision, starts.start, values, partial=self._running(starts)
@@ -121,88 +162,91 @@ class MemoryBackend(Backend):
         return found
 
     def gauges(
-        self, selector: Selector, period: Period, aggregate: str | None
+        self, selection: Selection, window: Window, aggregate: str | None
     ) -> Groups[Series[float | None]]:
-        names = self._selected(selector, "gauges", MAX_SERIES)
-        parts = {name: self._gauge(name, period) for name in names}
-        starts, running = self._window(period)
-        return aggregated(parts, selector, period.precision, starts, aggregate, running=running)
+        names = self._selected(selection, "gauges", MAX_SERIES)
+        parts = {name: self._gauge(name, window) for name in names}
+        starts, running = self._starts(window, self._retention)
+        return aggregates.aggregated(
+            parts, selection, window.precision, starts, aggregate, running=running
+        )
 
-    def _gauge(self, name: str, period: Period) -> tuple[float | None, ...]:
+    def forecasts(
+        self, selection: Selection, precision: int, ahead: int | None, aggregate: str | None
+    ) -> Groups[Forecast]:
+        window = Window(precision)
+        counters = self.series(selection, window)
+        counted = any(series for _, series in counters)
+        gauges = [] if counted else self.gauges(selection, window, aggregate)
+        return aggregates.forecasts(selection, precision, counters, gauges, ahead, self._zone)
+
+    def _gauge(self, name: str, window: Window) -> tuple[float | None, ...]:
         newest: dict[int, float] = {}
         for event in sorted(self._memory.events, key=lambda event: event.time):
             if event.series == name and event.value is not None:
-                newest[slice_start(event.time, period.precision)] = event.value
-        return tuple(newest.get(start) for start in self._starts(newest, period))
+                newest[slice_start(event.time, window.precision)] = event.value
+        return tuple(newest.get(start) for start in self._kept(newest, window))
 
-    def _selected(self, selector: Selector, kind: str, limit: int) -> list[str]:
-        names = [name for name in self.names("*", kind) if selects(selector, name)]
+    def _selected(self, selection: Selection, kind: str, limit: int) -> list[str]:
+        names = [name for name in self.names("*", kind) if selects(selection, name)]
         check_label_sets(len(names), limit)
-        return names or [name_of(selector)]
+        return names or [name_of(selection)]
 
-    def _window(self, period: Period) -> tuple[range, bool]:
-        """Return the starts of the intervals of a period, and whether the newest still runs."""
-        precision, since, until, _, seconds = period
+    def _starts(self, window: Window, retention: Retention) -> tuple[range, bool]:
+        """Return the starts of the intervals of a window, and whether the newest still runs."""
         now = self._clock.wall()
-        first, last = window(self._retention, precision, now, since, until, seconds)
-        return range(first, last + 1, precision), last + precision > now
+        starts = starts_of(window, retention, now)
+        return starts, bool(starts) and starts.stop > now
 
-    def _starts(self, found: Iterable[int], period: Period) -> range:
-        """Return the intervals from the oldest retained sample to the current one."""
-        starts, _ = self._window(period)
-        end = starts.start + len(starts) * period.precision
-        oldest = min((start for start in found if start in starts), default=end)
-        return range(oldest, end, period.precision)
+    def _kept(self, found: Iterable[int], window: Window) -> range:
+        """Return the intervals of a window from the oldest sample on."""
+        starts, _ = self._starts(window, self._retention)
+        oldest = min((start for start in found if start in starts), default=starts.stop)
+        return range(oldest, starts.stop, window.precision)
 
     def _running(self, starts: range) -> bool:
-        return bool(starts) and starts[-1] + starts.step > self._clock.wall()
+        return bool(starts) and starts.stop > self._clock.wall()
 
-    def summary(self, selector: Selector, period: Period) -> Groups[Summary]:
-        names = self._selected(selector, "histograms", MAX_HISTOGRAMS)
-        window, now = self._intervals(period), self._clock.wall()
-        groups = split(selector, dict.fromkeys(names))
+    def summary(self, selection: Selection, window: Window) -> Groups[Summary]:
+        names = self._selected(selection, "histograms", MAX_HISTOGRAMS)
+        starts, now = starts_of(window, self._histograms, self._clock.wall()), self._clock.wall()
+        groups = split(selection, dict.fromkeys(names))
         rows = [
-            (key, summed(self._memory.events, name_of(selector), some, window, now))
+            (key, summed(self._memory.events, name_of(selection), some, starts, now))
             for key, some in groups.items()
         ]
         return sorted(rows, key=lambda row: (-row[1].count, [value or "" for value in row[0]]))
 
-    def summaries(self, names: list[str], period: Period) -> dict[str, Summary]:
-        window = self._intervals(period)
+    def summaries(self, names: list[str], window: Window) -> dict[str, Summary]:
+        now, events = self._clock.wall(), self._memory.events
+        starts = starts_of(window, self._histograms, now)
         if len(names) > MAX_NAMES:
             raise LimitExceeded("summaries", len(names), MAX_NAMES, "ask for fewer at a time")
-        now, events = self._clock.wall(), self._memory.events
-        return {name: summed(events, name, [name], window, now) for name in names}
-
-    def _intervals(self, period: Period) -> Window:
-        precision, since, until, intervals, last = period
-        now = self._clock.wall()
-        bounds = window_of(self._histograms, precision, now, since, until, intervals, last)
-        return (precision, *bounds)
+        return {name: summed(events, name, [name], starts, now) for name in names}
 
     def statistics(self, name: str) -> Statistics:
         return by_the_hour(self._memory.events, name, self._clock.wall())
 
-    def marks(self, since: float | None, until: float | None) -> list[Mark]:
+    def marks(self, *, since: float | None, until: float | None) -> list[Mark]:
         first, last = -math.inf if since is None else since, math.inf if until is None else until
         marks = distinct(self._memory.marks)
         return [Mark(one.time, one.label) for one in marks if first <= one.time <= last]
 
-    def verdict(self, asked: VerdictQuestion) -> Verdict:
-        now, marks = self._clock.wall(), self.marks(None, None)
+    def verdict(self, asked: VerdictQuestion) -> tuple[float, Verdict]:
+        now, marks = self._clock.wall(), self.marks(since=None, until=None)
         _, moment = find_mark(asked, marks, now)
         kept = self._retention, self._histograms
         windows = plan(moment, now, asked.against, asked.precision, *kept, self._zone)
         data = traffic(self._memory.events, asked.precision)
         patterns = frequencies(self._memory.messages, now, sliding=True)
-        return build(asked, now, marks, windows, data, patterns)
+        return now, build(asked, now, marks, windows, data, patterns)
 
-    def recent(self, logger: str, severity: str | None, limit: int) -> list[Message]:
-        check_limit(limit)
+    def recent(self, logger: str, *, severity: str | None, limit: int) -> list[Message]:
+        recent.check_limit(limit)
         messages = [each.message for each in self._memory.logged(logger, severity)]
         return newest(messages, self._memory.rules.keep)[:limit]
 
-    def common(self, logger: str, severity: str | None) -> list[Frequency]:
+    def common(self, logger: str, *, severity: str | None) -> list[Frequency]:
         return frequencies(self._memory.logged(logger, severity), self._clock.wall())
 
     def loggers(self) -> list[LogSource]:
@@ -224,24 +268,24 @@ class MemoryBackend(Backend):
 
     def exceptions(self, wanted: ExceptionQuery) -> ExceptionSummaries:
         now = self._clock.wall()
-        window = exception_window(wanted.period, now)
+        window = exception_window(wanted.window, now)
         recorded = {group for groups in self._memory.exceptions.values() for group in groups}
         stored = [stored_group(self._memory.exceptions, group, window) for group in recorded]
         return groups_in(stored, window, wanted)
 
     def exception(self, group: str, wanted: ExceptionQuery) -> ExceptionSummary | None:
-        window = exception_window(wanted.period, self._clock.wall())
+        window = exception_window(wanted.window, self._clock.wall())
         if not any(group in groups for groups in self._memory.exceptions.values()):
             return None
         stored = stored_group(self._memory.exceptions, group, window, traceback=True)
         return group_in(stored, window)
 
-    def totals(self, selector: Selector) -> dict[GroupKey, int]:
+    def totals(self, selection: Selection) -> dict[GroupKey, int]:
         totals = Multiset[str]()
         for event in self._memory.events:
-            if event.amount is not None and selects(selector, event.series):
+            if event.amount is not None and selects(selection, event.series):
                 totals[event.series] += event.amount
-        groups = split(selector, totals)
+        groups = split(selection, totals)
         return {key: sum(some.values()) for key, some in groups.items()}
 
     def names(self, pattern: str, kind: str) -> list[str]:
@@ -266,7 +310,7 @@ class MemoryBackend(Backend):
         intervals = intervals_of(wanted, self._retention if counted else self._histograms, now)
         spreads: dict[str, Distribution] = {}
         if counted:
-            within = Period(wanted.precision, intervals.start, intervals.stop - 1)
+            within = Window(wanted.window.precision, intervals.start, intervals.stop)
             counts = self._series(counters, within) if intervals else {}
             sums = {name: Sums(one.total) for name, one in counts.items()}
         else:
@@ -283,12 +327,14 @@ class MemoryBackend(Backend):
                 values[key] = whole.quantile(order.q)
         return replace(rank(groups, values, wanted), intervals=len(intervals))
 
-    def explain(self, request: ExplainRequest) -> Explanation:
+    def explain(self, request: ExplainRequest) -> tuple[float, Explanation]:
         kept = self._retention, self._histograms
-        return explained(self._memory, request, *kept, self._clock, self._zone)
+        now = self._clock.wall()
+        return now, explained(self._memory, request, *kept, self._clock, self._zone)
 
-    def status(self) -> Status:
-        return status_of(self._memory, self._retention, self._histograms, self._clock)
+    def status(self) -> tuple[float, Status]:
+        found = status_of(self._memory, self._retention, self._histograms, self._clock)
+        return self._clock.wall(), found
 
     def _chosen(self, wanted: Top, kind: str) -> list[str]:
         if not wanted.by:

@@ -1,0 +1,290 @@
+"""Queries of counters: samples, totals, rankings; and the names of all series."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil
+from typing import TYPE_CHECKING, overload
+
+from redmeter.errors import InvalidValue
+from redmeter.queries.arguments import (
+    Time,
+    check_is_text,
+    filter_of,
+    group_labels,
+    select,
+    spellings,
+    window_of,
+)
+from redmeter.queries.source import QueryBase
+from redmeter.types import RANKED_ROWS, Top
+
+if TYPE_CHECKING:
+    from redmeter.results import Group, Ranking, Series, TotalGroup
+
+#: The kinds of names().
+KINDS = ("counters", "gauges", "histograms")
+
+
+class CounterQueries(QueryBase):
+    """Samples, totals and rankings of counters, and names of series."""
+
+    @overload
+    def series(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = ...,
+        by: None = ...,
+        exact: bool = ...,
+        since: Time | None = ...,
+        until: Time | None = ...,
+        last: float | str | None = ...,
+    ) -> Series[int]: ...
+    @overload
+    def series(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = ...,
+        by: str | Sequence[str],
+        since: Time | None = ...,
+        until: Time | None = ...,
+        last: float | str | None = ...,
+    ) -> list[Group[int]]: ...
+    def series(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = None,
+        by: str | Sequence[str] | None = None,
+        exact: bool = False,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
+    ) -> Series[int] | list[Group[int]]:
+        """Return the stored samples of a counter, oldest first, summed over its label sets.
+
+            meter.series("orders", precision="1m")                          # all label sets
+            meter.series("orders", precision="1m", labels={"plan": "pro"})  # those that match
+            meter.series("orders", precision="1m", by="plan")               # one group per plan
+            meter.series("orders", precision="1m", exact=True)              # one stored series
+
+        Takes one round trip for up to 50 label sets, and two for more.
+
+        Args:
+            name: the counter's name. Labels in braces, `orders{plan="pro"}`, are a filter.
+            precision: interval width: seconds, or text such as "1s", "5m", "1h", "1d".
+            labels: only label sets that have these labels; values are converted with str(). Name
+                all labels of a label set if a value was cut when it was recorded.
+            by: a label, or several; the result has a group for each of their values.
+            exact: read the one series that is stored under `name` and `labels`, without the index.
+            since, until: the window, [since, until), in whole intervals: never less than asked for.
+                Unix seconds, or a datetime with a time zone.
+            last: the newest intervals that this time holds, the current one included: seconds, or
+                text such as "2h". Excludes `since` and `until`.
+
+        Returns:
+            A Series; with `by` a list of Group, the one with the most events first.
+
+        Raises:
+            UnknownPrecision: the store does not keep it; the error lists those it keeps.
+            LimitExceeded: over 2,000 label sets.
+            InvalidName: the name or a label is not allowed.
+            InvalidValue: a time or a combination of arguments cannot be used.
+            StoreError: the store is unreachable or refuses.
+        """
+        selection = select(name, labels, by, exact=exact)
+        window = window_of(precision, since, until, last=last)
+        from redmeter.reading.aggregates import read_counter
+        from redmeter.results import Group
+
+        groups = self._source.run(read_counter, selection, window)
+        if by is None:
+            return groups[0][1]
+        return [Group(group_labels(selection, key), series) for key, series in groups]
+
+    def series_of(
+        self,
+        names: list[str],
+        *,
+        precision: int | str,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
+    ) -> dict[str, Series[int]]:
+        """Return the stored samples of many counters, each read exactly, in one round trip.
+
+        Names under whose keys another program stores something else are left out, with a warning in
+        the log; if no other name is left, that is a StoreRefused.
+
+        Args:
+            names: names with their labels, as names() returns them; the order of labels does not
+                matter.
+            precision, since, until, last: as for series().
+
+        Returns:
+            A Series for each name, by its stored spelling.
+
+        Raises:
+            UnknownPrecision: the store does not keep it; the error lists those it keeps.
+            LimitExceeded: over 5,000 names.
+            TypeError: the names are a str.
+            InvalidName: a name is not allowed.
+            InvalidValue: a time or a combination of arguments cannot be used.
+            StoreError: the store is unreachable or refuses.
+        """
+        window = window_of(precision, since, until, last=last)
+        from redmeter.reading.samples import read_series
+
+        return self._source.ask(read_series, spellings(names), window)
+
+    @overload
+    def total(
+        self,
+        name: str,
+        *,
+        labels: Mapping[str, object] | None = ...,
+        by: None = ...,
+        exact: bool = ...,
+    ) -> int: ...
+    @overload
+    def total(
+        self,
+        name: str,
+        *,
+        labels: Mapping[str, object] | None = ...,
+        by: str | Sequence[str],
+    ) -> list[TotalGroup]: ...
+    def total(
+        self,
+        name: str,
+        *,
+        labels: Mapping[str, object] | None = None,
+        by: str | Sequence[str] | None = None,
+        exact: bool = False,
+    ) -> int | list[TotalGroup]:
+        """Return the number of all events ever counted, including those whose intervals expired.
+
+            meter.total("orders")                       # all label sets
+            meter.total("orders", by="plan")            # one group per plan
+
+        Takes one round trip for each 5,000 totals of the store, with `exact` one in all.
+
+        Args:
+            name: the counter's name. Labels in braces, `orders{plan="pro"}`, are a filter.
+            labels: only label sets that have these labels; values are converted with str().
+            by: a label, or several; the result has a group for each of their values.
+            exact: read the one total that is stored under `name` and `labels`.
+
+        Returns:
+            A number, 0 if nothing was counted; with `by` a list of TotalGroup, the highest first.
+
+        Raises:
+            InvalidName: the name or a label is not allowed.
+            InvalidValue: `exact` and `by` together.
+            StoreError: the store is unreachable or refuses.
+        """
+        selection = select(name, labels, by, exact=exact)
+        from redmeter.reading.aggregates import read_total
+        from redmeter.results import TotalGroup
+
+        groups = self._source.run(read_total, selection)
+        if by is None:
+            return sum(groups.values())
+        rows = sorted(groups.items(), key=lambda row: (-row[1], [value or "" for value in row[0]]))
+        return [TotalGroup(group_labels(selection, key), total) for key, total in rows]
+
+    def names(self, pattern: str = "*", *, kind: str = "counters") -> list[str]:
+        """Return the names of all stored series of a kind, with their labels, sorted.
+
+        Args:
+            pattern: only names that match it: `*` is any text, `?` one character, `[abc]` one of
+                these.
+            kind: "counters", "gauges" or "histograms".
+
+        Raises:
+            InvalidValue: there is no such kind.
+            TypeError: the pattern is not text.
+            LimitExceeded: over 100,000 names.
+            StoreError: the store is unreachable or refuses.
+        """
+        check_is_text("a pattern", pattern)
+        if kind not in KINDS:
+            raise InvalidValue(kind, f"there are names of {', '.join(KINDS)}")
+        from redmeter.reading.names import read_names
+
+        return self._source.ask(read_names, pattern, kind)
+
+    def top(
+        self,
+        name: str = "*",
+        *,
+        precision: int | str,
+        by: str | None = None,
+        intervals: int | None = None,
+        limit: int = RANKED_ROWS,
+        order: str = "count",
+        labels: Mapping[str, object] | None = None,
+        failing: Mapping[str, object] | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
+    ) -> Ranking:
+        """Return the series, or the values of a label, that rank highest within a window.
+
+            meter.top("http_requests", by="route", precision="1m", last="1h")
+            meter.top("http_request_seconds", by="route", precision="1m", order="p95")
+            meter.top("http_requests", by="route", precision="1m", order="failing",
+                      failing={"status": "5xx"})
+            meter.top("orders*", precision="1h")            # series whose names match
+
+        A ranking by a percentile reads the distributions of a bounded number of groups: of those
+        whose mean and spread allow the highest percentile, four for each row, at most 200. In the
+        result, `groups` and `examined` are the number of groups and of those that were compared;
+        `complete` is whether none of the others can be among the rows.
+
+        Args:
+            name: with `by`, a name without labels; without, a pattern: `*` is any text, `?` one
+                character, `[abc]` one of these.
+            precision: interval width: seconds, or text such as "1m"; one that is kept.
+            by: a label; the series that have the same value of it are one group.
+            intervals: at most this many of the newest intervals, the current one included. Default:
+                60, or all that are kept if fewer; with `since` or `until`, all of that window.
+            limit: number of rows, at most 1,000.
+            order: "count"; for histograms also "total" (the sum of the values: what takes most time
+                in all), "mean", or a percentile such as "p95" or "p99.9"; for counters also
+                "failing".
+            labels: only series that have these labels; values are converted with str().
+            failing: for the order "failing", the labels of events that failed, such as
+                {"status": "5xx"}.
+            since, until: the window, [since, until), in whole intervals: never less than asked for.
+                Unix seconds, or a datetime with a time zone.
+            last: the newest intervals that this time holds, the current one included: seconds, or
+                text such as "2h". Excludes `since`, `until` and `intervals`.
+
+        Returns:
+            A Ranking, which is also the sequence of its rows, the highest first.
+
+        Raises:
+            UnknownPrecision: the store does not keep it; the error lists those it keeps.
+            LimitExceeded: over 1,000 rows, more intervals than are kept, or over 20,000 series.
+            InvalidName: a label is not allowed.
+            InvalidValue: the order, a time or a combination of arguments cannot be used.
+            TypeError: the name or `by` is not text, or `labels` or `failing` is not a mapping.
+            StoreError: the store is unreachable or refuses.
+        """
+        check_is_text("a name or a pattern", name)
+        if by is not None:
+            check_is_text("a label", by)
+        window = window_of(precision, since, until, intervals, last)
+        if window.last is not None:
+            newest = max(1, ceil(window.last / window.precision))
+            window = window._replace(intervals=newest, last=None)
+        where, failed = filter_of("labels", labels), filter_of("failing", failing)
+        from redmeter.reading.top import read_top
+
+        return self._source.ask(read_top, Top(name, window, by, limit, order, where, failed))

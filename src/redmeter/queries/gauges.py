@@ -1,0 +1,169 @@
+"""Queries of gauges; and forecasts, which are of counters too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, overload
+
+from redmeter.queries.arguments import Time, group_labels, precision_of, select, window_of
+from redmeter.queries.source import QueryBase
+
+if TYPE_CHECKING:
+    from redmeter.results import Forecast, ForecastGroup, Group, Series
+
+
+class GaugeQueries(QueryBase):
+    """Samples of gauges, and forecasts."""
+
+    @overload
+    def gauge_series(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = ...,
+        by: None = ...,
+        aggregate: str | None = ...,
+        exact: bool = ...,
+        since: Time | None = ...,
+        until: Time | None = ...,
+        last: float | str | None = ...,
+    ) -> Series[float | None]: ...
+    @overload
+    def gauge_series(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = ...,
+        by: str | Sequence[str],
+        aggregate: str | None = ...,
+        since: Time | None = ...,
+        until: Time | None = ...,
+        last: float | str | None = ...,
+    ) -> list[Group[float | None]]: ...
+    def gauge_series(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = None,
+        by: str | Sequence[str] | None = None,
+        aggregate: str | None = None,
+        exact: bool = False,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
+    ) -> Series[float | None] | list[Group[float | None]]:
+        """Return the stored samples of a gauge, oldest first; None where it was not set.
+
+        A gauge is summed over its label `instance`, which identifies a process: a past interval
+        sums the processes that set it, the current one those that live. If label sets differ in
+        another label, choose `by`, `labels` or `aggregate`: a sum of temperatures means nothing.
+
+            meter.gauge_series("queue_length", precision="1m", last="1h")
+            meter.gauge_series("temperature", precision="1m", by="room")
+            meter.gauge_series("temperature", precision="1m", aggregate="mean")
+
+        Args:
+            aggregate: "sum", "min", "max" or "mean" of the label sets.
+            name, precision, labels, by, exact, since, until, last: as for series().
+
+        Returns:
+            A Series; with `by` a list of Group, in order of the labels.
+
+        Raises:
+            UnknownPrecision: the store does not keep it; the error lists those it keeps.
+            LimitExceeded: over 2,000 label sets.
+            InvalidName: the name or a label is not allowed.
+            InvalidValue: the gauge has labels other than `instance` that none of `by`, `labels` and
+                `aggregate` covers, also if there is only one label set; or a time or a combination
+                of arguments cannot be used.
+            StoreError: the store is unreachable or refuses.
+        """
+        selection = select(name, labels, by, exact=exact)
+        window = window_of(precision, since, until, last=last)
+        from redmeter.reading.aggregates import read_gauge
+        from redmeter.results import Group
+
+        groups = self._source.run(read_gauge, selection, window, aggregate)
+        if by is None:
+            return groups[0][1]
+        return [Group(group_labels(selection, key), series) for key, series in groups]
+
+    @overload
+    def forecast(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = ...,
+        by: None = ...,
+        exact: bool = ...,
+        aggregate: str | None = ...,
+        ahead: int | None = ...,
+    ) -> Forecast: ...
+    @overload
+    def forecast(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = ...,
+        by: str | Sequence[str],
+        aggregate: str | None = ...,
+        ahead: int | None = ...,
+    ) -> list[ForecastGroup]: ...
+    def forecast(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = None,
+        by: str | Sequence[str] | None = None,
+        exact: bool = False,
+        aggregate: str | None = None,
+        ahead: int | None = None,
+    ) -> Forecast | list[ForecastGroup]:
+        """Return the expected range of the next intervals of a counter or a gauge.
+
+            meter.forecast("orders", precision="1h").ahead      # the next 24 hours
+            meter.forecast("orders", precision="1h").anomalies  # past hours outside their range
+            meter.forecast("orders", precision="1h", by="plan") # one forecast per plan
+
+        It is the forecast of the sum of all label sets. It also has each stored interval with the
+        range that was expected before the interval began. The method uses level and trend; for
+        hours also the time of day, for days also the day of the week. The current interval is not
+        judged: it is the first of those ahead. The page "Forecast" of the docs describes the method
+        and its measured error.
+
+        Args:
+            name, labels, exact: as for series(). If there is no such counter, a gauge is read.
+            precision: interval width: seconds, or text such as "5m", "1h", "1d".
+            by: a label, or several; the result has a forecast for each of their values, at most 50.
+            aggregate: how label sets of a gauge are aggregated, as for gauge_series().
+            ahead: how many intervals, 1 to 48. Default: 24 hours, 14 days, else 12.
+
+        Returns:
+            A Forecast, without ranges and with a `reason` if too little is stored; with `by` a list
+            of ForecastGroup, of counters the one with the most events first.
+
+        Raises:
+            UnknownPrecision: the store does not keep it; the error lists those it keeps.
+            LimitExceeded: fewer than 1 or more than 48 intervals; over 2,000 label sets; over 50
+                groups.
+            InvalidName: the name or a label is not allowed.
+            InvalidValue: the gauge has labels that need `by`, `labels` or `aggregate`; or `exact`
+                and `by` together.
+            TypeError: `ahead` is not an int.
+            StoreError: the store is unreachable or refuses.
+        """
+        selection = select(name, labels, by, exact=exact)
+        width = precision_of(precision)
+        from redmeter.reading.aggregates import read_zoned_forecasts
+        from redmeter.results import ForecastGroup
+
+        groups = self._source.ask(read_zoned_forecasts, selection, width, ahead, aggregate)
+        if by is None:
+            return groups[0][1]
+        return [ForecastGroup(group_labels(selection, key), forecast) for key, forecast in groups]

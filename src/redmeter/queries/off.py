@@ -1,0 +1,123 @@
+"""The answers of a meter that is off: every query returns an empty result."""
+# ruff: noqa: ARG005 - most arguments do not matter
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from redmeter.analysis.explanation import Explanation, Status
+from redmeter.clock import SYSTEM
+from redmeter.reading import (
+    aggregates,
+    distributions,
+    exceptions,
+    marks,
+    names,
+    promql,
+    ranking,
+    samples,
+    statistics,
+    top,
+)
+from redmeter.reading.diagnosis import explain, status, verdict
+from redmeter.reading.diagnosis.verdict_data import VerdictData, plan
+from redmeter.reading.logs import recent
+from redmeter.reading.selection import GroupKey, name_of
+from redmeter.reading.spread import Summary, summary_of
+from redmeter.results import Changes, Message, QueryResult, Ranking, Series, Statistics
+from redmeter.stored.exception import FINEST
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Retention
+from redmeter.types import Selection, Top, Window
+from redmeter.verdicts import Verdict
+
+#: The answer to questions that have one in words.
+OFF = "Redmeter is off: nothing is recorded."
+
+
+def _series(name: str, precision: int) -> Series[Any]:
+    return Series(name, precision, 0, (), partial=False)
+
+
+def _summary(name: str, window: Window) -> Summary:
+    return summary_of(Distribution(), name, window.precision, 0, 0, partial=False)
+
+
+def _groups(selection: Selection, empty: Any) -> list[tuple[GroupKey, Any]]:
+    return [] if selection.by else [((), empty)]
+
+
+def _counter(selection: Selection, window: Window) -> list[tuple[GroupKey, Series[int]]]:
+    return _groups(selection, _series(name_of(selection), window.precision))
+
+
+def _gauge(
+    selection: Selection, window: Window, aggregate: str | None
+) -> list[tuple[GroupKey, Series[float | None]]]:
+    aggregates.check_aggregate(aggregate)
+    return _groups(selection, _series(name_of(selection), window.precision))
+
+
+def _forecasts(
+    selection: Selection, precision: int, ahead: int | None, aggregate: str | None
+) -> list[tuple[GroupKey, Any]]:
+    window = Window(precision)
+    counters, gauges = _counter(selection, window), _gauge(selection, window, aggregate)
+    return aggregates.forecasts(selection, precision, counters, gauges, ahead)
+
+
+def _ranking(wanted: Top) -> Ranking:
+    ranking.check(wanted)
+    return Ranking()
+
+
+def _recent(_: str, *, limit: int, **__: str | None) -> list[Message]:
+    recent.check_limit(limit)
+    return []
+
+
+def _verdict(asked: verdict.VerdictQuestion) -> tuple[float, Verdict]:
+    now = SYSTEM.wall()
+    _, moment = verdict.find_mark(asked, [], now)  # there are no marks
+    kept = Retention(DEFAULT_RETENTION), Retention(DEFAULT_HISTOGRAMS)
+    windows = plan(moment, now, asked.against, asked.precision, *kept)
+    return now, verdict.build(asked, now, [], windows, VerdictData(), ())
+
+
+def _exceptions(wanted: exceptions.ExceptionQuery) -> exceptions.ExceptionSummaries:
+    precision = wanted.window.precision or FINEST
+    return exceptions.ExceptionSummaries(precision, 0, 0, 0, 0, 0, 0, 0, 0, ())
+
+
+#: A function that reads a store -> one that takes its arguments.
+TABLE: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
+    aggregates.read_counter: _counter,
+    aggregates.read_gauge: _gauge,
+    aggregates.read_summary: lambda selection, window: _groups(
+        selection, _summary(name_of(selection), window)
+    ),
+    aggregates.read_total: lambda selection: {},
+    aggregates.read_zoned_forecasts: _forecasts,
+    samples.read_series: lambda names, window: {
+        name: _series(name, window.precision) for name in names
+    },
+    distributions.read_summaries: lambda names, window: {
+        name: _summary(name, window) for name in names
+    },
+    statistics.read_statistics: lambda name: Statistics(name, None, None),
+    names.read_names: lambda pattern, kind: [],
+    top.read_top: _ranking,
+    marks.read_marks: lambda since, until: [],
+    recent.read_recent: _recent,
+    recent.read_common: lambda logger, severity: [],
+    recent.read_loggers: list,
+    recent.read_changes: lambda logger: Changes(),
+    exceptions.read_exceptions: _exceptions,
+    exceptions.read_exception: lambda group, wanted: None,
+    promql.read_query: lambda text, at, window: QueryResult("matrix" if window else "vector"),
+    explain.read_explanation: lambda request: (
+        0.0,
+        Explanation(name=request.name, reason=OFF, sentence=OFF),
+    ),
+    status.read_status: lambda: (0.0, Status(sentence=OFF)),
+    verdict.read_verdict: _verdict,
+}
