@@ -179,7 +179,7 @@ def test_an_emptied_store_is_a_warning(server: Server, redmeter: Run) -> None:
         meter.count("orders", 3)
         assert meter.flush(5.0)
         assert meter.total("orders") == 8
-        health = meter.health()
+        health = meter.recorder_health()
         assert (health.emptied, health.repaired, health.troubles) == (5, 5, {"emptied": 1})
         assert health.last_trouble.startswith("the store was emptied")
         (_, (level, text, fix)) = said(redmeter, server.url).of("writers")

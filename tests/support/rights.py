@@ -176,7 +176,7 @@ def _count(server: Server, user: User) -> None:
     with Meter(user.url(server)) as meter:
         meter.count("hits")
         assert meter.flush()
-        told = meter.health()
+        told = meter.recorder_health()
         assert (told.stored, told.troubles) == (1, {})
 
 
@@ -296,11 +296,11 @@ QUESTIONS: dict[str, Callable[[Meter], object]] = {
     "summary": lambda meter: meter.summary("http_request_seconds", precision=60).count,
     "statistics": lambda meter: meter.statistics("cart_value").this,
     "marks": lambda meter: meter.marks(),
-    "recent": lambda meter: meter.recent("shop"),
+    "recent": lambda meter: meter.log_messages("shop"),
     "exceptions": lambda meter: meter.exception(meter.exceptions().groups[0].id),
-    "common": lambda meter: meter.common("shop"),
+    "common": lambda meter: meter.log_frequencies("shop"),
     "loggers": lambda meter: meter.loggers(),
-    "changes": lambda meter: meter.changes(),
+    "changes": lambda meter: meter.log_changes(),
     "forecast": _expected,
     "top": lambda meter: len(meter.top("hits", by="plan", precision=60)) == 2,
     "top-p95": lambda meter: meter.top("cart_value", precision=3600, order="p95"),

@@ -213,7 +213,7 @@ class Conditions:
     def _new_patterns(self, rule: Rule) -> Readings:
         changes = [
             (change.logger, change.pattern)
-            for change in self._queries.changes(rule.logger or None)
+            for change in self._queries.log_changes(rule.logger or None)
             if change.kind == "new" and change.severity in rule.severities
         ]
         return _news(rule, "patterns", changes)

@@ -35,7 +35,7 @@ def meter_for(meter: Meter | None, what: str) -> Meter | None:
 
 
 def record_error(meter: Meter, kind: str, error: BaseException) -> None:
-    """Count a failure of an integration, for Meter.health(). Never raises.
+    """Count a failure of an integration, for Meter.recorder_health(). Never raises.
 
     A StoreError is ignored: the meter counts it already.
     """

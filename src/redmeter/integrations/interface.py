@@ -108,7 +108,7 @@ class Instrumentation:
         self._meter._recorder.record_exception(error, route, traceback)
 
     def record_error(self, kind: str, text: str) -> None:
-        """Count that the integration failed; Meter.health() and `redmeter doctor` report it."""
+        """Count a failure; Meter.recorder_health() and `redmeter doctor` report it."""
         self._meter._recorder.record_error(kind, text)
 
     def before_flush(self, hook: Callable[[], None]) -> None:

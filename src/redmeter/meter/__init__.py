@@ -70,8 +70,8 @@ class Meter(MetricMethods, EventMethods, Queries):
             immediately.
         durability: what must confirm that stored events are durable: `none`, `replica` (one replica
             has them) or `disk` (they are in the server's append-only file on its disk). Events
-            without a confirmation in time are stored anyway; health().troubles counts their batches
-            as `unconfirmed`. With `sync`, the call raises Unconfirmed.
+            without a confirmation in time are stored anyway; recorder_health().troubles counts
+            their batches as `unconfirmed`. With `sync`, the call raises Unconfirmed.
         flush_interval: how often events are stored, seconds.
         buffer_bytes: most memory for events that are not stored yet, approximately.
         repair_bytes: most memory for stored events of the last minute, approximately, which are
@@ -237,7 +237,7 @@ class Meter(MetricMethods, EventMethods, Queries):
         Returns:
             Whether everything is stored: nothing is waiting, and nothing was rejected; and, with
             `durability`, whether that was confirmed in time. Events without a confirmation stay
-            stored and are not sent again, so you can ask again. health() has the details.
+            stored and are not sent again, so you can ask again. recorder_health() has the details.
 
         Raises:
             InvalidSetting: there is no such durability.
@@ -259,7 +259,7 @@ class Meter(MetricMethods, EventMethods, Queries):
         """
         self._recorder.flush_on_sigterm()
 
-    def health(self) -> RecorderHealth:
+    def recorder_health(self) -> RecorderHealth:
         """Return the statistics of this process's recorder: stored, waiting and lost events."""
         return self._recorder.health()
 

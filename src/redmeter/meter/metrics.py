@@ -37,7 +37,7 @@ class MetricMethods:
                 braces, `orders{plan="pro"}`.
             amount: the number of events, a whole number, not negative.
             labels: more labels; their order does not matter. Values are converted with str(), and
-                truncated if the name would become too long; health() counts that.
+                truncated if the name would become too long; recorder_health() counts that.
             at: the time of the event, Unix seconds. Default: now. Intervals that the retention no
                 longer holds are left out.
 
@@ -124,8 +124,8 @@ class MetricMethods:
                 1, 2 …, assigned by the store. The number of a process that ended is reused.
             callback: a function that is called before each flush and returns the value, or None for
                 no value. It replaces an earlier one of this gauge, and must not wait for anything.
-                health() counts its exceptions. The background thread that calls it starts with the
-                first recorded event of a process; with sync=True there is none.
+                recorder_health() counts its exceptions. The background thread that calls it starts
+                with the first recorded event of a process; with sync=True there is none.
 
         Raises:
             InvalidName: the name or a label's name is not allowed.
@@ -145,7 +145,8 @@ class MetricMethods:
             meter.observe("checkout_seconds", 0.21)
 
         Each interval stores the distribution of its values: count, sum, extremes and percentiles.
-        Values may be negative. A value that is not finite is dropped, and health() counts it.
+        Values may be negative. A value that is not finite is dropped, and recorder_health() counts
+        it.
 
         Args:
             name, labels, at: as for count(). End the name with its unit: `checkout_seconds`.

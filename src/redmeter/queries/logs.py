@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class LogQueries(QueryBase):
     """Log messages, their patterns, and groups of exceptions."""
 
-    def recent(
+    def log_messages(
         self, logger: str, *, severity: int | str | None = None, limit: int = 100
     ) -> list[Message]:
         """Return the newest messages of a logger, the newest first.
@@ -37,7 +37,7 @@ class LogQueries(QueryBase):
         """
         return self._backend.recent(check_logger(logger), stored_severity(severity), limit)
 
-    def common(self, logger: str, *, severity: int | str | None = None) -> list[Frequency]:
+    def log_frequencies(self, logger: str, *, severity: int | str | None = None) -> list[Frequency]:
         """Return the frequency of each pattern of a logger's messages, the most frequent first.
 
         The counts are those of the current clock hour, UTC, and of the hour before.
@@ -61,7 +61,7 @@ class LogQueries(QueryBase):
         """
         return self._backend.loggers()
 
-    def changes(self, logger: str | None = None) -> Changes:
+    def log_changes(self, logger: str | None = None) -> Changes:
         """Return the log patterns that are new, far more frequent than an hour ago, or gone.
 
         The last 60 minutes are compared with the 60 minutes before.
