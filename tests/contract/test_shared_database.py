@@ -75,7 +75,7 @@ def said(redmeter: Run, url: str, prefix: str = "redmeter:") -> Said:
         health = examine(store)
     done = redmeter("doctor", "--json", "--url", url, "--prefix", prefix)
     assert done.code == 0
-    answers = [json.loads(done.out), answer(url, "/api/health", prefix)]
+    answers = [json.loads(done.out), answer(url, "/api/doctor", prefix)]
     found = [Said(health.level, _kept(health.findings))]
     for each in answers:
         findings = _kept([Finding(**finding) for finding in each["findings"]])

@@ -85,7 +85,7 @@ QUESTIONS = {
     "/api/views": [""],
     "/api/verdict": ["?since=1700000000", "?since=1700000000&against=yesterday&precision=3600"],
     "/api/alerts": ["", "?limit=1"],
-    "/api/health": [""],
+    "/api/doctor": [""],
 }
 ASKED = [path + query for path, queries in QUESTIONS.items() for query in queries]
 

@@ -82,7 +82,7 @@ BAD = [
     ("messages", "bad-parameter", "logger=" + "x" * 300),
     ("metrics", "bad-parameter", "offset=-1"),
     ("detail", "doubled-parameter", "name=hits&name=b"),
-    ("health", "unknown-parameter", "x=1"),
+    ("doctor", "unknown-parameter", "x=1"),
 ]
 
 

@@ -49,7 +49,7 @@ REQUESTS = (
     "detail?name=cart_value",
     "forecast?name=hits&precision=60",
     "forecast?name=hits",
-    "health",
+    "doctor",
     # Errors.
     "series",
     "series?name=hits&precision=7",

@@ -211,7 +211,7 @@ class Page(Watcher):
                     "/api/top?name=shared.*",
                     "/api/summary?name=seen.0",
                     "/api/messages",
-                    "/api/health",
+                    "/api/doctor",
                 ),
             )
         )

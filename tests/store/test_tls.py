@@ -114,7 +114,7 @@ def test_everything_works_over_tls(any_speaker: Speaker, tmp_path: Path) -> None
         assert meter.summary("took", precision=60).count == 1
         dashboard = Dashboard(meter, access="open")
         with asking(dashboard) as client:
-            for path in ("/api/overview", "/api/health", "/api/top?name=hits"):
+            for path in ("/api/overview", "/api/doctor", "/api/top?name=hits"):
                 assert client.get(path).status_code == 200
         dashboard.close()
     with opened_store(url) as store:
@@ -390,7 +390,7 @@ def test_a_certificate_that_expires_under_the_page_is_named(
     url = speaker.good.replace("://", f"://default:{SECRET}@")
     with speaker.server.client() as admin:
         admin.execute_command("ACL", "SETUSER", "default", f">{SECRET}", "nopass")
-    paths = ("/api/overview", "/api/health", "/api/series?name=hits", "/api/messages", "/api/top")
+    paths = ("/api/overview", "/api/doctor", "/api/series?name=hits", "/api/messages", "/api/top")
 
     def statuses(client: httpx.Client) -> set[int]:
         return {client.get(path).status_code for path in paths}

@@ -333,7 +333,7 @@ def _odd(server: Server, admin: Any) -> None:
 
 
 def _health(server: Server, user: User) -> None:
-    found, whole = (_got(url, ["/api/health"])[0] for url in (user.url(server), server.unix_url))
+    found, whole = (_got(url, ["/api/doctor"])[0] for url in (user.url(server), server.unix_url))
     for name in ("bytes", "others", "series", "writers", "cleaner"):
         assert found[name] == whole[name], name
     levels = [{(f["topic"], f["level"]) for f in one["findings"]} for one in (found, whole)]
@@ -356,7 +356,7 @@ def _got(url: str, paths: Sequence[str]) -> list[dict[str, Any]]:
 
 def page_uses(asked: Sequence[str]) -> tuple[Use, ...]:
     """Return the uses of a page: all questions of its API, and its health in an odd store."""
-    paths = [path for path in asked if path != "/api/health"] + ["/api/top?name=hits&by=plan"]
+    paths = [path for path in asked if path != "/api/doctor"] + ["/api/top?name=hits&by=plan"]
     tops = [path for path in paths if path.startswith("/api/top")]
 
     def ask(server: Server, user: User) -> None:

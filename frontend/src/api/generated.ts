@@ -257,6 +257,47 @@ export interface components {
             /** @description Hourly samples, for the matrix of days and hours. */
             hours: components["schemas"]["Curve"] | null;
         };
+        /** @description /api/doctor. */
+        DoctorAnswer: {
+            now: number;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
+            /** @enum {string} */
+            level: "ok" | "warn" | "fail";
+            location: string;
+            /**
+             * @description The server that is read; a replica may lag.
+             * @enum {string}
+             */
+            read_from: "primary" | "replica";
+            prefix: string;
+            server: string;
+            version: string;
+            clock_difference: number;
+            /** @description Precision -> samples. */
+            retention: {
+                [key: string]: number;
+            };
+            histogram_retention: {
+                [key: string]: number;
+            };
+            /** @description Precision -> counters. */
+            series: {
+                [key: string]: number;
+            };
+            /** @description Index entries of gauges and histograms, and loggers. */
+            others: {
+                [key: string]: number;
+            };
+            /** @description By kind; null if the server does not report it. */
+            bytes: {
+                [key: string]: number | null;
+            };
+            estimated: boolean;
+            writers: components["schemas"]["Writer"][];
+            findings: components["schemas"]["Finding"][];
+            cleaner: components["schemas"]["Cleaner"];
+        };
         /** @description Every answer other than 2xx. */
         ErrorAnswer: {
             error: components["schemas"]["Problem"];
@@ -642,47 +683,6 @@ export interface components {
             labels: {
                 [key: string]: string | null;
             };
-        };
-        /** @description /api/health. */
-        HealthAnswer: {
-            now: number;
-            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
-            missing: string[];
-            /** @enum {string} */
-            level: "ok" | "warn" | "fail";
-            location: string;
-            /**
-             * @description The server that is read; a replica may lag.
-             * @enum {string}
-             */
-            read_from: "primary" | "replica";
-            prefix: string;
-            server: string;
-            version: string;
-            clock_difference: number;
-            /** @description Precision -> samples. */
-            retention: {
-                [key: string]: number;
-            };
-            histogram_retention: {
-                [key: string]: number;
-            };
-            /** @description Precision -> counters. */
-            series: {
-                [key: string]: number;
-            };
-            /** @description Index entries of gauges and histograms, and loggers. */
-            others: {
-                [key: string]: number;
-            };
-            /** @description By kind; null if the server does not report it. */
-            bytes: {
-                [key: string]: number | null;
-            };
-            estimated: boolean;
-            writers: components["schemas"]["Writer"][];
-            findings: components["schemas"]["Finding"][];
-            cleaner: components["schemas"]["Cleaner"];
         };
         /** @description Requests or events per second. */
         Hits: {

@@ -352,7 +352,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         schemas.AlertsAnswer,
         (_limit(1000, 50, "changes"),),
     ),
-    Endpoint("/api/health", "Health of the store", schemas.HealthAnswer),
+    Endpoint("/api/doctor", "Health of the store", schemas.DoctorAnswer),
 )
 
 

@@ -15,7 +15,7 @@ from redmeter.dashboard import rows, schemas, serialize
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.serialize import convert
 from redmeter.errors import InvalidName
-from redmeter.health import doctor
+from redmeter.health.doctor import examine
 from redmeter.health.findings import Finding
 from redmeter.health.writers import PANEL
 from redmeter.queries import select
@@ -358,9 +358,9 @@ def _expected(curve: curves.Curve, zone: Zone) -> results.Forecast:
     return make_forecast(series, counts=curve.kind == "counter", zone=zone)
 
 
-def health(store: Store, _: Values) -> Found:
-    """Answer /api/health."""
-    diagnosis = doctor.examine(store)
+def doctor(store: Store, _: Values) -> Found:
+    """Answer /api/doctor."""
+    diagnosis = examine(store)
     now = store.clock.wall() + diagnosis.clock_difference
     return Found(
         now,
