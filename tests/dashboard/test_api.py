@@ -74,7 +74,7 @@ QUESTIONS = {
     "/api/explain": [
         "?name=hits&since=1700000000",
         "?name=http_requests&failing=status=5xx&label=method=GET",
-        "?name=cart_value&precision=60&baseline=yesterday",
+        "?name=cart_value&precision=60&against=yesterday",
         "?name=nothing",
     ],
     "/api/exceptions": ["", "?since=1&route=/&sort=first&limit=1&precision=3600"],

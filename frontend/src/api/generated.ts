@@ -179,9 +179,9 @@ export interface components {
             /** @description Interval width of the baseline, seconds. */
             precision: number;
             /** @description Start of the baseline, Unix seconds, included. */
-            baseline_since: number;
+            against_since: number;
             /** @description End of the baseline, Unix seconds, excluded. */
-            baseline_until: number;
+            against_until: number;
             /** @description How many intervals the baseline has. */
             intervals: number;
             /** @description Since when the value has been out of its range, Unix seconds. */
@@ -462,11 +462,11 @@ export interface components {
              * @description How the baseline was chosen.
              * @enum {string}
              */
-            baseline: "before" | "yesterday" | "week" | "custom";
+            against: "previous" | "yesterday" | "last-week" | "custom";
             /** @description Start of the compared baseline, Unix seconds, included. */
-            baseline_since: number;
+            against_since: number;
             /** @description End of the same, excluded. */
-            baseline_until: number;
+            against_until: number;
             /** @description If `not kept`: precisions that keep both windows, with edges rounded to their intervals. */
             alternatives: components["schemas"]["Alternative"][];
             /** @description The total in the baseline; a count is scaled to the length of the window. null if there were no events. */

@@ -38,7 +38,7 @@ _COLUMNS = ("LABEL", "VALUE", "BEFORE", "NOW", "CHANGE", "SHARE", "CAUSE")
     epilog="Exit codes: 0 compared, 1 no data or not kept. "
     "Examples: redmeter explain http_requests --last 15min · "
     "redmeter explain http_requests --failing status=5xx --since 30min · "
-    "redmeter explain http_request_seconds --last 1h --baseline yesterday --json",
+    "redmeter explain http_request_seconds --last 1h --against yesterday --json",
 )
 def explain(
     name: Annotated[str, typer.Argument(help="A counter or a histogram; labels filter.")],
@@ -48,13 +48,13 @@ def explain(
         str | None,
         typer.Option("--last", help="Length of a window up to now: seconds, or 15min, 2h."),
     ] = None,
-    baseline: Annotated[
+    against: Annotated[
         str,
         typer.Option(
-            "--baseline",
-            help="Compare with: before (the preceding window), yesterday, week; or START/END.",
+            "--against",
+            help="Compare with: previous (the window before), yesterday, last-week; or START/END.",
         ),
-    ] = "before",
+    ] = "previous",
     precision: Annotated[
         str | None,
         typer.Option("--precision", "-p", help="Interval width. Default: the finest that is kept."),
@@ -88,7 +88,7 @@ def explain(
             since=moment("--since", since, now),
             until=moment("--until", until, now),
             last=None if last is None else seconds(last),
-            baseline=_baseline(baseline, now),
+            against=_against(against, now),
             precision=None if precision is None else seconds(precision),
             failing=_pairs(failing),
         )
@@ -124,14 +124,14 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _baseline(text: str, now: float) -> str | tuple[float, float]:
+def _against(text: str, now: float) -> str | tuple[float, float]:
     if text in BASELINES:
         return text
     start, slash, end = text.partition("/")
     if not slash:
         known = ", ".join(BASELINES)
-        raise InvalidSetting("--baseline", f"{text!r:.40}: give {known}, or START/END")
-    first, last = moment("--baseline", start, now), moment("--baseline", end, now)
+        raise InvalidSetting("--against", f"{text!r:.40}: give {known}, or START/END")
+    first, last = moment("--against", start, now), moment("--against", end, now)
     assert first is not None, "a text"
     assert last is not None, "a text"
     return first, last
@@ -173,8 +173,8 @@ def _show(explanation: Explanation) -> None:
         return
     output.line(explanation.sentence)
     window = f"{output.moment(explanation.since)} to {output.moment(explanation.until)} UTC"
-    baseline = f"{output.moment(explanation.baseline_since)} to "
-    baseline += f"{output.moment(explanation.baseline_until)} UTC"
+    baseline = f"{output.moment(explanation.against_since)} to "
+    baseline += f"{output.moment(explanation.against_until)} UTC"
     output.note(f"{window}, compared with {baseline}")
     for dimension in explanation.dimensions:
         output.line()

@@ -328,12 +328,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("since", MOMENT, "Start of the window, Unix seconds; else 15 min."),
             Parameter("until", MOMENT, "End of the window, Unix seconds; else now."),
             Parameter(
-                "baseline",
-                choice("before", "yesterday", "week"),
+                "against",
+                choice("previous", "yesterday", "last-week"),
                 "Compare with as long right before (default), or the same time a day or week ago.",
             ),
-            Parameter("baseline_since", MOMENT, "Start of another baseline, Unix seconds."),
-            Parameter("baseline_until", MOMENT, "End of another baseline, Unix seconds."),
+            Parameter("against_since", MOMENT, "Start of another baseline, Unix seconds."),
+            Parameter("against_until", MOMENT, "End of another baseline, Unix seconds."),
             Parameter(
                 "precision", WIDTH, "Width of an interval; else the finest that keeps the window."
             ),
