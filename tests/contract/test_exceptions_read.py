@@ -326,7 +326,7 @@ def test_groups_of_a_window_are_read(open_meter: OpenMeter, memory: MemoryMeter)
         assert sum(first.series.values) == 3
         assert first.series.partial
         assert result.end - result.start == len(first.series.values) * result.precision
-        assert [one.type for one in meter.exceptions(sort="last").groups] == [
+        assert [one.type for one in meter.exceptions(order="last").groups] == [
             "ValueError",
             "KeyError",
         ]
@@ -381,7 +381,7 @@ def test_foreign_values_are_left_out(
     ("options", "error"),
     [
         ({"precision": 60}, UnknownPrecision),
-        ({"sort": "age"}, InvalidValue),
+        ({"order": "age"}, InvalidValue),
         ({"limit": 0}, InvalidValue),
         ({"limit": 1001}, LimitExceeded),
         ({"last": "2h", "since": 1}, InvalidValue),
@@ -413,7 +413,7 @@ def test_a_forgotten_group_is_gone_and_no_other_is(
     store, meter = open_store(), open_meter()
     failing(meter, KeyError)
     failing(meter, ValueError)
-    first, second = meter.exceptions(sort="first").groups
+    first, second = meter.exceptions(order="first").groups
     assert forget_exception(store, first.id)
     assert not forget_exception(store, first.id)
     assert [one.id for one in meter.exceptions().groups] == [second.id]

@@ -77,7 +77,7 @@ QUESTIONS = {
         "?name=cart_value&precision=60&against=yesterday",
         "?name=nothing",
     ],
-    "/api/exceptions": ["", "?since=1&route=/&sort=first&limit=1&precision=3600"],
+    "/api/exceptions": ["", "?since=1&route=/&order=first&limit=1&precision=3600"],
     "/api/exception": ["?id=0123456789abcdef", f"?id={GROUP}&precision=300"],
     "/api/status": [""],
     "/api/statements": ["", "?order=p95&filter=SELECT&limit=1", "?caller=/cart&against=yesterday"],

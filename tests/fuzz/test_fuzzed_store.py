@@ -38,7 +38,7 @@ CALLS = (
     *(
         ("summary", "took"),
         ("top", "http_requests", "--by", "route"),
-        ("top", "took", "--by", "p95"),
+        ("top", "took", "--order", "p95"),
     ),
     *(("logs",), ("logs", "shop"), ("logs", "--changes"), ("logs", "-c"), ("mark", "--list")),
     *(("forecast", "hits"), ("clean",), ("doctor", "--json"), ("logs", "--json")),

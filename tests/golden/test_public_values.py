@@ -66,7 +66,7 @@ COMMANDS = (
     "summary http_request_seconds",
     "top",
     "top http_requests --by route --failing status=5xx",
-    "top http_request_seconds --by route --by p95",
+    "top http_request_seconds --by route --order p95",
     "forecast hits -p 1h --ahead 3",
     "logs",
     "logs shop.orders",

@@ -220,7 +220,7 @@ class Conditions:
 
     def _new_exceptions(self, rule: Rule, now: float) -> Readings:
         groups = self._queries.exceptions(
-            since=now - rule.window, sort="first", limit=_GROUPS
+            since=now - rule.window, order="first", limit=_GROUPS
         ).groups
         new = [
             (group.type, f"{group.type} at {group.place or 'an unknown place'}")

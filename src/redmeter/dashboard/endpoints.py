@@ -35,7 +35,7 @@ from redmeter.dashboard.parameters import (
 )
 from redmeter.errors import InvalidName, InvalidValue, shown
 from redmeter.reading.diagnosis.verdict_data import AGAINST
-from redmeter.reading.exceptions import DEFAULT_LIMIT, MAX_LIMIT, SORTS
+from redmeter.reading.exceptions import DEFAULT_LIMIT, MAX_LIMIT, ORDERS
 from redmeter.reading.page.workloads import MAX_ROWS, STATEMENT_ORDERS, TASK_ORDERS
 from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, RANKED_ROWS
 
@@ -221,7 +221,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             _UNTIL,
             _EXCEPTION_PRECISION,
             Parameter("route", ROUTE, "Only groups that were seen on this route."),
-            Parameter("sort", choice(*SORTS), "The order.", "count"),
+            Parameter("order", choice(*ORDERS), "The order.", "count"),
             _limit(MAX_LIMIT, DEFAULT_LIMIT, "groups"),
         ),
     ),

@@ -221,7 +221,7 @@ def exception(store: Store, values: Values) -> Found:
 
 def _exception_query(values: Values) -> ExceptionQuery:
     period = Period(values["precision"] or 0, values["since"], values["until"])
-    more = {name: values[name] for name in ("route", "sort", "limit") if name in values}
+    more = {name: values[name] for name in ("route", "order", "limit") if name in values}
     query = ExceptionQuery(period, **more)
     query.check()
     return query

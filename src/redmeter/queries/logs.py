@@ -88,13 +88,13 @@ class LogQueries(QueryBase):
         last: float | str | None = None,
         precision: int | str | None = None,
         route: str | None = None,
-        sort: str = "count",
+        order: str = "count",
         limit: int = EXCEPTION_GROUPS,
     ) -> ExceptionSummaries:
         """Return the groups of recorded exceptions that have some in a window.
 
             meter.exceptions(last="1h").groups          # the most frequent first
-            meter.exceptions(sort="first", limit=5)     # the newest groups of the last 24 hours
+            meter.exceptions(order="first", limit=5)     # the newest groups of the last 24 hours
 
         Exceptions are grouped by their type and the functions of the application that they came
         through. Takes two round trips.
@@ -107,8 +107,8 @@ class LogQueries(QueryBase):
             precision: width of the intervals: 300, 3600 or 86400 seconds, or text such as "5m";
                 the finest one that reaches back to the start of the window by default.
             route: only groups that were seen on this route, or in this task.
-            sort: "count", "last" or "first": by the count in the window, or by the time of the last
-                or of the first exception, the newest first.
+            order: "count", "last" or "first": by the count in the window, or by the time of the
+                last or of the first exception, the newest first.
             limit: number of groups, at most 1,000; `found` and `count` of the result cover all.
 
         Raises:
@@ -120,7 +120,7 @@ class LogQueries(QueryBase):
         period = period_of(precision or 0, since, until, last=last)
         from redmeter.reading.exceptions import ExceptionQuery
 
-        query = ExceptionQuery(period, route, sort, limit)
+        query = ExceptionQuery(period, route, order, limit)
         query.check()
         return self._backend.exceptions(query)
 
