@@ -284,7 +284,7 @@ def reports(bench: Bench, processes: int) -> dict[str, float]:
     bench.empty()
     part = bench.shard()
     with Meter(f"unix://{bench.path}") as meter:
-        health = meter.health().as_dict()
+        health = meter.recorder_health().as_dict()
     told = {**health, "patterns": "1", "host": "shop-web-17.example", "pid": "1234567"}
 
     def packed(process: int) -> Packed:

@@ -155,7 +155,7 @@ class Data:
             self._record(meter, labels, name, rest)
             if number % 500 == 499:
                 meter.flush(60)
-        assert meter.flush(60), meter.health()
+        assert meter.flush(60), meter.recorder_health()
         return long
 
     def _record(self, meter: Meter, labels: Labels, name: str, rest: dict[str, str]) -> None:

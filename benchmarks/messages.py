@@ -31,7 +31,7 @@ def logging_calls(conn: redis.Redis, url: str) -> Iterator[Row]:
             called = time.perf_counter() - began
             assert meter.flush(30)
             stored = time.perf_counter() - began
-            assert meter.health().stored == CALLS + 1
+            assert meter.recorder_health().stored == CALLS + 1
         floor = _seconds(lambda: _burst(_logger("bench.floor", _Empty())))
         conn.flushall()
         theirs = _seconds(lambda: _listing(conn, CALLS // 10)) * 10

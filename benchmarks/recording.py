@@ -114,7 +114,7 @@ def storing(conn: redis.Redis, url: str) -> Iterator[Row]:
             burst()
             assert meter.flush(30)
             mine = (time.perf_counter() - started) / EVENTS
-            assert meter.health().stored == EVENTS + 1
+            assert meter.recorder_health().stored == EVENTS + 1
         pages = [f"page:{n}" for n in range(100)]
         started = time.perf_counter()
         for n in range(SERIES):
@@ -161,7 +161,7 @@ def _flush_both(conn: redis.Redis, url: str, existing: bool) -> tuple[float, ...
         before, own = _server_cpu(conn), time.process_time()
         meter.flush(30)
         ours, ours_server = time.process_time() - own, _server_cpu(conn) - before
-        assert meter.health().stored == SERIES + 1
+        assert meter.recorder_health().stored == SERIES + 1
     before, own = _server_cpu(conn), time.process_time()
     for name in names:
         listings.update_counter(conn, name)
@@ -223,7 +223,7 @@ def buffering(_conn: redis.Redis, _url: str) -> Iterator[Row]:
     gc.collect()
     taken = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    told = meter.health().buffer_bytes
+    told = meter.recorder_health().buffer_bytes
     text = f"{taken / 1e6:.2f} MB"
     yield Row(
         f"buffer, {SERIES:,} series, 1 min away",

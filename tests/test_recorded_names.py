@@ -78,7 +78,7 @@ def test_no_label_value_raises_in_a_request_and_what_is_cut_is_counted() -> None
         meter.observe("b", 1.5, labels=labels)
         meter.gauge("c", labels=labels).inc()
         meter.gauge("c", labels=labels, per_process=True).set(1)
-        assert meter.health().troubles["label-value"] >= 4
+        assert meter.recorder_health().troubles["label-value"] >= 4
         assert meter.counter("a", labels=labels).name.endswith('…"}')
 
 

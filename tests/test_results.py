@@ -108,11 +108,11 @@ QUERIES: Mapping[str, Callable[[MemoryMeter], Any]] = {
     "total_by": lambda m: m.total("orders", by="plan"),
     "top": lambda m: m.top("orders", by="plan", precision=60),
     "marks": lambda m: m.marks(),
-    "recent": lambda m: m.recent("shop"),
-    "common": lambda m: m.common("shop"),
+    "recent": lambda m: m.log_messages("shop"),
+    "common": lambda m: m.log_frequencies("shop"),
     "loggers": lambda m: m.loggers(),
-    "changes": lambda m: m.changes(),
-    "health": lambda m: m.health(),
+    "changes": lambda m: m.log_changes(),
+    "health": lambda m: m.recorder_health(),
     "names": lambda m: m.names(),
     "events": lambda m: m.events,
     "messages": lambda m: m.messages,
@@ -216,7 +216,7 @@ def test_annotated_endpoints_have_a_schema_and_the_same_json(meter: MemoryMeter)
 
     @app.get("/changes")
     def changes() -> redmeter.Changes:
-        return meter.changes()
+        return meter.log_changes()
 
     @app.get("/forecast")
     def forecast() -> redmeter.Forecast:
@@ -224,7 +224,7 @@ def test_annotated_endpoints_have_a_schema_and_the_same_json(meter: MemoryMeter)
 
     @app.get("/health")
     def health() -> redmeter.RecorderHealth:
-        return meter.health()
+        return meter.recorder_health()
 
     for endpoint in (series, groups, gauge, summary, top, changes, forecast, health):
         expected = json.loads(json.dumps(plain(endpoint())))

@@ -59,7 +59,7 @@ def test_what_was_observed_can_be_asserted(meter: MemoryMeter) -> None:
     assert meter.observed("size_bytes") == [3.0, 1.5, -2.0]
     assert meter.observed("size_bytes", labels={"a": "b"}) == [4.0]
     assert meter.observed("other") == []
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.recorded, health.dropped, health.lost()) == (2, 2, {"not-finite": {0: 2}})
     assert (meter.recorded("size_bytes"), meter.value("size_bytes")) == (1, 7.0)
     assert meter.events[2] == Event("size_bytes", DAY, None, None, 3.0)
@@ -90,8 +90,8 @@ def test_what_was_logged_comes_the_newest_first(meter: MemoryMeter) -> None:
         ("c", THEN + 2),
         ("a", THEN),
     ]
-    assert [m.time for m in meter.recent("b")] == [THEN + 3, THEN + 1]
-    assert [m.time for m in meter.recent("b", limit=1)] == [THEN + 3]
+    assert [m.time for m in meter.log_messages("b")] == [THEN + 3, THEN + 1]
+    assert [m.time for m in meter.log_messages("b", limit=1)] == [THEN + 3]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_nothing_is_started_and_nothing_is_waited_for(meter: MemoryMeter) -> Non
     with meter:
         meter.count("a")
         assert meter.flush()
-        assert meter.health().buffered == 0
+        assert meter.recorder_health().buffered == 0
     assert meter.recorded("a") == 1
     assert repr(meter) == "<MemoryMeter 1 events>"
 
@@ -172,10 +172,10 @@ def test_nothing_is_started_and_nothing_is_waited_for(meter: MemoryMeter) -> Non
         (lambda m: m.summaries(["x"] * 501, precision=60), LimitExceeded),
         (lambda m: m.summaries("abc", precision=60), TypeError),
         (lambda m: m.series_of("abc", precision=60), TypeError),
-        (lambda m: m.common("a\nb"), InvalidName),
-        (lambda m: m.recent(""), InvalidName),
-        (lambda m: m.recent("a", severity=1.5), TypeError),
-        (lambda m: m.changes(7), InvalidName),
+        (lambda m: m.log_frequencies("a\nb"), InvalidName),
+        (lambda m: m.log_messages(""), InvalidName),
+        (lambda m: m.log_messages("a", severity=1.5), TypeError),
+        (lambda m: m.log_changes(7), InvalidName),
         (lambda m: m.top("x", precision=60, limit=1001), LimitExceeded),
         (lambda m: m.top("x", precision=60, intervals=121), LimitExceeded),
         (lambda m: m.top("x", precision=60, order="p95", limit=1001), LimitExceeded),
@@ -213,7 +213,7 @@ def test_settings_are_those_of_a_meter() -> None:
         meter.log("app", f"{n}")
         meter.log("app", f"{n}", severity="error")
         meter.clock.advance(1)
-    assert [m.text for m in meter.recent("app")] == ["2", "2", "1", "1"]
+    assert [m.text for m in meter.log_messages("app")] == ["2", "2", "1", "1"]
     assert len(meter.logged("app")) == 6
     with pytest.raises(UnknownPrecision):
         meter.series("x", precision=10)
@@ -232,8 +232,8 @@ def test_what_is_logged_is_of_the_time_that_the_clock_shows(meter: MemoryMeter) 
         log.handle(record)
     finally:
         log.removeHandler(handler)
-    assert meter.common("shop.memory")[0].count == 1
-    assert [change.kind for change in meter.changes()] == ["new", "new"]
-    late, now = meter.recent("shop.memory")[::-1]
+    assert meter.log_frequencies("shop.memory")[0].count == 1
+    assert [change.kind for change in meter.log_changes()] == ["new", "new"]
+    late, now = meter.log_messages("shop.memory")[::-1]
     assert (now.time, now.text) == (THEN, "retrying 7")
     assert late.time == pytest.approx(THEN - 30, abs=5)

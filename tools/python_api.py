@@ -28,11 +28,12 @@ METHODS = {
     ),
     "Read histograms": ("summary", "summaries", "statistics"),
     "Read logs and exceptions": (
-        *("recent", "common", "loggers", "changes", "exceptions", "exception"),
+        *("log_messages", "log_frequencies", "loggers", "log_changes"),
+        *("exceptions", "exception"),
     ),
     "Ask whether all is well": ("status", "explain", "verdict", "marks"),
     "Query in PromQL": ("query",),
-    "Control": ("flush", "flush_on_sigterm", "health", "close"),
+    "Control": ("flush", "flush_on_sigterm", "recorder_health", "close"),
 }
 INSTRUMENTS = ("Counter", "Gauge", "Histogram", "Timer", "InProgress", "CountedExceptions")
 #: Modules and their public names.

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { address } from "./api/client";
 import { Feed } from "./api/feed";
-import type { HealthAnswer } from "./api/types";
+import type { DoctorAnswer } from "./api/types";
 import { plain } from "./lib/text";
 import { nearest } from "./lib/ranges";
 import { Banner } from "./parts/banner";
@@ -48,7 +48,7 @@ const VIEWS = {
 function useStore(needed: boolean): void {
   useEffect(() => {
     if (!needed) return;
-    const feed = new Feed<HealthAnswer>(({ data }) => {
+    const feed = new Feed<DoctorAnswer>(({ data }) => {
       if (!data) return;
       const {
         location,
@@ -75,7 +75,7 @@ function useStore(needed: boolean): void {
         writers: writers.filter((each) => each.alive).length,
       };
     });
-    feed.question(address("health"), EVERY);
+    feed.question(address("doctor"), EVERY);
     feed.run(true);
     return () => feed.end();
   }, [needed]);

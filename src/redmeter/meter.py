@@ -77,8 +77,8 @@ class Meter(Queries):
             immediately.
         durability: what must confirm that stored events are durable: `none`, `replica` (one replica
             has them) or `disk` (they are in the server's append-only file on its disk). Events
-            without a confirmation in time are stored anyway; health().troubles counts their batches
-            as `unconfirmed`. With `sync`, the call raises Unconfirmed.
+            without a confirmation in time are stored anyway; recorder_health().troubles counts
+            their batches as `unconfirmed`. With `sync`, the call raises Unconfirmed.
         flush_interval: how often events are stored, seconds.
         buffer_bytes: most memory for events that are not stored yet, approximately.
         repair_bytes: most memory for stored events of the last minute, approximately, which are
@@ -236,7 +236,7 @@ class Meter(Queries):
                 braces, `orders{plan="pro"}`.
             amount: the number of events, a whole number, not negative.
             labels: more labels; their order does not matter. Values are converted with str(), and
-                truncated if the name would become too long; health() counts that.
+                truncated if the name would become too long; recorder_health() counts that.
             at: the time of the event, Unix seconds. Default: now. Intervals that the retention no
                 longer holds are left out.
 
@@ -323,8 +323,8 @@ class Meter(Queries):
                 1, 2 …, assigned by the store. The number of a process that ended is reused.
             callback: a function that is called before each flush and returns the value, or None for
                 no value. It replaces an earlier one of this gauge, and must not wait for anything.
-                health() counts its exceptions. The background thread that calls it starts with the
-                first recorded event of a process; with sync=True there is none.
+                recorder_health() counts its exceptions. The background thread that calls it starts
+                with the first recorded event of a process; with sync=True there is none.
 
         Raises:
             InvalidName: the name or a label's name is not allowed.
@@ -344,7 +344,8 @@ class Meter(Queries):
             meter.observe("checkout_seconds", 0.21)
 
         Each interval stores the distribution of its values: count, sum, extremes and percentiles.
-        Values may be negative. A value that is not finite is dropped, and health() counts it.
+        Values may be negative. A value that is not finite is dropped, and recorder_health() counts
+        it.
 
         Args:
             name, labels, at: as for count(). End the name with its unit: `checkout_seconds`.
@@ -510,7 +511,7 @@ class Meter(Queries):
         Returns:
             Whether everything is stored: nothing is waiting, and nothing was rejected; and, with
             `durability`, whether that was confirmed in time. Events without a confirmation stay
-            stored and are not sent again, so you can ask again. health() has the details.
+            stored and are not sent again, so you can ask again. recorder_health() has the details.
 
         Raises:
             InvalidSetting: there is no such durability.
@@ -532,7 +533,7 @@ class Meter(Queries):
         """
         self._recorder.flush_on_sigterm()
 
-    def health(self) -> RecorderHealth:
+    def recorder_health(self) -> RecorderHealth:
         """Return the statistics of this process's recorder: stored, waiting and lost events."""
         return self._recorder.health()
 

@@ -67,7 +67,7 @@ def test_nothing_is_exit_code_0_and_no_such_group_1(redmeter: Run) -> None:
     assert json.loads(redmeter("exceptions", "--json").out)["groups"] == []
     assert redmeter("exceptions", "abcdef").code == 1
     assert redmeter("exceptions", "0" * 16).code == 1
-    for wrong in (("--sort", "age"), ("--precision", "60"), ("--limit", "0")):
+    for wrong in (("--order", "age"), ("--precision", "60"), ("--limit", "0")):
         assert redmeter("exceptions", *wrong).code == 2, wrong
 
 

@@ -68,11 +68,11 @@ def test_an_explanation_is_a_sentence_and_tables_on_a_terminal(
 
 def test_a_baseline_that_is_not_kept_exits_with_1(redmeter: Run, end: int) -> None:
     """The error states how far back the precision reaches."""
-    done = redmeter("explain", "jobs", *window(end), "--baseline", "yesterday")
+    done = redmeter("explain", "jobs", *window(end), "--against", "yesterday")
     assert (done.code, done.out) == (1, "")
     assert "not kept: intervals of" in done.err
     found = json.loads(
-        redmeter("explain", "jobs", *window(end), "--baseline", "week", "--json").out
+        redmeter("explain", "jobs", *window(end), "--against", "last-week", "--json").out
     )
     assert found["state"] == "not kept"
     assert found["error"]["message"].startswith("not kept")
@@ -83,8 +83,8 @@ def test_a_baseline_that_is_not_kept_exits_with_1(redmeter: Run, end: int) -> No
     [
         ("--last", "5m", "--since", "1h"),
         ("--last", "soon"),
-        ("--baseline", "tomorrow"),
-        ("--baseline", "2h/3h"),
+        ("--against", "tomorrow"),
+        ("--against", "2h/3h"),
         ("--failing", "5xx"),
         ("--since", "1h", "--until", "2h"),
         ("-p", "7s"),

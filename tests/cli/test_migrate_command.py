@@ -177,7 +177,7 @@ def test_a_process_that_is_killed_while_writers_run(server: Server, home: Home) 
         meter.count("hits", 100)
         eventually(lambda: meter.flush(2.0))
         assert other.hget("redmeter:total:", "hits") == b"111"
-        health = meter.health()
+        health = meter.recorder_health()
         assert (health.recorded, health.stored, health.dropped) == (111, 111, 0)
         meter.close()
 

@@ -226,7 +226,7 @@ def test_a_command_that_needs_a_node_that_is_away_names_it(
     else:
         assert done.out == ""
     assert unreachable.address in done.err
-    assert ("--partly" in done.err) == (command[0] != "retention")
+    assert ("--best-effort" in done.err) == (command[0] != "retention")
     assert sum(node.address in done.err for node in filled.nodes) <= 3
     filled.resume(unreachable)
     assert json.loads(run("retention", "--json").out)["retention"]["60"] != 77
@@ -251,11 +251,11 @@ def test_partly_shows_what_there_is_and_says_what_is_missing(
     gone = shards_on(filled, unreachable)
     there = {name for name in NAMES if shard_of(name) not in gone}
     warning = f"warning: {unreachable.address} does not answer: its data is missing"
-    names = run("names", "n*", "--partly", "--json")
+    names = run("names", "n*", "--best-effort", "--json")
     assert {row["name"] for row in told(names)["names"]} == there
-    top = run("top", "n*", "--partly", "--limit", "50", "--json")
+    top = run("top", "n*", "--best-effort", "--limit", "50", "--json")
     assert {row["key"] for row in told(top)["rows"]} == there
-    logs = run("logs", "--partly", "--json", "--limit", "50")
+    logs = run("logs", "--best-effort", "--json", "--limit", "50")
     assert 0 < len(told(logs)["common"]) < 40
     for done in (names, top, logs):
         assert warning in done.err
@@ -276,11 +276,11 @@ def test_partly_does_not_take_what_lies_elsewhere_for_nothing(cluster: Cluster, 
     cluster.pause(node)
     asked = ("names",), ("names", there), ("top",), ("top", there), ("logs",)
     for command in asked:
-        done = run(*command, "--partly")
+        done = run(*command, "--best-effort")
         assert (done.code, done.out) == (3, ""), command
         text = f"not found on the nodes that answer ({node.address} does not answer)"
         assert f"error: {text}\n" in done.err, command
-        document = json.loads(run(*command, "--partly", "--json").out)
+        document = json.loads(run(*command, "--best-effort", "--json").out)
         assert document["missing"] == [f"{node.address} does not answer"]
         assert document["error"]["message"] == text
     cluster.resume(node)

@@ -168,7 +168,7 @@ def test_observed_values_are_ranked_by_a_label_and_by_a_word(
 ) -> None:
     """In either order; in a pipe the numbers are plain."""
     put_routes(client)
-    words = [word for each in by for word in ("--by", each)]
+    words = [w for each in by for w in ("--by" if each == "route" else "--order", each)]
     name = "http_seconds" if "route" in by else "http_*"
     done = redmeter("top", name, *words)
     assert (done.code, done.err) == (0, "")
@@ -179,33 +179,33 @@ def test_on_a_terminal_values_are_told_in_their_units(screen: Run, client: Any) 
     """By the end of the name: of the one asked for, or of each row."""
     put_routes(client)
     put_observed(client, {"sent_bytes": [(time.time(), 4.5e6)]})
-    shown = screen("top", "http_seconds", "--by", "route", "--by", "mean").out
+    shown = screen("top", "http_seconds", "--by", "route", "--order", "mean").out
     assert "10 ms" in shown
     assert "500 ms" in shown
-    assert "4.5 MB" in screen("top", "--by", "total").out
+    assert "4.5 MB" in screen("top", "--order", "total").out
 
 
 def test_a_ranking_that_left_some_out_says_so(redmeter: Run, client: Any) -> None:
     """To standard error, so that a pipe gets rows alone."""
     now = time.time()
     put_observed(client, {f'x{{n="{n}"}}': [(now, n + 1.0)] for n in range(9)})
-    done = redmeter("top", "x", "--by", "n", "--by", "p50", "--limit", "2")
+    done = redmeter("top", "x", "--by", "n", "--order", "p50", "--limit", "2")
     assert done.out == "N\tP50\tCOUNT\n8\t9.0\t1\n7\t8.0\t1\n"
     assert done.err == (
         "compared the p50 of 8 of 9: by mean and spread, none of the others can rank above these\n"
     )
     put_observed(client, {'x{n="tail"}': [(now, 0.0)] * 3 + [(now, 9.0)]})
-    done = redmeter("top", "x", "--by", "n", "--by", "p50", "--limit", "1")
+    done = redmeter("top", "x", "--by", "n", "--order", "p50", "--limit", "1")
     assert done.err.startswith(
         "compared the p50 of 4 of 10: by mean and spread, none of the others"
     )
     put_observed(client, {f'y{{n="{n}"}}': [(now, 0.0), (now, 9.0 + n)] for n in range(9)})
-    done = redmeter("top", "y", "--by", "n", "--by", "p50", "--limit", "2")
+    done = redmeter("top", "y", "--by", "n", "--order", "p50", "--limit", "2")
     assert done.err == (
         "compared the p50 of 8 of 9, those that can be highest by mean and spread; "
         "others may be higher; a higher --limit compares more\n"
     )
-    assert redmeter("top", "x", "--by", "n", "--by", "p50").err == ""
+    assert redmeter("top", "x", "--by", "n", "--order", "p50").err == ""
 
 
 def test_a_ranking_names_groups_of_too_many_series(
@@ -217,7 +217,7 @@ def test_a_ranking_names_groups_of_too_many_series(
     put_observed(client, given)
     monkeypatch.setattr(ranking, "MAX_HISTOGRAMS", 15)
     monkeypatch.setattr(top, "MAX_HISTOGRAMS", 15)
-    done = redmeter("top", "x", "--by", "a", "--by", "p50")
+    done = redmeter("top", "x", "--by", "a", "--order", "p50")
     assert [line.split("\t")[0] for line in done.out.splitlines()] == ["A", "1"]
     assert done.err == (
         "compared the p50 of 1 of 2, those that can be highest by mean and spread; "
@@ -225,7 +225,7 @@ def test_a_ranking_names_groups_of_too_many_series(
         "omitted: 0: percentiles are computed for at most 15 series; add --label to select "
         "fewer\n"
     )
-    found = json.loads(redmeter("top", "x", "--by", "a", "--by", "p50", "--json").out)
+    found = json.loads(redmeter("top", "x", "--by", "a", "--order", "p50", "--json").out)
     assert [row["key"] for row in found["rows"]] == ["1"]
     assert (found["groups"], found["examined"], found["complete"]) == (2, 1, False)
     assert found["left_out"] == ["0"]
@@ -276,7 +276,7 @@ def test_what_is_observed_does_not_fail(redmeter: Run, meter: Meter) -> None:
     assert (done.code, done.out) == (1, "")
     assert done.err == (
         "error: took is a histogram, and --failing ranks counters; rank it with redmeter top took "
-        "--by p95\n"
+        "--order p95\n"
     )
     meter.count("hits", labels={"route": "/", "status": "2xx"})
     done = redmeter("top", "hits", "--by", "route", "--failing", "status=5xx")
@@ -286,7 +286,7 @@ def test_what_is_observed_does_not_fail(redmeter: Run, meter: Meter) -> None:
 def test_a_ranking_of_observed_values_is_json(redmeter: Run, client: Any) -> None:
     """With what it is ranked by as the value."""
     put_routes(client)
-    done = redmeter("top", "http_seconds", "--by", "route", "--by", "mean", "--json")
+    done = redmeter("top", "http_seconds", "--by", "route", "--order", "mean", "--json")
     assert json.loads(done.out)["rows"][0] == {
         "key": "/slow",
         "count": 5,
@@ -368,17 +368,15 @@ def test_without_any_counter_nobody_knows_what_failed(redmeter: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--by", "a", "--by", "b"], "error: --by: a and b: give one label, and one of count"),
-        (["--by", "p50", "--by", "mean"], "error: --by: p50 and mean: give one label"),
-        (["--by", "p101"], "error: invalid value 'p101': rank by one of count, total, mean"),
-        (["--by", "P100.5"], "error: invalid value 'p100.5': rank by one of"),
-        (["--by", "p1.2.3", "--by", "route"], "error: invalid value 'p1.2.3': rank by one of"),
-        (["--by", "failing"], "error: --by: name the failures instead, e.g. --failing"),
+        (["--order", "p101"], "error: invalid value 'p101': rank by one of count, total, mean"),
+        (["--order", "P100.5"], "error: invalid value 'p100.5': rank by one of"),
+        (["--order", "p1.2.3", "--by", "route"], "error: invalid value 'p1.2.3': rank by one of"),
+        (["--order", "failing"], "error: --order: name the failures instead, e.g. --failing"),
         (["--failing", "5xx"], "error: --failing: '5xx': give LABEL=VALUE once"),
         (["--failing", "a=1", "--failing", "a=2"], "error: --failing: 'a=2': give LABEL"),
         (["--label", "=x"], "error: --label: '=x': give LABEL=VALUE"),
-        (["--by", "p95", "--failing", "a=1"], "error: --failing: ranks by failures; omit"),
-        (["--by", "p95", "-p", "1d"], "error: precision 86400 is not kept of histograms; kept"),
+        (["--order", "p95", "--failing", "a=1"], "error: --failing: ranks by failures; omit"),
+        (["--order", "p95", "-p", "1d"], "error: precision 86400 is not kept of histograms; kept"),
     ],
 )
 def test_what_cannot_be_ranked_is_refused_with_what_can(
@@ -394,7 +392,7 @@ def test_what_cannot_be_ranked_is_refused_with_what_can(
 def test_nothing_observed_says_what_to_do(redmeter: Run, client: Any) -> None:
     """Where it looks further back, and which series there are."""
     put_observed(client, {'http_seconds{route="/both"}': [(time.time() - 600, 1.0)]})
-    done = redmeter("top", "http_seconds", "--by", "route", "--by", "p95", "-n", "5")
+    done = redmeter("top", "http_seconds", "--by", "route", "--order", "p95", "-n", "5")
     assert done.code == 1
     assert done.err.startswith(
         "error: nothing was recorded in the newest 5 intervals of 1min; -p 1h"
@@ -403,7 +401,7 @@ def test_nothing_observed_says_what_to_do(redmeter: Run, client: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["both --by route", "both --by kind --by p95", "both --label route=/ -n 1 -p 1"]
+    "words", ["both --by route", "both --by kind --order p95", "both --label route=/ -n 1 -p 1"]
 )
 def test_what_is_counted_and_observed_has_the_labels_of_both(
     redmeter: Run, meter: Meter, words: str
@@ -423,10 +421,10 @@ def test_what_is_counted_and_observed_has_the_labels_of_both(
         ("request --by route", 'nothing is stored under request; available: requests{route="/",'),
         ("requests", "requests has labels: redmeter top requests --by route, or redmeter top "),
         (
-            "took --by p95",
-            "took has labels: redmeter top took --by route --by p95, or redmeter top 'took{*' --by",
+            "took --order p95",
+            "took has labels: redmeter top took --by route --order p95, or redmeter top 'took{*'",
         ),
-        ("requests --by route --by p95", "requests is a counter, and --by p95 ranks"),
+        ("requests --by route --order p95", "requests is a counter, and --order p95 ranks"),
         ("took", "took has labels: redmeter top took --by route, or redmeter top 'took{*'"),
         ("depth", "depth is a gauge, and gauges are not ranked; see redmeter series depth"),
         (

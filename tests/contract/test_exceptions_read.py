@@ -164,10 +164,10 @@ def test_exceptions_wait_in_memory_and_are_counted_once(client: Any, any_server:
     with Meter(any_server.url, flush_interval=60, release="v1") as meter:
         for number in range(700):
             meter.record_exception(raised(ValueError(number)), route=f"/{number % 3}")
-        assert meter.health().buffered == 700
+        assert meter.recorder_health().buffered == 700
         assert not client.exists(INDEX)
         assert meter.flush()
-        health = meter.health()
+        health = meter.recorder_health()
         assert (health.recorded, health.stored, health.losses) == (700, 700, ())
     stored = one(client)
     assert stored["count"] == "700"
@@ -291,7 +291,7 @@ def test_another_type_under_a_key_is_reported(client: Any, any_server: Server) -
         meter.record_exception(raised(KeyError(1)))
         meter.record_exception(other)
         meter.flush()
-        (drop,) = meter.health().losses
+        (drop,) = meter.recorder_health().losses
         assert (drop.reason, drop.series, drop.events) == ("WRONGTYPE", "exceptions", 1)
     assert client.zcard(INDEX) == 2
 
@@ -326,7 +326,7 @@ def test_groups_of_a_window_are_read(open_meter: OpenMeter, memory: MemoryMeter)
         assert sum(first.series.values) == 3
         assert first.series.partial
         assert result.end - result.start == len(first.series.values) * result.precision
-        assert [one.type for one in meter.exceptions(sort="last").groups] == [
+        assert [one.type for one in meter.exceptions(order="last").groups] == [
             "ValueError",
             "KeyError",
         ]
@@ -381,7 +381,7 @@ def test_foreign_values_are_left_out(
     ("options", "error"),
     [
         ({"precision": 60}, UnknownPrecision),
-        ({"sort": "age"}, InvalidValue),
+        ({"order": "age"}, InvalidValue),
         ({"limit": 0}, InvalidValue),
         ({"limit": 1001}, LimitExceeded),
         ({"last": "2h", "since": 1}, InvalidValue),
@@ -413,7 +413,7 @@ def test_a_forgotten_group_is_gone_and_no_other_is(
     store, meter = open_store(), open_meter()
     failing(meter, KeyError)
     failing(meter, ValueError)
-    first, second = meter.exceptions(sort="first").groups
+    first, second = meter.exceptions(order="first").groups
     assert forget_exception(store, first.id)
     assert not forget_exception(store, first.id)
     assert [one.id for one in meter.exceptions().groups] == [second.id]
@@ -427,7 +427,7 @@ def test_on_a_cluster_all_exceptions_are_in_the_first_shard(any_cluster: Cluster
         for kind in (KeyError, ValueError, OSError):
             failing(meter, kind, "/a")
         assert meter.flush()
-        health = meter.health()
+        health = meter.recorder_health()
         assert (health.recorded, health.stored, health.losses) == (3, 3, ())
         assert meter.exceptions().count == 3
         assert len({key.partition("}")[0] for _, key in any_cluster.keys("*exception*")}) == 1

@@ -75,7 +75,7 @@ def test_the_route_that_rose_is_named_with_its_share(meter: Meter) -> None:
     found = meter.explain("jobs", end - 300, end)
     assert (found.state, found.measure, found.precision) == ("compared", "count", 60)
     assert (found.since, found.until) == (end - 300, end)
-    assert (found.baseline_since, found.baseline_until) == (end - 600, end - 300)
+    assert (found.against_since, found.against_until) == (end - 600, end - 300)
     assert [(one.label, one.value) for one in found.causes] == [("route", "/7")]
     assert found.causes[0].count == 2000
     assert found.causes[0].share == pytest.approx(1, abs=0.05)
@@ -150,7 +150,7 @@ def test_an_hour_is_compared_with_the_same_hour_of_yesterday(meter: Meter) -> No
             meter.count("jobs", count, labels=labels, at=hour - back * 3600 + 1)
     found = meter.explain("jobs", hour - 3600, hour, "yesterday")
     assert (found.state, found.precision) == ("compared", 3600)
-    assert found.baseline_since == hour - 3600 - 86_400
+    assert found.against_since == hour - 3600 - 86_400
     assert [one.value for one in found.causes] == ["/7"]
     assert "the same time yesterday" in found.sentence
     custom = (hour - 7200, hour - 3600)
@@ -281,9 +281,9 @@ def test_too_few_intervals_are_listed_but_not_judged(meter: Meter) -> None:
     "arguments",
     [
         {"since": 200.0, "until": 100.0},
-        {"since": 100.0, "until": 200.0, "baseline": "tomorrow"},
-        {"since": 100.0, "until": 200.0, "baseline": (2.0, 1.0)},
-        {"since": 100.0, "until": 200.0, "baseline": (1.0,)},
+        {"since": 100.0, "until": 200.0, "against": "tomorrow"},
+        {"since": 100.0, "until": 200.0, "against": (2.0, 1.0)},
+        {"since": 100.0, "until": 200.0, "against": (1.0,)},
         {"since": 100.0, "last": "5m"},
         {"last": "soon"},
         {"last": 0},

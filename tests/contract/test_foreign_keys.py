@@ -48,18 +48,18 @@ CASES: dict[str, Case] = {
         ["2"],
     ),
     "changes": (
-        lambda m: {c.logger for c in m.changes()},
+        lambda m: {c.logger for c in m.log_changes()},
         "common:app:info",
         {"web"},
     ),
     "changes and patterns": (
-        lambda m: {c.logger for c in m.changes()},
+        lambda m: {c.logger for c in m.log_changes()},
         "patterns:app:info",
         {"web"},  # nobody knows whether it is new
     ),
-    "a logger": (lambda m: {x.text for x in m.recent("app")}, "recent:app:info", {"failed"}),
+    "a logger": (lambda m: {x.text for x in m.log_messages("app")}, "recent:app:info", {"failed"}),
     "its patterns": (
-        lambda m: {f.pattern for f in m.common("app")},
+        lambda m: {f.pattern for f in m.log_frequencies("app")},
         "common:app:info:last",
         {"failed"},
     ),
@@ -128,8 +128,8 @@ def test_many_keys_of_another_type_are_one_warning(
         (lambda m: m.summary("took", precision=60), "hist:60:took"),
         (lambda m: m.statistics("took"), "stats:took"),
         (lambda m: m.total("hits"), "total:"),
-        (lambda m: m.recent("app", severity="info"), "recent:app:info"),
-        (lambda m: m.common("app", severity="info"), "common:app:info"),
+        (lambda m: m.log_messages("app", severity="info"), "recent:app:info"),
+        (lambda m: m.log_frequencies("app", severity="info"), "common:app:info"),
         (lambda m: m.loggers(), "messages:"),
         (lambda m: m.marks(), "marks:"),
     ],
@@ -153,4 +153,4 @@ def test_another_error_takes_the_reading_away(
     client.execute_command("ACL", "SETUSER", "ada", "on", ">s", "~*", "+@all", "-lrange")
     client.set("redmeter:recent:app:error", "theirs")
     with Meter(any_server.url.replace("://", "://ada:s@")) as limited, pytest.raises(AccessDenied):
-        limited.recent("app")
+        limited.log_messages("app")

@@ -211,7 +211,7 @@ def test_an_empty_label_instance_of_an_application_is_left_out(
         meter.observe("order_seconds", 1, labels=labels)
         meter.gauge("queue", labels=labels).set(3)
         assert meter.flush()
-        assert meter.health().buffered == 0
+        assert meter.recorder_health().buffered == 0
         assert meter.names() == ["orders"]
         assert meter.names(kind="gauges") == ["queue"]
         assert meter.names(kind="histograms") == ["order_seconds"]

@@ -86,7 +86,7 @@ def test_a_total_in_another_programs_key_is_one_loss(
         meter.observe("x", 1.5)
         meter.observe("x", 2.5)
         meter.flush()
-        (loss,) = meter.health().losses
+        (loss,) = meter.recorder_health().losses
         assert (loss.reason, loss.series, loss.precision, loss.events) == ("WRONGTYPE", "x", 0, 2)
         summary = meter.summary("x", precision=60)
         assert summary is not None

@@ -207,7 +207,7 @@ def test_lost_replies_change_nothing(client: Any, any_server: Server, pattern: s
                 meter.observe("x", value, at=now)
             assert meter.flush(10.0)
         assert proxy.dropped > 0
-        health = meter.health()
+        health = meter.recorder_health()
     assert (health.recorded, health.stored, health.losses) == (300, 300, ())
     for precision in DEFAULT_HISTOGRAMS:
         check_same(stored(client, precision)[slice_start(now, precision)], of(some))
@@ -226,7 +226,7 @@ def test_a_value_that_finds_itself_in_a_forked_process_stays(
     cell._due = -math.inf
     cell.observe(2.0)
     assert meter.flush()
-    assert meter.health().stored == 1
+    assert meter.recorder_health().stored == 1
     merged = Distribution()
     for found in stored(client, 3600).values():
         assert found is not None
@@ -277,12 +277,12 @@ def test_a_value_of_a_slice_that_is_no_longer_kept_is_aged(
     for _ in range(3):
         meter.observe("x", 1.5, at=now - 300)
     assert meter.flush()
-    assert meter.health().lost() == {"aged": {5: 3}}
+    assert meter.recorder_health().lost() == {"aged": {5: 3}}
     assert not client.exists(*keys(5))
     check_same(stored(client, 60)[slice_start(now - 300, 60)], of([1.5] * 3))
     meter.observe("x", 1.5, at=now + 10**7)
     meter.flush()
-    assert meter.health().lost()["future"] == {5: 1, 60: 1, 3600: 1}
+    assert meter.recorder_health().lost()["future"] == {5: 1, 60: 1, 3600: 1}
 
 
 def test_statistics_of_an_hour_long_ago_are_no_loss(client: Any, open_meter: OpenMeter) -> None:
@@ -293,7 +293,7 @@ def test_statistics_of_an_hour_long_ago_are_no_loss(client: Any, open_meter: Ope
     assert meter.flush()
     meter.observe("x", 7.5, at=now - 5 * HOUR)
     assert meter.flush()
-    assert 3600 not in meter.health().lost().get("aged", {})
+    assert 3600 not in meter.recorder_health().lost().get("aged", {})
     check_same(stored(client, 3600)[slice_start(now - 5 * HOUR, HOUR)], of([7.5]))
 
 
@@ -312,7 +312,7 @@ def test_a_key_of_another_type_loses_its_slice_and_nothing_else(
         meter.observe(name, 1.5, at=now)
         meter.observe(name, 2.5, at=now)
     meter.flush()
-    assert meter.health().lost() == {"WRONGTYPE": {60: 2}}
+    assert meter.recorder_health().lost() == {"WRONGTYPE": {60: 2}}
     assert client.lrange(keys(60)[which], 0, -1) == [b"theirs"]
     for precision, name in itertools.product(DEFAULT_HISTOGRAMS, ("x", "y")):
         if (precision, name) != (60, "x"):
@@ -328,7 +328,7 @@ def test_statistics_of_another_type_are_a_loss_of_the_hour(
     meter = open_meter(sync=False)
     meter.observe("x", 1.5)
     meter.flush()
-    assert meter.health().lost() == {"WRONGTYPE": {3600: 1}}
+    assert meter.recorder_health().lost() == {"WRONGTYPE": {3600: 1}}
     assert len(stored(client, 3600)) == 1
 
 
@@ -397,7 +397,7 @@ def test_what_is_not_finite_is_lost_and_told(client: Any, open_meter: OpenMeter)
             meter.observe(name, value)
         meter.histogram(name).observe(math.nan)
         assert meter.flush()
-        health = meter.health()
+        health = meter.recorder_health()
         assert (health.recorded, health.stored, health.dropped) == (7, 2, 5)
         assert set(health.lost()) == {"not-finite"}
         assert health.lost()["not-finite"] == {0: 5, 5: 5, 60: 5, 3600: 5}
@@ -413,7 +413,7 @@ def test_too_many_series_are_put_together(client: Any, open_meter: OpenMeter) ->
     assert meter.flush()
     (found,) = stored(client, 3600, 'x{overflow="true"}').values()
     check_same(found, of([2.0, 3.0, 4.0]))
-    assert meter.health().overflowed == 3
+    assert meter.recorder_health().overflowed == 3
 
 
 # --- Retention and cleaning ----------------------------------------------------------------

@@ -103,22 +103,19 @@ def test_every_reader_follows_the_zone(
         assert not reading.holds
 
         # Comparisons with another day.
-        for baseline, against, back in (
-            ("yesterday", "yesterday", day),
-            ("week", "last-week", day + 6 * DAY),
-        ):
+        for against, back in (("yesterday", day), ("last-week", day + 6 * DAY)):
             window = end - 2 * HOUR, end
-            why = meter.explain("x", *window, baseline, precision=HOUR)
+            why = meter.explain("x", *window, against, precision=HOUR)
             times = (why.since - back, why.until - back)
-            assert (why.baseline_since, why.baseline_until) == times
-            rest = {"since": window[0], "until": end, "baseline": baseline, "precision": HOUR}
+            assert (why.against_since, why.against_until) == times
+            rest = {"since": window[0], "until": end, "against": against, "precision": HOUR}
             several = (
-                vars_of(memory.explain("x", *window, baseline, precision=HOUR)),
-                command("explain", "x", "-p", "1h", *of(window), "--baseline", baseline),
+                vars_of(memory.explain("x", *window, against, precision=HOUR)),
+                command("explain", "x", "-p", "1h", *of(window), "--against", against),
                 asked("/api/explain", name="x", **rest),
             )
             for each in several:
-                assert (each["baseline_since"], each["baseline_until"]) == times
+                assert (each["against_since"], each["against_until"]) == times
                 assert each["count_before"] == why.count_before
 
             verdict = meter.verdict("v2", against=against)

@@ -29,7 +29,7 @@ def roll_back(client: Any, state: State) -> None:
 
 def assert_balanced(meter: Meter) -> None:
     """Each event is in exactly one place."""
-    health = meter.health()
+    health = meter.recorder_health()
     counted = health.stored + health.buffered + health.uncertain + health.dropped
     assert counted == health.recorded
 
@@ -46,7 +46,7 @@ def test_a_synchronous_meter_reports_what_was_rolled_back(
     roll_back(client, before)
     with caplog.at_level(logging.WARNING, "redmeter"):
         meter.count("orders", 10)
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.stored, health.dropped, health.uncertain) == (12, 7, 0)
     assert meter.total("orders") == health.stored
     assert {loss.reason for loss in health.losses} == {"rolled-back"}
@@ -63,7 +63,7 @@ def test_a_synchronous_meter_reports_that_the_store_was_emptied(
     meter.count("orders", 5)
     client.flushdb()
     meter.count("orders", 3)
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.stored, health.dropped, meter.total("orders")) == (3, 5, 3)
     assert {loss.reason for loss in health.losses} == {"emptied"}
     assert_balanced(meter)
@@ -75,7 +75,7 @@ def test_without_its_watermark_it_is_uncertain(client: Any, open_meter: OpenMete
     meter.count("orders", 5)
     client.delete(*client.keys("redmeter:batch:*"))
     meter.count("orders", 3)
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.stored, health.dropped, health.uncertain) == (3, 0, 5)
     assert meter.total("orders") == 8
     assert_balanced(meter)
@@ -103,7 +103,7 @@ def test_one_call_finds_what_other_threads_have_lost(client: Any, open_meter: Op
     in_threads(6, lambda: meter.count("orders"))
     client.flushdb()
     meter.count("orders")
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.stored, health.dropped, meter.total("orders")) == (1, 120, 1)
     assert_balanced(meter)
 

@@ -60,11 +60,11 @@ def test_a_mark_goes_through_the_buffer(client: Any, any_server: Server) -> None
         meter.mark("other")
         meter.count("hits")
         assert not client.exists(KEY)
-        assert meter.health().buffered == 3
+        assert meter.recorder_health().buffered == 3
         assert meter.flush()
         assert {one.label for one in meter.marks()} == {"v9", "other"}
         assert len(meter.marks()) == 2
-        health = meter.health()
+        health = meter.recorder_health()
         assert (health.recorded, health.stored, health.losses) == (3, 3, ())
 
 
@@ -91,7 +91,7 @@ def test_no_more_marks_wait_than_are_kept(client: Any, any_server: Server) -> No
         for number in range(MAX_MARKS + 3):
             meter.mark(f"m{number}")
         assert meter.flush()
-        health = meter.health()
+        health = meter.recorder_health()
         assert (health.stored, health.dropped) == (MAX_MARKS, 3)
         assert health.lost() == {"marks": {0: 3, 1: 3}}
         assert len(meter.marks()) == MAX_MARKS
@@ -313,7 +313,7 @@ def test_a_mark_that_cannot_be_stored_is_lost_by_itself(
         meter.count("hits", 2)
         meter.flush()
         assert meter.total("hits") == 2
-        (loss,) = meter.health().losses
+        (loss,) = meter.recorder_health().losses
         assert (loss.reason, loss.series, loss.events) == ("WRONGTYPE", "v1", 1)
 
 

@@ -49,14 +49,21 @@ def asked() -> Iterator[Call]:
         for method in ("series", "gauge_series", "summary"):
             yield calling(method, "hits", precision=60, labels=labels)
     for name in NAMES:
-        for method in ("total", "names", "statistics", "recent", "common", "changes"):
+        for method in (
+            "total",
+            "names",
+            "statistics",
+            "log_messages",
+            "log_frequencies",
+            "log_changes",
+        ):
             yield calling(method, name)
         for method in ("series", "gauge_series", "summary", "top", "series_of", "summaries"):
             yield calling(method, name, precision=60)
         for option in ("by", "order"):
             yield calling("top", "hits", precision=60, **{option: name})
         yield calling("names", "*", kind=name)
-        yield calling("recent", "app", severity=name)
+        yield calling("log_messages", "app", severity=name)
         yield calling("series_of", [name], precision=60)
     for number in NUMBERS:
         for option in ("since", "until"):
@@ -66,7 +73,7 @@ def asked() -> Iterator[Call]:
             yield calling("top", "hits", precision=60, **{option: number})
         yield calling("summary", "hits", precision=60, intervals=number)
         yield calling("forecast", "hits", precision=60, ahead=number)
-        yield calling("recent", "app", limit=number)
+        yield calling("log_messages", "app", limit=number)
         yield calling("marks", since=number)
 
 

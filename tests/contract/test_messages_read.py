@@ -33,7 +33,7 @@ def test_what_changed_is_told_of_all_loggers(client: Any, open_meter: OpenMeter)
     now = server_time(client)
     put(client, ["payment:error"], last=now - 5)
     put(client, [f"other{n}:info" for n in range(350)], last=now - 4)
-    found = open_meter().changes()
+    found = open_meter().log_changes()
     assert len(found) == 351
     assert {change.kind for change in found} == {"new"}
     assert (found.sources, found.compared) == (351, 351)
@@ -125,6 +125,6 @@ def test_times_of_others_that_are_none_are_left_out(
     if time != "nan":
         client.zadd("redmeter:messages:", {"other:info": time})
     assert [s.logger for s in meter.loggers()] == ["app"]
-    (found,) = meter.common("app")
+    (found,) = meter.log_frequencies("app")
     assert (found.first, found.last) == (None, None)
     json.dumps([found.first, found.last], allow_nan=False)

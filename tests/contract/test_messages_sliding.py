@@ -295,9 +295,9 @@ def test_a_meter_in_memory_compares_the_same_hours(store: Store, clock: FixedTim
         memory.log("app", pattern, severity="error")
     clock.now = now
     memory.clock.advance(now - memory.clock.wall())
-    assert told(memory.changes()) == told(read_changes(store))
-    assert told(memory.changes())["gone"] == ("gone", 0, 9, True)
-    assert memory.changes().clock_hours == read_changes(store).clock_hours == 0
+    assert told(memory.log_changes()) == told(read_changes(store))
+    assert told(memory.log_changes())["gone"] == ("gone", 0, 9, True)
+    assert memory.log_changes().clock_hours == read_changes(store).clock_hours == 0
 
 
 @pytest.mark.parametrize("more", [0, 400])
@@ -336,14 +336,14 @@ def test_what_other_programs_count_is_compared_by_clock_hours(
     book.log_common(client, "theirs", "b")
     meter.log("both", "c")
     book.log_common(client, "both", "c")
-    for found in (meter.changes(), read_log_overview(meter._store)):  # type: ignore[arg-type]
+    for found in (meter.log_changes(), read_log_overview(meter._store)):  # type: ignore[arg-type]
         assert found.clock_hours == 2
     sliding = {
         f.pattern: (f.count, f.sliding)
         for f in read_log_overview(meter._store).frequent  # type: ignore[arg-type]
     }
     assert sliding == {"a": (1, True), "b": (1, False), "c": (2, False)}
-    assert [f.sliding for f in meter.common("ours")] == [False]  # which is of clock hours
+    assert [f.sliding for f in meter.log_frequencies("ours")] == [False]  # which is of clock hours
 
 
 def test_by_clock_hours_a_pattern_is_gone_only_if_all_patterns_of_the_hour_are_read(

@@ -535,29 +535,33 @@ def test_what_is_logged_is_read_back(open_meter: OpenMeter, client: Any, hour: i
     background.log("app", "odd", severity="notice")
     assert background.flush()
     for each in (meter, background):
-        texts = [(m.severity, m.text) for m in each.recent("app")]
+        texts = [(m.severity, m.text) for m in each.log_messages("app")]
         assert texts == [
             ("notice", "odd"),
             ("warning", "retrying b"),
             ("info", "done"),
             ("warning", "retrying a"),
         ]
-        assert [m.text for m in each.recent("app", severity=30, limit=1)] == ["retrying b"]
-        (found,) = each.common("app", severity="warning")
+        assert [m.text for m in each.log_messages("app", severity=30, limit=1)] == ["retrying b"]
+        (found,) = each.log_frequencies("app", severity="warning")
         assert (found.pattern, found.count, found.before) == ("retrying %s", 2, 0)
         assert found.sample == "retrying b"
         assert found.first is not None
         assert found.last is not None
         assert 0 < found.last - found.first < 60
-        assert each.common("app")[0].pattern == "retrying %s"
+        assert each.log_frequencies("app")[0].pattern == "retrying %s"
         assert {(s.logger, s.severity) for s in each.loggers()} == {
             ("app", s) for s in ("info", "notice", "warning")
         }
-        assert {(c.kind, c.pattern) for c in each.changes("app")} == {
+        assert {(c.kind, c.pattern) for c in each.log_changes("app")} == {
             ("new", p) for p in ("retrying %s", "done", "odd")
         }
-        assert list(each.changes()) == list(each.changes("app"))
-        for nothing in (each.recent("nobody"), each.common("nobody"), each.changes("nobody")):
+        assert list(each.log_changes()) == list(each.log_changes("app"))
+        for nothing in (
+            each.log_messages("nobody"),
+            each.log_frequencies("nobody"),
+            each.log_changes("nobody"),
+        ):
             assert not nothing
 
 
@@ -569,13 +573,17 @@ def test_readings_of_a_logger_take_two_round_trips_at_most(
     meter.log("app", "a")
     for trips, severity in ((1, "error"), (2, "odd")):
         meter.log("app", "b", severity=severity)
-        for ask in (lambda: meter.recent("app"), lambda: meter.common("app"), meter.changes):
+        for ask in (
+            lambda: meter.log_messages("app"),
+            lambda: meter.log_frequencies("app"),
+            meter.log_changes,
+        ):
             with exchanges(monkeypatch) as seen:
                 assert ask()
-            assert len(seen) <= max(trips, 3 if ask == meter.changes else 1)
+            assert len(seen) <= max(trips, 3 if ask == meter.log_changes else 1)
     with exchanges(monkeypatch) as seen:
-        assert meter.recent("app", severity="odd")
-        assert meter.common("app", severity="odd")
+        assert meter.log_messages("app", severity="odd")
+        assert meter.log_frequencies("app", severity="odd")
         assert meter.loggers()
     assert len(seen) == 3
 
@@ -589,7 +597,7 @@ def test_what_is_of_an_earlier_hour_does_not_count_for_this_one(
     def frequencies(start: Any, pstart: Any) -> list[tuple[str, int, int]]:
         for key, text in ((f"{KEY}:start", start), (f"{KEY}:pstart", pstart)):
             client.delete(key) if text is None else client.set(key, text)
-        return [(f.pattern, f.count, f.before) for f in meter.common("app")]
+        return [(f.pattern, f.count, f.before) for f in meter.log_frequencies("app")]
 
     client.zadd(KEY, {"a": 3, "b": 1})
     client.zadd(f"{KEY}:last", {"a": 5, "c": 2})
@@ -615,17 +623,17 @@ def test_what_others_wrote_is_read_as_far_as_it_goes(
     client.hset(PATTERNS, b"\xfe\xfe", "1 2 x")
     client.zadd("redmeter:messages:", {b"\xff:info": hour, "nocolon": hour, "app:": hour})
     client.rpush(RECENT, b"no time \xff", b"Sun Jun 23 11:57:38 2019 test_msg")
-    assert [(f.pattern, f.count, f.first) for f in meter.common("app")] == [
+    assert [(f.pattern, f.count, f.first) for f in meter.log_frequencies("app")] == [
         ("\ufffd", 4, None),
         ("ours", 1, None),
     ]
-    found = meter.recent("app")
+    found = meter.log_messages("app")
     assert [(m.text, m.time) for m in found[1:]] == [
         ("no time \ufffd", None),
         ("test_msg", 1561291058.0),
     ]
     assert [s.logger for s in meter.loggers()] == ["app", "\ufffd"]
-    assert list(meter.changes("app")) == []
+    assert list(meter.log_changes("app")) == []
 
 
 def test_a_key_of_another_type_is_told(open_meter: OpenMeter, client: Any) -> None:
@@ -636,7 +644,7 @@ def test_a_key_of_another_type_is_told(open_meter: OpenMeter, client: Any) -> No
         meter.log("app", "text")
     assert counted(client) == {"text": 1}
     with pytest.raises(StoreRefused, match="WRONGTYPE"):
-        meter.recent("app")
+        meter.log_messages("app")
 
 
 def test_prefixes_keep_messages_apart(open_meter: OpenMeter, client: Any) -> None:

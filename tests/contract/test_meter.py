@@ -275,12 +275,12 @@ def _check(meter: Meter) -> None:
         ranked = meter.top("spent", by="a", precision=3600, order=order)
         assert [row.key for row in ranked] == (["1", "2"] if order == "count" else ["2", "1"])
 
-    assert [m.text for m in meter.recent("app")] == ["gone", "retrying b", "retrying a"]
-    found = [(f.pattern, f.count, f.sample) for f in meter.common("app")]
+    assert [m.text for m in meter.log_messages("app")] == ["gone", "retrying b", "retrying a"]
+    found = [(f.pattern, f.count, f.sample) for f in meter.log_frequencies("app")]
     assert found == [("retrying %s", 2, "retrying b"), ("gone", 1, "gone")]
     assert {(s.logger, s.severity) for s in meter.loggers()} == {("app", "info"), ("app", "error")}
-    assert meter.changes().compared == 2
-    assert len(meter.changes("app")) == len(meter.changes())
+    assert meter.log_changes().compared == 2
+    assert len(meter.log_changes("app")) == len(meter.log_changes())
     assert [mark.label for mark in meter.marks()] == ["v1"]
 
 
@@ -314,13 +314,13 @@ def test_an_event_that_is_stored_in_part_is_said_to_have_been_sent(
     with pytest.raises(StoreRefused, match="redmeter:known:") as caught:
         meter.count("x")
     assert (caught.value.code, caught.value.sent, meter.total("x")) == ("unkept", True, 1)
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.stored, health.losses, health.troubles) == (1, (), {"unkept": 1})
     client.set("redmeter:count:60:y", "theirs")
     with pytest.raises(StoreRefused) as caught:
         meter.count("y")
     assert (caught.value.code, caught.value.sent, meter.total("y")) == ("WRONGTYPE", True, 1)
-    assert meter.health().lost() == {"WRONGTYPE": {60: 1}}
+    assert meter.recorder_health().lost() == {"WRONGTYPE": {60: 1}}
 
 
 def test_no_server_is_an_error_that_says_where_it_was_looked_for(any_server: Server) -> None:

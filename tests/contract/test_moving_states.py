@@ -164,7 +164,7 @@ def test_a_synchronous_meter_raises_and_counts_the_event_as_dropped(
         put(client, "frozen")
         with pytest.raises(StoreMoving, match="try again in a moment"):
             meter.count("hits")
-        health = meter.health()
+        health = meter.recorder_health()
         assert (health.recorded, health.stored, health.dropped) == (2, 1, 1)
         assert health.troubles == {"frozen": 1}
 

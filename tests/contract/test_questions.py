@@ -12,11 +12,15 @@ from support.stores import OpenMeter
 
 #: The question, the error and what it says.
 CASES: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
-    (lambda m: m.recent("app", severity=1.5), TypeError, "a severity is a name or a level"),
-    (lambda m: m.common("app", severity=True), TypeError, "a severity is a name or a level"),
+    (lambda m: m.log_messages("app", severity=1.5), TypeError, "a severity is a name or a level"),
+    (
+        lambda m: m.log_frequencies("app", severity=True),
+        TypeError,
+        "a severity is a name or a level",
+    ),
     (lambda m: m.log("app", "x", exception="x"), TypeError, "an exception is one that was raised"),
-    (lambda m: m.recent(""), InvalidName, "invalid logger name '': "),
-    (lambda m: m.changes(5), InvalidName, "invalid logger name 5: "),
+    (lambda m: m.log_messages(""), InvalidName, "invalid logger name '': "),
+    (lambda m: m.log_changes(5), InvalidName, "invalid logger name 5: "),
     (
         lambda m: m.summary("x", precision=60, intervals="5"),
         TypeError,
@@ -27,7 +31,7 @@ CASES: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda m: m.top("x", precision=60, intervals="5"), TypeError, "intervals is a whole number"),
     (lambda m: m.top("x", precision=60, labels=[1]), TypeError, "labels takes labels and"),
     (lambda m: m.top("x", precision=60, labels={5: "a"}), InvalidName, "label key 5 does not"),
-    (lambda m: m.recent("app", limit=1.5), InvalidValue, "a limit is a whole number"),
+    (lambda m: m.log_messages("app", limit=1.5), InvalidValue, "a limit is a whole number"),
 ]
 
 
@@ -55,4 +59,4 @@ def test_a_decimal_that_signals_is_not_finite(
     meter.observe("x", Decimal("1.5"))  # type: ignore[arg-type]
     assert meter.flush()
     assert meter.summary("x", precision=60).count == 1
-    assert meter.health().dropped == 1
+    assert meter.recorder_health().dropped == 1

@@ -75,7 +75,7 @@ def said(redmeter: Run, url: str, prefix: str = "redmeter:") -> Said:
         health = examine(store)
     done = redmeter("doctor", "--json", "--url", url, "--prefix", prefix)
     assert done.code == 0
-    answers = [json.loads(done.out), answer(url, "/api/health", prefix)]
+    answers = [json.loads(done.out), answer(url, "/api/doctor", prefix)]
     found = [Said(health.level, _kept(health.findings))]
     for each in answers:
         findings = _kept([Finding(**finding) for finding in each["findings"]])
@@ -179,7 +179,7 @@ def test_an_emptied_store_is_a_warning(server: Server, redmeter: Run) -> None:
         meter.count("orders", 3)
         assert meter.flush(5.0)
         assert meter.total("orders") == 8
-        health = meter.health()
+        health = meter.recorder_health()
         assert (health.emptied, health.repaired, health.troubles) == (5, 5, {"emptied": 1})
         assert health.last_trouble.startswith("the store was emptied")
         (_, (level, text, fix)) = said(redmeter, server.url).of("writers")

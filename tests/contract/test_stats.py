@@ -214,7 +214,7 @@ def test_a_value_that_nothing_holds_is_told_the_same_at_once_and_later(
     meter.observe("old", 1.0, at=now - 11 * DAY)
     meter.observe("new", 1.0, at=now + 11 * DAY)
     meter.flush(5.0)
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.recorded, health.stored, health.dropped) == (2, 1, 1)
     assert {(loss.reason, loss.series, loss.precision) for loss in health.losses} == {
         (reason, name, precision)

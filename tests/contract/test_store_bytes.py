@@ -58,10 +58,10 @@ def test_new_series_are_refused(
     else:
         RECORD[kind](meter, "new")
         assert meter.flush()
-        assert meter.health().troubles["store-full"] >= 1
+        assert meter.recorder_health().troubles["store-full"] >= 1
     assert series_keys(client, "new") == set()
     assert series_keys(client, "known") >= before
-    lost = {loss.series for loss in meter.health().losses if loss.reason == "store-full"}
+    lost = {loss.series for loss in meter.recorder_health().losses if loss.reason == "store-full"}
     assert lost == {"new"}
 
     cleaning.clean(store, store_bytes=2**40)

@@ -51,7 +51,7 @@ def test_line_tile_and_table_agree_at_a_thousand_routes(
                     row[0] += 1
                     row[1] += status >= 500
     assert meter.flush(timeout=60)
-    assert meter.health().overflowed == 0
+    assert meter.recorder_health().overflowed == 0
     meter.close()  # it reports once a minute, and round trips are counted below
     hits, failed = (sum(row[at] for row in wanted.values()) for at in (0, 1))
 

@@ -74,10 +74,10 @@ QUESTIONS = {
     "/api/explain": [
         "?name=hits&since=1700000000",
         "?name=http_requests&failing=status=5xx&label=method=GET",
-        "?name=cart_value&precision=60&baseline=yesterday",
+        "?name=cart_value&precision=60&against=yesterday",
         "?name=nothing",
     ],
-    "/api/exceptions": ["", "?since=1&route=/&sort=first&limit=1&precision=3600"],
+    "/api/exceptions": ["", "?since=1&route=/&order=first&limit=1&precision=3600"],
     "/api/exception": ["?id=0123456789abcdef", f"?id={GROUP}&precision=300"],
     "/api/status": [""],
     "/api/statements": ["", "?order=p95&filter=SELECT&limit=1", "?caller=/cart&against=yesterday"],
@@ -85,7 +85,7 @@ QUESTIONS = {
     "/api/views": [""],
     "/api/verdict": ["?since=1700000000", "?since=1700000000&against=yesterday&precision=3600"],
     "/api/alerts": ["", "?limit=1"],
-    "/api/health": [""],
+    "/api/doctor": [""],
 }
 ASKED = [path + query for path, queries in QUESTIONS.items() for query in queries]
 

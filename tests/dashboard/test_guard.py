@@ -57,7 +57,7 @@ def test_asking_changes_nothing(client: httpx.Client, filled: Meter, server: Ser
     """By the server's own count of changes."""
     with server.client() as store:
         before = store.info("persistence")["rdb_changes_since_last_save"]
-        for path in ("overview", "routes", "metrics", "messages", "health", "detail?name=hits"):
+        for path in ("overview", "routes", "metrics", "messages", "doctor", "detail?name=hits"):
             assert client.get(f"/api/{path}").status_code == 200
         assert store.info("persistence")["rdb_changes_since_last_save"] == before
 

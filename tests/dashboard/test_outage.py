@@ -18,7 +18,7 @@ from support.proxy import Proxy
 from support.servers import Server
 from support.waiting import eventually
 
-PATHS = ["/api/overview", "/api/series?name=hits", "/api/health", "/api/messages", "/api/top"]
+PATHS = ["/api/overview", "/api/series?name=hits", "/api/doctor", "/api/messages", "/api/top"]
 
 
 @pytest.fixture(autouse=True)
@@ -160,7 +160,7 @@ def test_what_another_program_keeps_there_is_no_failure(
     assert [(series["name"], sum(series["values"])) for series in shown] == [("hits", 1)]
     answer = client.get("/api/series?name=other")
     assert (answer.status_code, error_of(answer)["code"]) == (503, "store-refused")
-    for path in ("overview", "metrics", "routes", "names", "top", "health", "detail?name=hits"):
+    for path in ("overview", "metrics", "routes", "names", "top", "doctor", "detail?name=hits"):
         assert client.get(f"/api/{path}").status_code == 200, path
 
 

@@ -90,10 +90,10 @@ def test_with_a_node_away_the_page_shows_what_there_is(
         assert answer.status_code == 200, (url, answer.text)
         if not url.startswith(("/api/marks", "/api/forecast", "/api/series", "/api/summary")):
             assert answer.json()["missing"] == told, url
-    for url in ("/api/overview", "/api/metrics", "/api/messages", "/api/names", "/api/health"):
+    for url in ("/api/overview", "/api/metrics", "/api/messages", "/api/names", "/api/doctor"):
         assert client.get(url).status_code == 200
     assert client.get("/healthz").status_code == 200
-    levels = {f["level"] for f in client.get("/api/health").json()["findings"]}
+    levels = {f["level"] for f in client.get("/api/doctor").json()["findings"]}
     assert "fail" in levels
     health = client.get("/api/overview").json()["health"]
     assert (health["level"], health["findings"][0]["level"]) == ("fail", "fail")

@@ -33,13 +33,13 @@ BAD = [
     ("explain", "missing-parameter", "since=1700000000"),
     ("explain", "start-after-end", "name=hits&since=1700000060&until=1700000000"),
     ("explain", "bad-combination", "name=hits&since=1700000000&until=1700000000"),
-    ("explain", "bad-combination", "name=hits&baseline_since=1700000000"),
+    ("explain", "bad-combination", "name=hits&against_since=1700000000"),
     (
         "explain",
         "bad-combination",
-        "name=hits&baseline=week&baseline_since=1700000000&baseline_until=1700000060",
+        "name=hits&against=last-week&against_since=1700000000&against_until=1700000060",
     ),
-    ("explain", "bad-parameter", "name=hits&baseline=tomorrow"),
+    ("explain", "bad-parameter", "name=hits&against=tomorrow"),
     ("explain", "bad-combination", "name=hits{a=%22b%22}&label=a=c"),
     ("series", "bad-parameter", "name=hits&since=nan"),
     ("series", "bad-parameter", "name=hits&since=inf"),
@@ -82,7 +82,7 @@ BAD = [
     ("messages", "bad-parameter", "logger=" + "x" * 300),
     ("metrics", "bad-parameter", "offset=-1"),
     ("detail", "doubled-parameter", "name=hits&name=b"),
-    ("health", "unknown-parameter", "x=1"),
+    ("doctor", "unknown-parameter", "x=1"),
 ]
 
 

@@ -80,7 +80,7 @@ def write(url: str) -> None:
     with Meter(url) as meter:
         meter.count("hits")
         assert meter.flush()
-        assert (meter.health().stored, meter.health().troubles) == (1, {})
+        assert (meter.recorder_health().stored, meter.recorder_health().troubles) == (1, {})
     store = opened(url)
     for ended in (False, True):
         store.publish(ADA, "{}", instance=True, ended=ended)

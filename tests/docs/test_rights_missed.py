@@ -77,7 +77,7 @@ def without(server: Server, admin: Any, command: str, *, new: bool) -> tuple[Rec
     WRITER.without(f"+{command}").let_in(admin)
     record(meter, 2)
     meter.flush(5.0)
-    return meter.health(), meter
+    return meter.recorder_health(), meter
 
 
 @pytest.mark.parametrize("new", [True, False])
@@ -97,7 +97,9 @@ def test_what_the_page_calls_kept_is_kept_and_nothing_else(
         WRITER.let_in(admin)
         meter.close()
         assert admin.hget("redmeter:total:", "hits") == ("2" if new else "3"), command
-        assert (meter.health().buffered, meter.health().lost()) == (0, {}), command
+        assert (meter.recorder_health().buffered, meter.recorder_health().lost()) == (0, {}), (
+            command
+        )
     WRITER.let_in(admin)
     for meter in others:
         meter.close()
@@ -150,4 +152,4 @@ def test_who_stores_at_once_is_told_of_a_missing_right_as_the_page_says(
             assert refused.value.code == ("denied" if LOST[command] else "unkept")
     with Meter(any_server.url) as meter:
         assert (meter.total("hits"), meter.total("fresh")) == (1, 1)
-        assert sum(group.count for group in meter.common("shop")) == 2
+        assert sum(group.count for group in meter.log_frequencies("shop")) == 2

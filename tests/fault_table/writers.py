@@ -149,7 +149,7 @@ class MeterWriter(Writer):
         eventually(lambda: self._meter.flush(1.0), FINISH, "all is stored")
 
     def numbers(self) -> Numbers:
-        health = self._meter.health()
+        health = self._meter.recorder_health()
         dropped: Counter[str] = Counter()
         for reason, precisions in health.lost().items():
             if 0 in precisions:  # without the grand total: gone everywhere

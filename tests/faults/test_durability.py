@@ -41,7 +41,7 @@ def wait_for_replica(server: Server) -> None:
 
 def trouble(meter: Meter) -> int:
     """Return how many batches are not confirmed; and each event is in its place."""
-    health = meter.health()
+    health = meter.recorder_health()
     check_sums(health)
     return health.troubles.get("unconfirmed", 0)
 
@@ -88,8 +88,8 @@ def test_a_replica_that_is_stopped_confirms_nothing(
     assert not meter.flush(durability="replica")  # although nothing is left to store
     assert not meter.flush(durability="replica")
     assert time.monotonic() - started < LONGEST
-    assert (trouble(meter), meter.health().stored, total_on(server)) == (1, 1, 1)
-    assert "no replica has received it within 0.3 s" in meter.health().last_trouble
+    assert (trouble(meter), meter.recorder_health().stored, total_on(server)) == (1, 1, 1)
+    assert "no replica has received it within 0.3 s" in meter.recorder_health().last_trouble
     replica.resume()
     wait_for_replica(server)
     assert meter.flush(10.0, durability="replica")
@@ -112,7 +112,7 @@ def test_a_synchronous_call_waits_for_a_replica(
     with pytest.raises(Unconfirmed):
         meter.count("hits")
     assert not meter.flush()
-    assert (trouble(meter), meter.health().stored, total_on(server)) == (2, 3, 3)
+    assert (trouble(meter), meter.recorder_health().stored, total_on(server)) == (2, 3, 3)
     replica.resume()
     wait_for_replica(server)
     meter.count("hits")
@@ -188,7 +188,7 @@ def test_without_an_append_only_file_the_disk_confirms_nothing(
     meter = open_buffered(server.url)
     meter.count("hits")
     assert not meter.flush(durability="disk")
-    assert "it has no append-only file: set appendonly yes" in meter.health().last_trouble
+    assert "it has no append-only file: set appendonly yes" in meter.recorder_health().last_trouble
     with pytest.raises(Unconfirmed, match="by the disk: it has no append-only file"):
         open_buffered(server.url, sync=True, durability="disk").count("hits")
     assert total_on(server) == 2
@@ -201,7 +201,7 @@ def test_an_old_server_cannot_confirm_by_its_disk(
     meter = open_buffered(redis62.url)
     meter.count("hits")
     assert not meter.flush(durability="disk")
-    assert "it has no WAITAOF: use Redis 7.2 or newer" in meter.health().last_trouble
+    assert "it has no WAITAOF: use Redis 7.2 or newer" in meter.recorder_health().last_trouble
 
 
 def test_a_right_that_is_missing_is_named(server: Server, open_buffered: OpenBuffered) -> None:
@@ -213,7 +213,7 @@ def test_a_right_that_is_missing_is_named(server: Server, open_buffered: OpenBuf
         meter.count("hits")
         assert not meter.flush(durability="replica")
         client.acl_deluser("few")
-    assert "ACL SETUSER grants it" in meter.health().last_trouble
+    assert "ACL SETUSER grants it" in meter.recorder_health().last_trouble
     assert (trouble(meter), total_on(server)) == (1, 1)
 
 
@@ -231,7 +231,7 @@ def test_a_server_that_lacks_acknowledged_batches_confirms_nothing(
         client.delete(*client.keys(Keys("redmeter:").batch("*")))
         client.flushdb()
     assert not meter.flush(durability="replica")
-    assert "it lacks batches that were acknowledged" in meter.health().last_trouble
+    assert "it lacks batches that were acknowledged" in meter.recorder_health().last_trouble
     meter.count("hits")
     assert meter.flush(durability="replica")
     assert total_on(replica) == 4
@@ -245,7 +245,7 @@ def test_a_callers_client_with_a_short_timeout_waits_long_enough(
         meter = open_buffered(client=client, timeout=TIMEOUT)
         meter.count("hits")
         assert not meter.flush(durability="replica")
-    assert "no replica has received it within 0.3 s" in meter.health().last_trouble
+    assert "no replica has received it within 0.3 s" in meter.recorder_health().last_trouble
 
 
 @pytest.mark.slow
@@ -268,7 +268,7 @@ def test_each_primary_of_a_cluster_confirms_its_shards(
     try:
         assert not meter.flush(10.0, durability="replica")
         assert trouble(meter) == 1
-        assert f"stored by {node.address}" in meter.health().last_trouble
+        assert f"stored by {node.address}" in meter.recorder_health().last_trouble
         other = next(
             f"c{number}"
             for number in range(200)

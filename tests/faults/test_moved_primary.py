@@ -106,7 +106,7 @@ def test_a_flush_finds_the_new_primary_behind_the_same_address(
     meter.count("hits", 4)
     assert meter.flush(10)
     assert total_on(successor) == 5, "what it lacks is sent again"
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.recorded, health.stored, health.uncertain, health.losses) == (5, 5, 0, ())
     assert health.repaired == 1
 
@@ -129,7 +129,7 @@ def test_what_is_recorded_while_connections_lead_to_a_replica_is_exact(
         fail_over(proxy, server, successor)
         meter.count("hits", 4)
         assert meter.flush(10)
-        check_whole(new, meter.health(), 5)
+        check_whole(new, meter.recorder_health(), 5)
 
 
 def test_a_synchronous_write_finds_the_new_primary_behind_the_same_address(

@@ -70,16 +70,16 @@ def test_a_clock_that_is_set_by_an_hour_moves_nothing_that_was_counted(
         meter.count("x", 1000)
         proxy.heal()
     assert meter.flush(5.0)
-    check_exact(conn, meter.health())
+    check_exact(conn, meter.recorder_health())
     late = 1100 if away else 100
     # An hour ahead of the server's clock is further than the seconds are kept.
     ahead = {"future": dict.fromkeys((1, 5), late)} if step > 0 else {}
-    assert meter.health().lost() == ahead
+    assert meter.recorder_health().lost() == ahead
     counted = {now: 11, now + step: late}
     for precision in DEFAULT_RETENTION:
         seconds = {now: 11} if step > 0 and precision < 60 else counted
         assert of(conn, precision) == slices(seconds, precision)
-    assert meter.health().last_flush == now + step
+    assert meter.recorder_health().last_flush == now + step
 
 
 def test_a_clock_that_is_set_back_and_forth_counts_everything(
@@ -95,7 +95,7 @@ def test_a_clock_that_is_set_back_and_forth_counts_everything(
         meter.count("x", i)
         counted[int(clock.wall())] += i
     assert meter.flush(5.0)
-    check_whole(conn, meter.health(), counted.total())
+    check_whole(conn, meter.recorder_health(), counted.total())
     for precision in (60, 420):
         assert of(conn, precision) == slices(counted, precision)
 
@@ -123,7 +123,7 @@ def test_precisions_that_do_not_divide_each_other_have_the_right_slices(
             assert meter.flush(5.0)
     clock.advance(30.0)
     assert meter.flush(5.0)
-    check_whole(conn, meter.health(), counted.total())
+    check_whole(conn, meter.recorder_health(), counted.total())
     for precision in retention:
         assert of(conn, precision) == slices(counted, precision)
     for fine in (7, 60):
@@ -145,7 +145,7 @@ def test_times_before_1970_are_in_their_slices(
         assert meter.flush(5.0)
     assert of(conn, 1) == {-1: 6, -60: 3, -62: 3, 0: 3, 1: 3}
     assert of(conn, 60) == {-60: 9, -120: 3, 0: 6}
-    check_whole(conn, meter.health(), 18)
+    check_whole(conn, meter.recorder_health(), 18)
 
 
 # --- A clock is wrong ----------------------------------------------------------------------
@@ -177,15 +177,15 @@ def test_a_writer_whose_clock_is_a_day_wrong_harms_nobody_else(
         if age % 30 == 0:
             assert wrong.flush(5.0)
     assert wrong.flush(5.0)
-    check_exact(conn, right.health(), wrong.health())
+    check_exact(conn, right.recorder_health(), wrong.recorder_health())
     after = live(conn)
     for precision, found in before.items():
         assert all(after[precision][start] >= number for start, number in found.items())
         assert conn.ttl(f"redmeter:count:{precision}:x") >= lives[precision] - 5
     # What is behind is old by the server's clock alone: the next right writer's trimming takes it.
     ahead = {"future": dict.fromkeys((1, 5, 60, 300), 100)} if off > 0 else {}
-    assert wrong.health().lost() == ahead
-    assert wrong.health().stored == 100
+    assert wrong.recorder_health().lost() == ahead
+    assert wrong.recorder_health().stored == 100
 
 
 def test_one_event_of_long_ago_and_one_far_ahead_are_left_out_where_they_do_not_fit(
@@ -202,7 +202,7 @@ def test_one_event_of_long_ago_and_one_far_ahead_are_left_out_where_they_do_not_
     meter.count("x", 3, at=now - 1000)
     meter.count("x", 7, at=now + 10**6)
     assert meter.flush(5.0)
-    health = meter.health()
+    health = meter.recorder_health()
     assert health.lost() == {
         "aged": dict.fromkeys((1, 5), 3),
         "future": dict.fromkeys((1, 5, 60, 300, 3600), 7),
@@ -232,11 +232,11 @@ def test_events_are_in_their_slices_however_late_they_are_stored(
     for second in range(1, 100):
         clock.advance(1.0)
         meter.count("x", second)
-    assert meter.health().stored == 1
-    assert meter.health().troubles == {}
+    assert meter.recorder_health().stored == 1
+    assert meter.recorder_health().troubles == {}
     server.resume()
     assert meter.flush(10.0)
-    check_whole(conn, meter.health(), 1 + sum(range(100)))
+    check_whole(conn, meter.recorder_health(), 1 + sum(range(100)))
     assert of(conn, 1) == {now + second: second or 1 for second in range(100)}
 
 
@@ -259,7 +259,7 @@ def test_events_are_in_their_slices_when_no_other_thread_gets_to_run(
             count()
         sum(numbers)  # no byte code is run meanwhile
     assert meter.flush(5.0)
-    check_whole(conn, meter.health(), meter.health().recorded)
+    check_whole(conn, meter.recorder_health(), meter.recorder_health().recorded)
     found = of(conn, 1)
     assert all(found[second] >= number for second, number in counted.items())
 
@@ -278,7 +278,7 @@ for _ in range(2):
     print(second, int(time.time()), flush=True)
     sys.stdin.readline()
 meter.close()
-health = meter.health()
+health = meter.recorder_health()
 assert health.recorded == health.stored == 1000, health
 """
 
@@ -322,9 +322,9 @@ def test_what_a_store_keeps_beyond_what_a_recorder_expected_is_told_to_be_lackin
     with redmeter.Meter(server.url, retention={60: 120}, flush_interval=3600) as meter:
         meter.count("x", 5)
         assert meter.flush(5.0)
-        assert meter.health().lost() == {"retention": {1: 5}}
+        assert meter.recorder_health().lost() == {"retention": {1: 5}}
         meter.count("x", 7)
         assert meter.flush(5.0)
-        assert meter.health().lost() == {"retention": {1: 5}}
+        assert meter.recorder_health().lost() == {"retention": {1: 5}}
     sums = {p: sum(map(int, conn.hvals(f"redmeter:count:{p}:x"))) for p in (1, 60)}
     assert sums == {1: 8, 60: 13}

@@ -43,9 +43,9 @@ def fill(proxy: Proxy, conn: Any, meter: Meter, policy: str) -> None:
             assert meter.flush(60.0)
     proxy.heal()
     assert meter.flush(60.0)
-    assert meter.health().retried > 5
-    check_sums(meter.health())
-    assert meter.health().recorded == 4 * SERIES
+    assert meter.recorder_health().retried > 5
+    check_sums(meter.recorder_health())
+    assert meter.recorder_health().recorded == 4 * SERIES
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_eviction_takes_counts_but_never_doubles_them(
     precisions = [precision for precision, _ in kept(conn)]  # may be evicted as well
     fill(proxy, conn, meter, policy)
     assert conn.info("stats")["evicted_keys"] > 50
-    health, found = meter.health(), stored(conn)
+    health, found = meter.recorder_health(), stored(conn)
     for precision, number in found.items():
         assert number <= health.recorded - lost(health)[precision]
     if policy.startswith("volatile"):
@@ -94,7 +94,7 @@ def test_eviction_by_time_to_live_takes_the_finest_slices_first(
             break
     assert conn.info("stats")["evicted_keys"] > 20
     proxy.heal()
-    health, found = meter.health(), stored(conn)
+    health, found = meter.recorder_health(), stored(conn)
     assert health.uncertain == 0
     assert found[1] < health.recorded
     assert {found[p] for p in (TOTAL, 18000, 86400)} == {health.recorded}
@@ -115,11 +115,11 @@ def test_without_eviction_nothing_vanishes(
         if number % 12 == 11:
             meter.flush(5.0 if number < BEFORE else 0.0)
     assert not meter.flush(0.1)
-    assert meter.health().buffered > 0
-    check_sums(meter.health())
+    assert meter.recorder_health().buffered > 0
+    check_sums(meter.recorder_health())
     conn.config_set("maxmemory", "0")
     proxy.heal()
     assert meter.flush(60.0)
-    check_exact(conn, meter.health())
-    check_promise(conn, meter.health())
-    assert meter.health().recorded == 3 * SERIES
+    check_exact(conn, meter.recorder_health())
+    check_promise(conn, meter.recorder_health())
+    assert meter.recorder_health().recorded == 3 * SERIES

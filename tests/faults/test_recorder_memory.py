@@ -83,13 +83,13 @@ def test_hours_without_the_store_lose_what_is_written_down_and_nothing_else(
         if now > collected + 240:
             collected = now
             collect(meter)
-            most = max(most, meter.health().buffer_bytes)
+            most = max(most, meter.recorder_health().buffer_bytes)
     clock.set_wall(end)
-    check_sums(meter.health())
+    check_sums(meter.recorder_health())
     proxy.heal()
     assert meter.flush(5.0)
 
-    health = meter.health()
+    health = meter.recorder_health()
     check_exact(conn, health)
     assert ("memory" in health.lost()) == (limit == SMALL)
     assert set(health.lost()) <= {"memory", "aged"}
@@ -125,7 +125,7 @@ def test_an_outage_shorter_than_the_finest_retention_loses_nothing(
             collect(meter)
     proxy.heal()
     assert meter.flush(5.0)
-    check_whole(conn, meter.health(), 230)
+    check_whole(conn, meter.recorder_health(), 230)
     found = samples(conn, "redmeter:count:1:x")
     assert [found.get(end - 115 + i, 0) for i in range(115)] == [i % 5 for i in range(115)]
 
@@ -144,11 +144,11 @@ def test_memory_does_not_grow_with_how_often_something_is_counted(
         for _ in range(2_000):
             meter.count("x")
         clock.advance(0.1)
-        sizes.append(meter.health().buffer_bytes)
+        sizes.append(meter.recorder_health().buffer_bytes)
     assert max(sizes) < 2 * 2_000 * 40
     proxy.heal()
     assert meter.flush(5.0)
-    check_whole(conn, meter.health(), 40_001)
+    check_whole(conn, meter.recorder_health(), 40_001)
 
 
 def test_a_buffer_that_is_too_small_loses_nothing_while_the_store_is_there(
@@ -161,7 +161,7 @@ def test_a_buffer_that_is_too_small_loses_nothing_while_the_store_is_there(
         meter.gauge("g").set(3)
         assert meter.flush(10.0)
         assert sum(map(int, conn.hvals("redmeter:total:"))) == 1200
-        assert (meter.health().stored, meter.health().losses) == (1201, ())
+        assert (meter.recorder_health().stored, meter.recorder_health().losses) == (1201, ())
 
 
 def test_many_seconds_of_the_past_are_counted_without_merging_them_each_time() -> None:

@@ -49,7 +49,7 @@ def test_a_batch_of_messages_whose_reply_is_lost_is_stored_once(
             meter.log("app", "message %d", n)
             meter.record_exception(KeyError(n), route="/buy")
         assert meter.flush(10.0)
-        health = meter.health()
+        health = meter.recorder_health()
         assert proxy.dropped == health.retried == times
         assert (health.recorded, health.stored, lost(health)) == (21, 21, set())
         (group,) = meter.exceptions().groups
@@ -85,7 +85,7 @@ def test_an_outage_loses_no_message(
     assert meter.flush(20.0)
     assert counted(conn) == {"before": 1, "message %d": 1000}
     assert texts(conn) == [f"message {n}" for n in range(999, 899, -1)]
-    assert lost(meter.health()) == set()
+    assert lost(meter.recorder_health()) == set()
 
 
 def test_where_memory_is_full_nothing_is_stored_and_nothing_lost(
@@ -98,7 +98,7 @@ def test_where_memory_is_full_nothing_is_stored_and_nothing_lost(
     conn.config_set("maxmemory", "1")
     meter.log("app", "message %d", 1)
     fail_again(meter, 2)
-    assert meter.health().troubles["OOM"]
+    assert meter.recorder_health().troubles["OOM"]
     conn.config_set("maxmemory", "0")
     assert meter.flush(20.0)
     assert counted(conn) == {"before": 1, "message %d": 1}
@@ -118,7 +118,7 @@ def test_what_a_key_does_not_take_is_counted_and_all_else_is_stored(
         meter.log(name, "a")
         meter.log(name, "b")
     assert meter.flush(5.0)
-    health = meter.health()
+    health = meter.recorder_health()
     assert lost(health) == {
         Loss("WRONGTYPE", "app:info", HOUR, 2),
         Loss("WRONGTYPE", "list:info", 0, 2),
@@ -146,7 +146,7 @@ def test_messages_that_wait_for_hours_are_only_among_the_newest(
     assert meter.flush(5.0)
     assert counted(conn) == {"new": 1}
     assert texts(conn) == ["new", "old 4", "old 3"]
-    assert lost(meter.health()) == {Loss("aged", "app:info", HOUR, 5)}
+    assert lost(meter.recorder_health()) == {Loss("aged", "app:info", HOUR, 5)}
 
 
 def test_a_masking_function_that_breaks_leaks_nothing_and_costs_no_message(
@@ -163,7 +163,7 @@ def test_a_masking_function_that_breaks_leaks_nothing_and_costs_no_message(
     meter.log("app", "the secret of %s", "ada")
     meter.log("app", "fine")
     assert meter.flush(5.0)
-    health = meter.health()
+    health = meter.recorder_health()
     assert counted(conn) == {"(masking failed)": 1, "fine": 1}
     assert texts(conn) == ["fine", "(masking failed)"]
     assert health.troubles["mask"] == 2  # the format, and the text
@@ -187,11 +187,11 @@ def test_a_masking_function_is_not_waited_for(server: Server, open_buffered: Ope
     began = time.monotonic()
     for n in range(3000):
         meter.log("app", "message %d", n)
-    meter.health()
+    meter.recorder_health()
     assert time.monotonic() - began < 5
     leave.set()
     assert meter.flush(10.0)
-    assert meter.health().stored == 3001
+    assert meter.recorder_health().stored == 3001
 
 
 def test_many_threads_log_while_it_is_stored(
@@ -214,7 +214,7 @@ def test_many_threads_log_while_it_is_stored(
         thread.join()
     assert meter.flush(20.0)
     assert counted(conn) == {"format %d": 6000, "text <n> of <n>": 6000}
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.recorded, health.stored, lost(health)) == (12_000, 12_000, set())
 
 
@@ -233,7 +233,7 @@ def test_whatever_is_logged_is_stored_as_what_can_be_seen(
     meter.log("app", text + " %s", text)
     meter.log("app", "failed", exception=ValueError(text))
     assert meter.flush(5.0)
-    assert (meter.health().stored, lost(meter.health())) == (4, set())
+    assert (meter.recorder_health().stored, lost(meter.recorder_health())) == (4, set())
     assert sum(counted(conn).values()) == 3
     assert len(texts(conn)) == 3
     for shown in [*counted(conn), *texts(conn)]:
@@ -255,7 +255,7 @@ def test_an_application_that_logs_while_it_masks_goes_on(
 
     opened.append(open_buffered(server.url, mask=mask))
     opened[0].log("app", "outer")
-    eventually(lambda: opened[0].health().stored >= 2, 10.0, "both are stored")
+    eventually(lambda: opened[0].recorder_health().stored >= 2, 10.0, "both are stored")
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, BaseException])
@@ -275,9 +275,9 @@ def test_a_masking_function_that_ends_everything_ends_nothing(
     meter.log("app", "fine")
     assert meter.flush(5.0)
     assert counted(conn) == {"(masking failed)": 1, "fine": 1}
-    assert meter.health().troubles == {"mask": 1}
+    assert meter.recorder_health().troubles == {"mask": 1}
     assert meter.total("hits") == 1
-    assert "hunter2" not in meter.health().last_trouble
+    assert "hunter2" not in meter.recorder_health().last_trouble
 
 
 def test_what_ends_an_application_passes_where_it_stores_at_once(server: Server) -> None:
@@ -307,8 +307,8 @@ def test_many_texts_are_collected_before_it_is_time_to_flush(
         for n in range(3000):
             meter.log("app", f"{turn} order {n} is lost")
         eventually(lambda turn=turn: turn in seen, 10.0, "the texts are masked")  # type: ignore[misc]
-    assert meter.health().batches == 0
+    assert meter.recorder_health().batches == 0
     assert meter.flush(20.0)
     assert len(threads) == 1
     assert threads != {threading.get_ident()}
-    assert meter.health().stored == 6000
+    assert meter.recorder_health().stored == 6000

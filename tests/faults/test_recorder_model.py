@@ -264,7 +264,7 @@ class Recording(RuleBasedStateMachine):
         assert child.waiting == health["buffered"] == 0
         assert health["recorded"] == child.recorded
         assert health["stored"] == child.sent
-        assert health["producer"] != self.meter.health().producer
+        assert health["producer"] != self.meter.recorder_health().producer
 
     def _in_child(self, events: list[tuple[str, int]], end: str) -> dict[str, Any] | None:
         """Fork; return the child's health, or None where it was killed."""
@@ -298,7 +298,7 @@ class Recording(RuleBasedStateMachine):
             if end == "flushes late":
                 try_once(self.meter)
             assert self.meter.flush(20.0)
-            return json.dumps(self.meter.health().as_dict())
+            return json.dumps(self.meter.recorder_health().as_dict())
         except BaseException:  # noqa: BLE001  # told to the parent
             return json.dumps({"error": traceback.format_exc()})
 
@@ -342,7 +342,7 @@ class Recording(RuleBasedStateMachine):
     @invariant()
     def every_event_is_in_one_place(self) -> None:
         """The recorder's books are those of the model."""
-        health, life = self.meter.health(), self.life
+        health, life = self.meter.recorder_health(), self.life
         assert health.recorded == (
             health.stored + health.buffered + health.uncertain + health.dropped
         )
@@ -405,7 +405,7 @@ class Recording(RuleBasedStateMachine):
     def _check_promise(self) -> None:
         """Check recorded - lost - uncertain <= stored <= recorded - lost, for each precision."""
         assert not self._pending()
-        life, health = self.life, self.meter.health()
+        life, health = self.life, self.meter.recorder_health()
         lost = losses_of_counters(health)
         for precision in life.always:
             least = life.counted - lost.get(precision, 0) - life.uncertain - life.unsure[precision]

@@ -49,8 +49,8 @@ def test_a_batch_whose_reply_is_lost_is_stored_once(
         proxy.drop_replies(times)
         meter.count("x", 10)
         assert meter.flush(5.0)
-        assert proxy.dropped == meter.health().retried == times
-        check_whole(conn, meter.health(), 11)
+        assert proxy.dropped == meter.recorder_health().retried == times
+        check_whole(conn, meter.recorder_health(), 11)
     assert len(batch_keys(conn)) == 1
 
 
@@ -66,7 +66,7 @@ def test_the_first_word_to_a_store_may_be_lost_as_well(
         meter.count("x", 3)
         assert meter.flush(5.0)
         assert proxy.dropped == 3
-        check_whole(conn, meter.health(), 3)
+        check_whole(conn, meter.recorder_health(), 3)
 
 
 LOSSES: dict[str, Fault] = {
@@ -99,10 +99,10 @@ def test_what_is_counted_while_the_network_loses_is_stored_once(
         thread.start()
     for thread in threads:
         thread.join()
-    assert meter.health().retried > 0
+    assert meter.recorder_health().retried > 0
     proxy.heal()
     assert meter.flush(5.0)
-    check_whole(conn, meter.health(), 3 * rounds * 100)
+    check_whole(conn, meter.recorder_health(), 3 * rounds * 100)
     assert stored(conn, "y")[60] == rounds * 100
 
 
@@ -137,8 +137,8 @@ def test_an_answer_that_cannot_be_read_leaves_the_batch_in_doubt(
     meter.count("x", 10)
     assert meter.flush(5.0)
     assert errors == []
-    assert meter.health().troubles == {trouble: 1}
-    check_whole(conn, meter.health(), 11)
+    assert meter.recorder_health().troubles == {trouble: 1}
+    check_whole(conn, meter.recorder_health(), 11)
 
 
 # --- No connection -------------------------------------------------------------------------
@@ -156,13 +156,13 @@ def test_what_is_counted_while_the_server_is_away_is_stored_when_it_is_back(
         meter.count("x", 10)
         meter.count("y")
         fail_again(meter)
-        check_sums(meter.health())
+        check_sums(meter.recorder_health())
     assert not meter.flush(0.01)
-    assert (meter.health().stored, meter.health().buffered) == (1, 33)
+    assert (meter.recorder_health().stored, meter.recorder_health().buffered) == (1, 33)
     assert stored(conn)[0] == 1
     proxy.heal()
     stored_by_itself(meter)
-    check_whole(conn, meter.health(), 34)
+    check_whole(conn, meter.recorder_health(), 34)
     assert stored(conn, "y")[60] == 3
 
 
@@ -177,7 +177,7 @@ def test_a_server_that_was_never_there_gets_everything_once_it_comes(
     fail_again(meter, 2)
     proxy.heal()
     stored_by_itself(meter)
-    check_whole(conn, meter.health(), 50)
+    check_whole(conn, meter.recorder_health(), 50)
 
 
 def test_an_outage_of_hundreds_of_tries_is_not_too_long(
@@ -194,7 +194,7 @@ def test_an_outage_of_hundreds_of_tries_is_not_too_long(
         fail_again(meter)
     proxy.heal()
     assert meter.flush(5.0)
-    check_whole(conn, meter.health(), 111)
+    check_whole(conn, meter.recorder_health(), 111)
 
 
 def calls_of(work: Callable[[], object]) -> set[str]:
@@ -249,7 +249,7 @@ def test_counting_does_the_same_whether_the_server_is_there_or_not(
     assert not names & {"connect", "sendall", "recv", "select", "sleep", "acquire", "__enter__"}
     proxy.heal()
     assert meter.flush(5.0)
-    check_whole(conn, meter.health(), 3 * 60 * 9 + 1)
+    check_whole(conn, meter.recorder_health(), 3 * 60 * 9 + 1)
 
 
 def test_tries_become_fewer_while_the_server_is_away(
@@ -277,7 +277,7 @@ def test_tries_become_fewer_while_the_server_is_away(
     assert all(0.5 <= low < high <= 1.5 for low, high in drawn)
     proxy.heal()
     assert meter.flush(5.0)
-    check_whole(conn, meter.health(), 2)
+    check_whole(conn, meter.recorder_health(), 2)
 
 
 # --- Slow servers --------------------------------------------------------------------------
@@ -298,8 +298,8 @@ def test_a_server_slower_than_the_timeout_counts_once(
         fail_again(meter)
         meter.count("x", 100)
         stored_by_itself(meter)
-        assert meter.health().retried >= 1
-        check_whole(conn, meter.health(), 111)
+        assert meter.recorder_health().retried >= 1
+        check_whole(conn, meter.recorder_health(), 111)
 
 
 def test_a_slow_network_is_waited_for(proxy: Proxy, conn: Any, open_buffered: OpenBuffered) -> None:
@@ -313,7 +313,7 @@ def test_a_slow_network_is_waited_for(proxy: Proxy, conn: Any, open_buffered: Op
     proxy.delay(0.02)
     meter.count("x", 100)
     stored_by_itself(meter)
-    check_whole(conn, meter.health(), 111)
+    check_whole(conn, meter.recorder_health(), 111)
 
 
 # --- What tells whether a batch was stored is gone -----------------------------------------
@@ -338,9 +338,9 @@ def test_a_batch_of_which_nobody_can_know_is_uncertain_and_not_stored_twice(
         meter.count("x", 100)
         assert meter.flush(5.0)
         assert stored(conn)[0] == before + 110
-        assert meter.health().uncertain == before + 10
-        assert meter.health().troubles["uncertain"] == 2 * number
-        check_sums(meter.health())
+        assert meter.recorder_health().uncertain == before + 10
+        assert meter.recorder_health().troubles["uncertain"] == 2 * number
+        check_sums(meter.recorder_health())
     assert set(stored(conn).values()) == {222}
 
 
@@ -358,8 +358,8 @@ def test_a_batch_whose_reply_was_lost_is_stored_though_everything_was_deleted(
         conn.flushall()
         proxy.heal()
         stored_by_itself(meter)
-        check_whole(conn, meter.health(), 11 * number)
-        assert meter.health().uncertain == 0
+        check_whole(conn, meter.recorder_health(), 11 * number)
+        assert meter.recorder_health().uncertain == 0
 
 
 def test_a_first_batch_is_not_stored_twice_either(
@@ -379,8 +379,8 @@ def test_a_first_batch_is_not_stored_twice_either(
         clock.advance(passed)
         proxy.heal()
         assert meter.flush(5.0)
-        assert meter.health().uncertain == uncertain
-        check_promise(conn, meter.health())
+        assert meter.recorder_health().uncertain == uncertain
+        check_promise(conn, meter.recorder_health())
 
 
 def test_a_producer_that_was_silent_for_an_hour_becomes_another(
@@ -394,7 +394,7 @@ def test_a_producer_that_was_silent_for_an_hour_becomes_another(
         clock.advance(passed)
         meter.count("x")
         assert meter.flush(5.0)
-        names.append(meter.health().producer)
+        names.append(meter.recorder_health().producer)
         assert len(batch_keys(conn)) == producers
     assert len(set(names)) == 1  # to who reads its reports it stays the same
-    check_whole(conn, meter.health(), 4)
+    check_whole(conn, meter.recorder_health(), 4)

@@ -48,7 +48,7 @@ def test_what_a_key_does_not_take_is_rejected_by_itself_and_counted(
     for name, amount in (("theirs", 5), ("full", 7), ("words", 11), ("good", 3)):
         meter.count(name, amount)
     assert meter.flush(5.0)
-    health = meter.health()
+    health = meter.recorder_health()
     assert health.batches == 1
     assert set(health.losses) == {
         Loss("WRONGTYPE", "theirs", 60, 5),
@@ -73,15 +73,15 @@ def test_what_two_counts_cannot_hold_together_is_given_up_and_counted(
     meter.count("x", 1)
     meter.count("y", 5)
     assert meter.flush(5.0)
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.recorded, health.stored, health.dropped) == (MAX + 6, MAX + 5, 1)
     assert set(health.losses) == {Loss("overflow", "x", p, 1) for p in (1, 86400, TOTAL)}
     check_exact(conn, health)
     clock.advance(86400)
     meter.count("x", 2)
     assert meter.flush(5.0)
-    assert lost(meter.health(), "x") == {1: 1, 86400: 1, TOTAL: 3}
-    check_exact(conn, meter.health())
+    assert lost(meter.recorder_health(), "x") == {1: 1, 86400: 1, TOTAL: 3}
+    check_exact(conn, meter.recorder_health())
 
 
 def test_values_that_nobody_can_count_are_refused_before_they_are_taken_in(
@@ -109,7 +109,7 @@ def test_values_that_nobody_can_count_are_refused_before_they_are_taken_in(
     with pytest.raises(InvalidName):
         meter.count("x", labels={"a" * 2**20: "b"})
     assert meter.flush(5.0)
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.recorded, health.stored, health.dropped) == (6, 3, 3)
     assert lost(health, "g")[TOTAL] == 3
     assert not conn.exists("redmeter:gauges:")
@@ -140,13 +140,13 @@ def test_a_series_of_nothing_finite_takes_nothing_else_with_it(
             record(2)
             proxy.heal()
         assert meter.flush(10.0)
-        health = meter.health()
+        health = meter.recorder_health()
         times = round_ + (round_ > 1)
         check_sums(health)
         assert (health.recorded, health.stored, health.dropped) == (8 * times, 7 * times, times)
         assert health.lost()["not-finite"][TOTAL] == times
         assert reading.total("visits") == 2 * times
-        assert [found.count for found in reading.common("app")] == [times]
+        assert [found.count for found in reading.log_frequencies("app")] == [times]
         assert {mark.label for mark in reading.marks()} == {f"v{n + 1}" for n in range(round_)}
         for name in ("good", "zz"):
             assert reading.summary(name, precision=3600).count == times
@@ -160,13 +160,13 @@ def test_somebody_elses_key_in_place_of_a_watermark_makes_another_producer(
 ) -> None:
     """Nothing is lost by it, and their key is left alone."""
     meter = open_buffered(server.url)
-    theirs = f"redmeter:batch:{meter.health().producer}"
+    theirs = f"redmeter:batch:{meter.recorder_health().producer}"
     conn.rpush(theirs, "theirs")
     meter.count("x", 3)
     assert meter.flush(5.0)
     assert len(batch_keys(conn)) == 2
     assert conn.lrange(theirs, 0, -1) == [b"theirs"]
-    check_whole(conn, meter.health(), 3)
+    check_whole(conn, meter.recorder_health(), 3)
 
 
 # --- Locked out ----------------------------------------------------------------------------
@@ -224,21 +224,21 @@ def test_who_is_not_let_in_keeps_it_in_memory_and_does_not_hammer(
         for _ in range(5):
             meter.count("x", 10)
             clock.wait(20)
-        assert meter.health().troubles == {"AccessDenied": 1}
+        assert meter.recorder_health().troubles == {"AccessDenied": 1}
         assert proxy.connections <= 2
         assert proxy.commands["EVALSHA"] <= 2
         for _ in range(100):
             meter.flush(0.0)
-        assert meter.health().troubles["AccessDenied"] <= 2  # once a second, who asks
+        assert meter.recorder_health().troubles["AccessDenied"] <= 2  # once a second, who asks
     (line,) = caplog.records
     assert line.levelno == logging.WARNING
-    assert SECRET not in caplog.text + meter.health().last_trouble
-    assert (meter.health().buffered, meter.health().stored) == (51, 0)
+    assert SECRET not in caplog.text + meter.recorder_health().last_trouble
+    assert (meter.recorder_health().buffered, meter.recorder_health().stored) == (51, 0)
     assert stored(conn)[0] == 0
-    check_sums(meter.health())
+    check_sums(meter.recorder_health())
     conn.execute_command("ACL", "SETUSER", "app" if login else "default", *mended)
     assert meter.flush(5.0)
-    check_whole(conn, meter.health(), 51)
+    check_whole(conn, meter.recorder_health(), 51)
 
 
 def test_what_a_user_may_not_do_within_the_script_is_lost_and_counted(
@@ -253,14 +253,14 @@ def test_what_a_user_may_not_do_within_the_script_is_lost_and_counted(
     meter.count("x", 10)
     clock.wait(100)
     assert proxy.commands["EVALSHA"] + proxy.commands["EVAL"] == 4  # what is kept, and the batch
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.stored, health.buffered, health.dropped) == (3, 10, 0)
     assert health.troubles == {"AccessDenied": 1}
     assert health.lost() == {"denied": dict.fromkeys([*DEFAULT_RETENTION, TOTAL], 3)}
     assert len(caplog.records) == 1
     conn.execute_command("ACL", "SETUSER", "app", "+hincrby")
     assert meter.flush(5.0)
-    check_exact(conn, meter.health())
+    check_exact(conn, meter.recorder_health())
     assert set(stored(conn).values()) == {10}
 
 
@@ -279,8 +279,8 @@ def test_a_report_that_the_store_does_not_take_is_not_tried_with_every_flush(
     for _ in range(10):
         meter.count("x")
         assert meter.flush(5.0)
-    assert meter.health().troubles == {"AccessDenied": 1}
-    check_whole(conn, meter.health(), 10)
+    assert meter.recorder_health().troubles == {"AccessDenied": 1}
+    check_whole(conn, meter.recorder_health(), 10)
 
 
 def test_where_no_number_is_given_what_needs_none_is_stored(
@@ -293,13 +293,13 @@ def test_where_no_number_is_given_what_needs_none_is_stored(
         gauge.set(number)
         meter.count("x")
         eventually(lambda: stored(conn, "x")[0] == number + 1, 10.0)  # noqa: B023
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.instance, set(health.troubles)) == (None, {"AccessDenied"})
     assert health.buffered > 0
     conn.execute_command("ACL", "SETUSER", "app", "allkeys")
-    eventually(lambda: meter.health().buffered == 0, 10.0)
-    assert meter.health().instance == 0
-    check_sums(meter.health())
+    eventually(lambda: meter.recorder_health().buffered == 0, 10.0)
+    assert meter.recorder_health().instance == 0
+    check_sums(meter.recorder_health())
 
 
 def test_what_was_rejected_is_told_again_when_the_answer_was_lost(
@@ -313,7 +313,7 @@ def test_what_was_rejected_is_told_again_when_the_answer_was_lost(
             meter.count("x", 10)
             assert meter.flush(20)
             proxy.heal()
-        health = meter.health()
+        health = meter.recorder_health()
         assert health.lost() == {"WRONGTYPE": {60: 30}}
         assert (health.stored, health.retried >= 3) == (30, True)
     assert conn.hget("redmeter:total:", "x") == b"30"
@@ -327,7 +327,7 @@ def test_a_sum_past_63_bits_is_called_an_overflow(server: Server, conn: Any) -> 
         for at in range(3):
             meter.count("x", 2**62, at=second + at)
         assert meter.flush(5.0)
-        lost = meter.health().lost()
+        lost = meter.recorder_health().lost()
     assert set(lost) == {"overflow"}
     assert 1 not in lost["overflow"]
     assert {60, TOTAL} <= lost["overflow"].keys()

@@ -91,14 +91,14 @@ def test_a_server_that_refuses_gets_everything_once_it_takes_again(
         meter.count("x", 10)
         meter.count("y", 100)
         fail_again(meter)
-    assert set(meter.health().troubles) == {code}
-    assert (meter.health().stored, meter.health().buffered) == (1, 220)
+    assert set(meter.recorder_health().troubles) == {code}
+    assert (meter.recorder_health().stored, meter.recorder_health().buffered) == (1, 220)
     if code != "MASTERDOWN":
         assert everything(conn) == before
     end()
     stored_by_itself(meter)
-    assert meter.health().retried == 0
-    check_whole(conn, meter.health(), 221)
+    assert meter.recorder_health().retried == 0
+    check_whole(conn, meter.recorder_health(), 221)
     assert stored(conn, "y")[3600] == 200
 
 
@@ -119,7 +119,7 @@ def test_a_batch_in_doubt_that_is_then_refused_counts_once(
     fail_again(meter, 2)
     end()
     stored_by_itself(meter)
-    check_whole(conn, meter.health(), 111)
+    check_whole(conn, meter.recorder_health(), 111)
 
 
 def test_a_server_that_cannot_save_gets_everything_once_it_can(
@@ -137,11 +137,11 @@ def test_a_server_that_cannot_save_gets_everything_once_it_can(
     eventually(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err")
     meter.count("x", 10)
     fail_again(meter, 2)
-    assert set(meter.health().troubles) == {"MISCONF"}
+    assert set(meter.recorder_health().troubles) == {"MISCONF"}
     assert everything(client) == before
     client.config_set("stop-writes-on-bgsave-error", "no")
     stored_by_itself(meter)
-    check_whole(client, meter.health(), 11)
+    check_whole(client, meter.recorder_health(), 11)
     own.kill()  # or it would try to save, and wait
 
 
@@ -164,9 +164,9 @@ def test_a_server_that_loads_its_data_gets_everything_once_it_has_them(
         server.start(loaded=False)
         meter.count("x", 10)
         fail_again(meter)
-        assert meter.health().troubles["LOADING"] >= 1
+        assert meter.recorder_health().troubles["LOADING"] >= 1
         stored_by_itself(meter)
-        check_whole(client, meter.health(), 11)
+        check_whole(client, meter.recorder_health(), 11)
         meter.close()
 
 
@@ -188,7 +188,7 @@ def test_a_server_that_forgets_the_scripts_is_told_them_again(
     assert proxy.commands["EVAL"] >= 10
     assert proxy.dropped >= 5
     proxy.heal()
-    check_whole(conn, meter.health(), 10)
+    check_whole(conn, meter.recorder_health(), 10)
 
 
 def test_a_server_that_restarts_with_its_data_goes_on(
@@ -206,8 +206,8 @@ def test_a_server_that_restarts_with_its_data_goes_on(
     thread = threading.Thread(target=work)
     thread.start()
     for _ in range(3):
-        batches = meter.health().batches
-        eventually(lambda: meter.health().batches > batches + 3)  # noqa: B023
+        batches = meter.recorder_health().batches
+        eventually(lambda: meter.recorder_health().batches > batches + 3)  # noqa: B023
         own.kill()
         fail_again(meter)
         own.start()
@@ -215,8 +215,8 @@ def test_a_server_that_restarts_with_its_data_goes_on(
     thread.join()
     assert meter.flush(5.0)
     client = own.client()
-    check_whole(client, meter.health(), meter.health().recorded)
-    assert meter.health().recorded > 20
+    check_whole(client, meter.recorder_health(), meter.recorder_health().recorded)
+    assert meter.recorder_health().recorded > 20
 
 
 def test_a_store_that_was_wiped_is_made_anew(
@@ -230,10 +230,13 @@ def test_a_store_that_was_wiped_is_made_anew(
         assert meter.flush(5.0)
         assert stored(conn) == {0: whole, 60: whole, 3600: whole}
         assert kept(conn) == [(60, 5), (3600, 7)]
-    check_sums(meter.health())
-    assert (meter.health().stored, meter.health().repaired) == (111, 1 + 11)
-    assert (meter.health().losses, meter.health().troubles) == ((), {"emptied": 2})
-    assert meter.health().emptied == 1 + 11
+    check_sums(meter.recorder_health())
+    assert (meter.recorder_health().stored, meter.recorder_health().repaired) == (111, 1 + 11)
+    assert (meter.recorder_health().losses, meter.recorder_health().troubles) == (
+        (),
+        {"emptied": 2},
+    )
+    assert meter.recorder_health().emptied == 1 + 11
 
 
 def test_a_restart_without_persistence_begins_anew(
@@ -250,9 +253,9 @@ def test_a_restart_without_persistence_begins_anew(
         server.start()
         stored_by_itself(meter)
         assert set(stored(server.client()).values()) == {7}
-        check_sums(meter.health())
-        assert (meter.health().stored, meter.health().repaired) == (7, 5)
-        assert meter.health().emptied == 5
+        check_sums(meter.recorder_health())
+        assert (meter.recorder_health().stored, meter.recorder_health().repaired) == (7, 5)
+        assert meter.recorder_health().emptied == 5
         meter.close()
 
 
@@ -297,9 +300,9 @@ def test_what_the_file_lost_is_sent_again(
         server.start()
         stored_by_itself(meter)
         assert set(stored(client).values()) == {257}
-        check_sums(meter.health())
-        assert meter.health().stored == meter.health().recorded == 257
-        assert (meter.health().repaired, meter.health().emptied) == (100, 0)
+        check_sums(meter.recorder_health())
+        assert meter.recorder_health().stored == meter.recorder_health().recorded == 257
+        assert (meter.recorder_health().repaired, meter.recorder_health().emptied) == (100, 0)
         meter.close()
 
 
@@ -316,15 +319,15 @@ def test_a_killed_server_loses_at_most_what_was_not_synced(
         sync(client)
         for _ in range(30):
             meter.count("x")
-            eventually(lambda: not meter.health().buffered)
+            eventually(lambda: not meter.recorder_health().buffered)
         meter.count("x")
         server.kill()
         server.start()
         meter.count("x")
         stored_by_itself(meter)
-        check_sums(meter.health())
+        check_sums(meter.recorder_health())
         (number,) = set(stored(client).values())
-        assert 1000 <= number <= meter.health().recorded == 1032
+        assert 1000 <= number <= meter.recorder_health().recorded == 1032
         meter.close()
 
 
@@ -339,7 +342,7 @@ def test_a_flush_within_a_flush_is_not_waited_for(
     meter.count("x")
     eventually(lambda: answers, 10.0)
     assert not any(answers)
-    eventually(lambda: meter.health().stored == 1, 10.0)
+    eventually(lambda: meter.recorder_health().stored == 1, 10.0)
     recorder._hooks._before_flush = ()
     assert meter.flush(10.0)
 
@@ -362,7 +365,7 @@ def test_what_is_too_old_to_be_sent_again_is_counted(
     conn.flushall()
     meter.count("x", 1000)
     assert meter.flush(5.0)
-    health = meter.health()
+    health = meter.recorder_health()
     assert stored(conn)[0] == 1100
     assert (health.recorded, health.stored, health.repaired) == (1111, 1100, 100)
     assert (health.dropped, health.emptied) == (11, 111)
@@ -388,9 +391,9 @@ def test_what_was_rejected_of_a_batch_is_counted_once_however_often_it_is_sent(
         conn.flushall()
     meter.count("x", 100)
     assert meter.flush(5.0)
-    lost = {(one.series, one.precision): one.events for one in meter.health().losses}
+    lost = {(one.series, one.precision): one.events for one in meter.recorder_health().losses}
     assert lost == {("x", 60): 11, ("seen", 60): 2}
-    check_sums(meter.health())
+    check_sums(meter.recorder_health())
     assert stored(conn)[60] == 100
     assert stored(conn)[86400] == 111
 
@@ -407,7 +410,7 @@ def test_an_idle_process_asks_for_what_is_missing(
     clock.advance(61.0)
     eventually(lambda: meter._recorder._flusher.flush_until(0.0, last=False) and stored(conn))  # type: ignore[union-attr]
     assert stored(conn)[0] == 5
-    assert meter.health().repaired == 5
+    assert meter.recorder_health().repaired == 5
 
 
 def test_a_synchronous_writer_counts_what_the_server_has_lost(server: Server, conn: Any) -> None:
@@ -418,6 +421,6 @@ def test_a_synchronous_writer_counts_what_the_server_has_lost(server: Server, co
         conn.flushall()
         meter.count("x")
         assert stored(conn)[0] == 1
-        health = meter.health()
+        health = meter.recorder_health()
         assert (health.troubles, health.stored, health.dropped) == ({"emptied": 1}, 1, 3)
         check_sums(health)

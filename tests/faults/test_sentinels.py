@@ -65,7 +65,7 @@ class Writers:
 
     def healths(self) -> list[RecorderHealth]:
         """Return what they know of themselves."""
-        return [meter.health() for meter in self.meters]
+        return [meter.recorder_health() for meter in self.meters]
 
     def close(self) -> None:
         """End them."""
@@ -197,7 +197,7 @@ def test_a_new_master_ends_the_pause_after_a_failure(
     before = group.master
     before.kill()
     meter.count("hits")
-    eventually(lambda: meter.health().troubles, 10.0, "a flush has failed")
+    eventually(lambda: meter.recorder_health().troubles, 10.0, "a flush has failed")
     now = group.moved_from(before)
     eventually(lambda: total_on(now) == 2, 20.0, "what was recorded meanwhile is there")
 
@@ -216,7 +216,7 @@ def test_a_master_that_stands_still_is_not_waited_for_once_another_is_named(
     now = group.moved_from(before)
     eventually(lambda: total_on(now) == 2, 20.0, "what was recorded meanwhile is there")
     assert meter.flush(10.0)
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.stored, health.uncertain, health.retried) == (2, 0, 1)
 
 

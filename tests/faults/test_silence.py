@@ -88,8 +88,8 @@ def test_a_writer_that_wakes_up_finds_no_gap_and_counts_nothing_twice(
         meter.count("x", amount)
         assert meter.flush(5.0)
     assert stored(world.conn) == dict.fromkeys((TOTAL, *RETENTION), 1111)
-    check_nothing_happened(meter.health(), 1111)
-    assert meter.health().troubles == {}
+    check_nothing_happened(meter.recorder_health(), 1111)
+    assert meter.recorder_health().troubles == {}
 
 
 def test_the_book_finds_no_gap_after_days(world: World) -> None:
@@ -118,7 +118,7 @@ def test_a_writer_that_counts_for_days_is_in_the_right_hours_and_days(
     for precision in (HOUR, DAY):
         found = samples(world.conn, f"redmeter:count:{precision}:x")
         assert found == dict(slices_of(counted, precision, 0))
-    check_nothing_happened(meter.health(), counted.total())
+    check_nothing_happened(meter.recorder_health(), counted.total())
 
 
 def test_batches_that_are_sent_again_after_midnight_stay_in_their_day(
@@ -140,7 +140,7 @@ def test_batches_that_are_sent_again_after_midnight_stay_in_their_day(
     for precision in RETENTION:
         found = samples(world.conn, f"redmeter:count:{precision}:x")
         assert found == {midnight - precision: 1, midnight: 110}
-    check_nothing_happened(meter.health(), 111, repaired=11)
+    check_nothing_happened(meter.recorder_health(), 111, repaired=11)
 
 
 def test_a_store_that_was_emptied_while_the_machine_slept_is_found(
@@ -157,8 +157,8 @@ def test_a_store_that_was_emptied_while_the_machine_slept_is_found(
     meter.count("x", 10)
     assert meter.flush(5.0)
     assert stored(world.conn)[TOTAL] == stored(world.conn)[DAY] == 11
-    assert (meter.health().stored, meter.health().repaired) == (11, 1)
-    check_sums(meter.health())
+    assert (meter.recorder_health().stored, meter.recorder_health().repaired) == (11, 1)
+    check_sums(meter.recorder_health())
 
 
 def test_a_batch_whose_reply_was_lost_before_two_days_of_sleep_is_never_there_twice(
@@ -168,7 +168,7 @@ def test_a_batch_whose_reply_was_lost_before_two_days_of_sleep_is_never_there_tw
     with Proxy(world.server.port) as proxy:
         meter = open_buffered(proxy.url, clock=world.clock, retention=RETENTION)
         meter.count("x", 1)
-        eventually(lambda: meter.health().stored == 1, 10.0, "it is stored")
+        eventually(lambda: meter.recorder_health().stored == 1, 10.0, "it is stored")
         proxy.drop_pattern("x")
         meter.count("x", 10)
         eventually(lambda: stored(world.conn)[TOTAL] == 11, 10.0, "it is applied")
@@ -179,7 +179,7 @@ def test_a_batch_whose_reply_was_lost_before_two_days_of_sleep_is_never_there_tw
         meter.count("x", 100)
         assert meter.flush(5.0)
         assert stored(world.conn)[TOTAL] == 111
-        health = meter.health()
+        health = meter.recorder_health()
         assert (health.stored, health.uncertain, health.dropped) == (101, 10, 0)
         check_sums(health)
         meter.close()

@@ -24,7 +24,7 @@ from support.invoking import Run, invoking
 from support.servers import Server
 
 PATHS = (
-    *("/api/overview?precision=60", "/api/routes", "/api/routes?order=p95", "/api/health"),
+    *("/api/overview?precision=60", "/api/routes", "/api/routes?order=p95", "/api/doctor"),
     *("/api/metrics?grouped=1&order=change", "/api/metrics?kind=gauges"),
     *("/api/metrics?kind=histograms&grouped=1", "/api/detail?name=hits", "/api/detail?name=took"),
     *("/api/detail?name=depth", "/api/series?name=hits&name=depth", "/api/names", "/api/marks"),
@@ -38,7 +38,7 @@ CALLS = (
     *(
         ("summary", "took"),
         ("top", "http_requests", "--by", "route"),
-        ("top", "took", "--by", "p95"),
+        ("top", "took", "--order", "p95"),
     ),
     *(("logs",), ("logs", "shop"), ("logs", "--changes"), ("logs", "-c"), ("mark", "--list")),
     *(("forecast", "hits"), ("clean",), ("doctor", "--json"), ("logs", "--json")),

@@ -242,7 +242,7 @@ def buffered(world: World) -> None:
         meter.gauge("queue_length").set(7)
         meter.gauge("workers", per_process=True).set(3)
         meter.mark("v1")
-        assert meter.flush(), meter.health()
+        assert meter.flush(), meter.recorder_health()
         world.clock.advance(1.0)
         meter.count("hits")
 

@@ -49,7 +49,7 @@ REQUESTS = (
     "detail?name=cart_value",
     "forecast?name=hits&precision=60",
     "forecast?name=hits",
-    "health",
+    "doctor",
     # Errors.
     "series",
     "series?name=hits&precision=7",
@@ -66,7 +66,7 @@ COMMANDS = (
     "summary http_request_seconds",
     "top",
     "top http_requests --by route --failing status=5xx",
-    "top http_request_seconds --by route --by p95",
+    "top http_request_seconds --by route --order p95",
     "forecast hits -p 1h --ahead 3",
     "logs",
     "logs shop.orders",

@@ -135,7 +135,7 @@ def test_events_that_were_recorded_as_of_the_past_are_no_alarm(server: Server, c
         for minute in range(60):
             meter.count("orders", 2, at=time.time() - 60 * minute)
         assert meter.flush()
-        assert meter.health().lost()["aged"][1] >= 100
+        assert meter.recorder_health().lost()["aged"][1] >= 100
     with opened_store(server.url) as store:
         assert examine(store).findings
         assert {f.level for f in examine(store).findings if f.topic == "writers"} == {"ok"}

@@ -519,7 +519,7 @@ def test_a_function_for_routes_that_fails_changes_nothing(
     app = RedmeterMiddleware(sending(START, body(b"")), memory, route=lambda scope: scope["no"])
     assert ask(app).error is None
     assert outcomes(memory) == [("GET", "(unmatched)", "2xx")]
-    assert memory.health().troubles == {"web": 1}
+    assert memory.recorder_health().troubles == {"web": 1}
     assert "finding the route" in caplog.text
 
 

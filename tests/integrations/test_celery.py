@@ -178,7 +178,7 @@ def test_a_worker_counts_what_became_of_each_task(
         assert queued.count == 3
         sent = {"task": "shop.send", "statement": "SELECT"}
         assert meter.total("db_queries", labels=sent) == 3
-        place = {each.pattern: each.count for each in meter.common("celery")}
+        place = {each.pattern: each.count for each in meter.log_frequencies("celery")}
         assert place.pop("shop.charge failed [KeyError at shop.py:28 in charge]") == 1
         assert place.pop("shop.ask failed [ConnectionError at shop.py:33 in ask]") == 1
         again = "shop.ask will be tried again [ConnectionError at shop.py:33 in ask]"
@@ -282,7 +282,7 @@ def test_a_task_that_ends_its_thread_is_a_run_that_failed(app: Any, memory: Memo
         leave.delay()
     assert runs(memory, "shop.leave", "failure") == 1
     assert len(memory.observed("task_seconds", labels={"task": "shop.leave"})) == 1
-    (pattern,) = (each.pattern for each in memory.common("celery"))
+    (pattern,) = (each.pattern for each in memory.log_frequencies("celery"))
     assert pattern.startswith("shop.leave failed [SystemExit at test_celery.py:")
 
 
@@ -323,7 +323,7 @@ def test_names_of_tasks_are_bounded(app: Any, memory: MemoryMeter) -> None:
     names = {each.series for each in memory.events if each.amount}
     assert len(names) == TASKS + 1
     assert runs(memory, "(other)", "success") == 10
-    assert memory.health().troubles == {}
+    assert memory.recorder_health().troubles == {}
 
 
 def test_nothing_that_goes_wrong_here_reaches_a_task(
@@ -337,4 +337,4 @@ def test_nothing_that_goes_wrong_here_reaches_a_task(
     monkeypatch.setattr(memory, "count", fail)
     monkeypatch.setattr(memory, "log", fail)
     assert app.task(name="shop.seven")(seven).delay().get() == 7
-    assert memory.health().troubles == {"celery": 1}
+    assert memory.recorder_health().troubles == {"celery": 1}

@@ -54,7 +54,7 @@ def end():
             for name in meter()._store and names()
         },
         "errors": {name: meter().total(name) for name in meter().names("db_errors*")},
-        "troubles": meter().health().troubles,
+        "troubles": meter().recorder_health().troubles,
     }))
 
 def names():

@@ -182,7 +182,7 @@ def test_an_exception_of_a_sub_application_is_a_message(
     answered = ask(app, "/inner-of/acme/fail")
     assert (answered.status, type(answered.error)) == (500, OverflowError)
     assert recorded(memory) == ("GET", "/inner-of/{tenant}/fail", "5xx")
-    (found,) = memory.common("http")
+    (found,) = memory.log_frequencies("http")
     assert found.pattern.startswith(
         "GET /inner-of/{tenant}/fail [OverflowError at test_fastapi.py:"
     )
@@ -220,9 +220,9 @@ def test_a_background_task_that_fails_is_logged_beside_the_request(memory: Memor
     answered = background(memory, fails=True)
     assert isinstance(answered.error, ValueError)
     assert recorded(memory) == ("GET", "/order", "2xx")
-    (found,) = memory.common("http")
+    (found,) = memory.log_frequencies("http")
     assert found.pattern.startswith("GET /order [ValueError at test_fastapi.py:")
-    assert [m.time for m in memory.recent("http")] == [memory.clock.wall()]
+    assert [m.time for m in memory.log_messages("http")] == [memory.clock.wall()]
 
 
 def test_one_endpoint_of_many_routes_is_told_apart_by_the_path(memory: MemoryMeter) -> None:

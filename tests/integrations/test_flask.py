@@ -341,7 +341,7 @@ def test_within_another_middleware_it_tells_its_route(
         ("(unmatched)", "4xx"),
         ("/broken", "5xx"),
     ]
-    (found,) = memory.common("http")
+    (found,) = memory.log_frequencies("http")
     assert found.pattern.startswith("GET /broken [LookupError")
 
 
@@ -470,7 +470,7 @@ def test_stored_is_what_was_answered(meter: Meter) -> None:
     labels = {"method": "GET", "route": "/users/{user_id}"}
     assert meter.total("http_requests", labels=labels | {"status": "2xx"}) == 20
     assert meter.summary("http_request_seconds", labels=labels, precision=60).count == 20
-    assert "LookupError" in meter.common("http", severity="error")[0].pattern
+    assert "LookupError" in meter.log_frequencies("http", severity="error")[0].pattern
 
 
 def test_flask_is_not_needed_for_anything_else() -> None:

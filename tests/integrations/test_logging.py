@@ -32,7 +32,7 @@ def test_a_record_is_counted_by_its_format(meter: Meter, log: logging.Logger) ->
     log.info("%(what)s done", {"what": "job"})
     assert patterns(meter) == {"retrying %s in %d ms": 3, "%(what)s done": 1}
     assert texts(meter)[0] == "job done"
-    assert {m.severity for m in meter.recent("app.jobs")} == {"warning", "info"}
+    assert {m.severity for m in meter.log_messages("app.jobs")} == {"warning", "info"}
 
 
 def test_a_record_without_arguments_is_counted_by_its_masked_text(
@@ -137,7 +137,7 @@ def test_secrets_are_masked(meter: Meter, log: logging.Logger) -> None:
     install(meter, logger=log)
     log.warning("login with password=%s", "hunter2")
     log.warning("redis://bob:hunter2@db/0 is away")
-    assert "hunter2" not in repr((meter.recent("app.jobs"), patterns(meter), texts(meter)))
+    assert "hunter2" not in repr((meter.log_messages("app.jobs"), patterns(meter), texts(meter)))
     assert len(texts(meter)) == 2
 
 
@@ -148,7 +148,7 @@ def test_levels_become_severities(memory: MemoryMeter, log: logging.Logger) -> N
         log.log(level, "x")
     log.setLevel(1)
     log.log(7, "x")  # 5 has a name where uvicorn is loaded
-    assert sorted({f.severity for f in memory.common("app.jobs")}) == [
+    assert sorted({f.severity for f in memory.log_frequencies("app.jobs")}) == [
         *("critical", "debug", "error", "info", "warning")
     ]
 
@@ -158,7 +158,7 @@ def test_the_records_time_is_the_messages_time(memory: MemoryMeter) -> None:
     record = logging.LogRecord("app.jobs", logging.INFO, "", 1, "x", (), None)
     record.created = 1_700_000_000.25
     RedmeterHandler(memory).handle(record)
-    (message,) = memory.recent("app.jobs")
+    (message,) = memory.log_messages("app.jobs")
     assert message.time == pytest.approx(1_700_000_000.25, abs=60)  # by the clock of the meter
 
 
@@ -170,7 +170,7 @@ def test_a_time_that_is_none_is_now(memory: MemoryMeter) -> None:
         record.created = created
         handler.handle(record)
     assert patterns(memory) == {"x %s": 4}
-    for message in memory.recent("app.jobs"):
+    for message in memory.log_messages("app.jobs"):
         assert message.time is not None
         assert now <= message.time < now + 60
 
@@ -190,12 +190,12 @@ def test_arguments_that_do_not_fit_lose_nothing(
     """The format is counted, the text is the format and a note, and nothing is printed."""
     install(memory, logger=log)
     log.error(template, *arguments)
-    (frequency,) = memory.common("app.jobs")
+    (frequency,) = memory.log_frequencies("app.jobs")
     assert frequency.count + frequency.before == 1
     if arguments not in ((), (1, 2)):
         assert frequency.pattern == template
         assert texts(memory)[0].startswith(f"{template} (not formatted: ")
-        assert memory.health().troubles == {"format": 1}
+        assert memory.recorder_health().troubles == {"format": 1}
     assert capsys.readouterr() == ("", "")
 
 
@@ -231,7 +231,7 @@ def test_a_formatter_that_raises_costs_only_its_text(
     log.info("retrying %s", "/a")
     assert patterns(memory) == {"retrying %s": 1}
     assert texts(memory) == ["retrying /a (not formatted: ValueError)"]
-    assert memory.health().troubles == {"format": 1}
+    assert memory.recorder_health().troubles == {"format": 1}
 
 
 def test_a_filter_that_raises_costs_the_text(memory: MemoryMeter, log: logging.Logger) -> None:
@@ -309,7 +309,7 @@ def test_a_megabyte_is_cut_at_once(meter: Meter, log: logging.Logger) -> None:
     install(meter, logger=log)
     for _ in range(100):
         log.error("x" * 1_000_000)
-    assert meter.health().buffer_bytes < 1_000_000
+    assert meter.recorder_health().buffer_bytes < 1_000_000
     (text,) = set(texts(meter))
     assert len(text) <= 2000
     assert text.endswith(" more)")

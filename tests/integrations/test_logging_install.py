@@ -44,7 +44,9 @@ def test_level_and_filters_of_the_user_hold(memory: MemoryMeter, app_log: loggin
     logging.getLogger("app.noise").error("filtered")
     handler.setLevel(logging.ERROR)
     app_log.warning("too low now")
-    assert [(m.logger, m.text) for m in memory.recent("app.jobs")] == [("app.jobs", "high enough")]
+    assert [(m.logger, m.text) for m in memory.log_messages("app.jobs")] == [
+        ("app.jobs", "high enough")
+    ]
     assert [s.logger for s in memory.loggers()] == ["app.jobs"]
 
 
@@ -167,7 +169,7 @@ def test_switched_off_it_does_nothing(log: logging.Logger) -> None:
     meter = Meter("off")
     install(meter, logger=log)
     log.info("x")
-    assert meter.recent("app.jobs") == []
+    assert meter.log_messages("app.jobs") == []
 
 
 @pytest.mark.parametrize("sync", [True, False])
@@ -179,5 +181,5 @@ def test_a_store_that_is_away_raises_nothing(log: logging.Logger, sync: bool) ->
         log.error("x %s", 2)  # now that the handler knows where to
         log.error("x %d", "no number")
         log.error("x %d", "no number")
-        health = meter.health()
+        health = meter.recorder_health()
         assert (health.recorded, health.dropped if sync else health.buffered) == (4, 4)

@@ -35,7 +35,7 @@ def test_threads_log_side_by_side(meter: Meter, log: logging.Logger) -> None:
     for thread in threads:
         thread.join()
     assert patterns(meter) == {"turn %d of %d": 2000, "thread <n> at <n>": 2000}
-    assert meter.health().stored == 4000
+    assert meter.recorder_health().stored == 4000
 
 
 def test_behind_a_queue_the_text_is_what_is_left(memory: MemoryMeter, log: logging.Logger) -> None:
@@ -98,7 +98,7 @@ def test_what_a_program_logs_is_there_when_it_has_ended(programs: Programs, serv
     done = programs.run(APPLICATION)
     assert done.code == 0, done.err
     with Meter(server.url) as meter:
-        found = {f.pattern: f for f in meter.common("shop.jobs")}
+        found = {f.pattern: f for f in meter.log_frequencies("shop.jobs")}
         (place,) = (p for p in found if p.startswith("billing failed for customer %s [ValueError"))
         assert place.endswith(" in bill]")
         failed: Frequency = found[place]
@@ -110,10 +110,10 @@ def test_what_a_program_logs_is_there_when_it_has_ended(programs: Programs, serv
         billed = found["billed order %d"]
         assert billed.count + billed.before == 80
         assert "<n> orders done, token=***" in found
-        assert len(meter.recent("shop.jobs", severity="error")) == 20
-        new = {c.pattern for c in meter.changes() if c.kind == "new"}
+        assert len(meter.log_messages("shop.jobs", severity="error")) == 20
+        new = {c.pattern for c in meter.log_changes() if c.kind == "new"}
         assert place in new
-        assert meter.recent("shop.jobs", severity="warning")[0].text.endswith("token=***")
+        assert meter.log_messages("shop.jobs", severity="warning")[0].text.endswith("token=***")
 
 
 NO_SOCKETS = """
@@ -141,7 +141,7 @@ except ZeroDivisionError:
         log.info(f"by text {number}")
         log.error("failed %s", number, exc_info=number % 100 == 0)
 found = list(seen)
-assert meter.flush(), meter.health()
+assert meter.flush(), meter.recorder_health()
 print(len(found), *found)
 """
 
@@ -208,7 +208,7 @@ while time.monotonic() < until:
     calls += 1
 signal.signal(signal.SIGALRM, signal.SIG_IGN)
 meter.flush()
-found = {f.pattern: f.count + f.before for f in meter.common("app.jobs")}
+found = {f.pattern: f.count + f.before for f in meter.log_frequencies("app.jobs")}
 print(calls, found["turn %d"], count, found["in a signal handler"])
 """
 

@@ -109,7 +109,7 @@ def test_what_is_logged_while_a_meter_stores_is_left_out(
         log.info("x")
         assert patterns(meter) == {"x": 1}
         assert patterns(meter) == {"x": 1}
-        assert meter.health().recorded == 1
+        assert meter.recorder_health().recorded == 1
 
 
 @pytest.mark.parametrize("sync", [True, False])
@@ -131,4 +131,4 @@ def test_the_logs_of_the_client_library_come_to_an_end(
         for _ in range(3):
             assert one.flush()
             assert two.flush()
-        assert [one.health().recorded, two.health().recorded] == [1, 1]
+        assert [one.recorder_health().recorded, two.recorder_health().recorded] == [1, 1]

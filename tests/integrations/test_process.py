@@ -64,7 +64,7 @@ def test_a_process_tells_how_busy_and_how_large_it_is(server: Server) -> None:
             before, begun = ending, ended
         memory = gauge(meter, MEMORY)
         assert memory == pytest.approx(psutil.Process().memory_info().rss, rel=0.5)
-        assert meter.health().troubles == {}
+        assert meter.recorder_health().troubles == {}
 
 
 def test_a_process_is_looked_at_once_however_often_it_is_asked_for(
@@ -169,7 +169,7 @@ def test_what_is_called_before_a_flush_may_record_and_may_fail(meter: Meter) -> 
         meter.count("x")
         assert meter.flush()
         assert (meter.total("looked"), len(calls)) == (number, number)
-    health = meter.health()
+    health = meter.recorder_health()
     assert health.troubles == {"before-flush": 2}
     assert health.last_trouble == "before a flush: ZeroDivisionError: of theirs"
     assert health.buffered == 0

@@ -162,7 +162,7 @@ def test_what_became_of_each_job_is_stored(
         assert summary(meter, "task_db_seconds", "shop.send").count == sent
         labels = {"task": "shop.send", "statement": "SELECT"}
         assert meter.total("db_queries", labels=labels) == sent
-        place = {each.pattern: each.count for each in meter.common("rq")}
+        place = {each.pattern: each.count for each in meter.log_frequencies("rq")}
         assert place.pop("shop.charge failed [KeyError at shop.py:22 in charge]") == 1
         assert place.pop("shop.ask failed [ConnectionError at shop.py:25 in ask]") == 1
         again = "shop.ask will be tried again [ConnectionError at shop.py:25 in ask]"
@@ -194,7 +194,7 @@ def test_a_work_horse_that_is_killed_is_a_run_that_failed(
         took = summary(meter, "task_seconds", "shop.die")
         assert took.count == 2
         assert 0.2 < took.high < 5
-        patterns = sorted(each.pattern for each in meter.common("rq"))
+        patterns = sorted(each.pattern for each in meter.log_frequencies("rq"))
         assert [each.partition(";")[0] for each in patterns] == [
             "shop.die failed: Work-horse terminated unexpectedly",
             "shop.die will be tried again: Work-horse terminated unexpectedly",
@@ -226,7 +226,7 @@ def test_a_job_that_is_stopped_is_no_failure(programs: Programs, server: Server)
     assert done.code == 0, done
     with Meter(server.url) as meter:
         assert runs(meter) == {("shop.wait_to_be_stopped", "stopped"): 1}
-        (pattern,) = (each.pattern for each in meter.common("rq"))
+        (pattern,) = (each.pattern for each in meter.log_frequencies("rq"))
         assert pattern == "shop.wait_to_be_stopped was stopped"
 
 
@@ -311,7 +311,7 @@ def test_names_of_tasks_are_bounded(worker: Any, queue: Any, memory: MemoryMeter
         watch.learn(rq.job.Job.create(f"shop.task{number}", connection=queue.connection))
     assert perform(worker, queue.enqueue("shop.one_more")) == "failed"
     assert memory.total("task_runs", labels={"task": "(other)", "state": "failure"}) == 1
-    assert memory.health().troubles == {}
+    assert memory.recorder_health().troubles == {}
 
 
 def test_a_task_without_a_readable_name_is_unknown(
@@ -322,7 +322,7 @@ def test_a_task_without_a_readable_name_is_unknown(
     queue.connection.hset(job.key, "data", b"damaged")
     assert perform(worker, job) == "failed"
     assert memory.total("task_runs", labels={"task": "(unknown)", "state": "failure"}) == 1
-    assert memory.health().troubles == {}
+    assert memory.recorder_health().troubles == {}
 
 
 @pytest.mark.parametrize("serializer", ["default", "json"])
@@ -367,4 +367,4 @@ def test_nothing_that_goes_wrong_here_reaches_a_job(
     monkeypatch.setattr(memory, "count", fail)
     monkeypatch.setattr(memory, "observe", fail)
     assert perform(worker, queue.enqueue(nothing)) == "finished"
-    assert memory.health().troubles == {"rq": 2}
+    assert memory.recorder_health().troubles == {"rq": 2}

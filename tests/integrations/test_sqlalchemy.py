@@ -90,7 +90,7 @@ def test_statements_are_timed_by_what_groups_them(engine: sa.Engine, memory: Mem
     observed = {e.series: e.observed or 0.0 for e in memory.events if e.series not in WAITS}
     quick, long = observed.values()
     assert 0 < quick < long < 10
-    assert memory.health().troubles == {}
+    assert memory.recorder_health().troubles == {}
 
 
 def test_a_statement_for_many_rows_is_told_apart(engine: sa.Engine, memory: MemoryMeter) -> None:
@@ -366,8 +366,8 @@ def test_nothing_that_goes_wrong_here_reaches_the_application(
     with monkeypatch.context() as patch, engine.connect() as connection:
         patch.setattr(Queries, "_found", fail)
         assert connection.execute(sa.text("SELECT 7")).scalar() == 7
-    assert memory.health().troubles == {"db": 1}
-    assert memory.health().last_trouble == "db: ZeroDivisionError: of ours"
+    assert memory.recorder_health().troubles == {"db": 1}
+    assert memory.recorder_health().last_trouble == "db: ZeroDivisionError: of ours"
 
 
 def test_a_meter_is_made_where_none_is_given(engine: sa.Engine, monkeypatch: Any) -> None:
@@ -393,7 +393,7 @@ def test_groups_and_texts_are_bounded(memory: MemoryMeter) -> None:
     assert len(found) == GROUPS + 1
     assert found[seconds("(other)")] == TEXTS + 100 - GROUPS
     assert len(queries._known) == TEXTS
-    assert memory.health().troubles == {}
+    assert memory.recorder_health().troubles == {}
 
 
 def _client_of(app: Any) -> Any:
@@ -453,4 +453,4 @@ def test_a_request_that_waits_for_the_database_is_seen_as_such(
     (ratio,) = meter.observed("http_request_db_ratio", labels={"method": "GET", "route": "/page"})
     assert ratio == pytest.approx(0.25)
     assert not any("db" in e.series and "/plain" in e.series for e in meter.events)
-    assert meter.health().troubles == {}
+    assert meter.recorder_health().troubles == {}

@@ -404,7 +404,7 @@ def test_an_exception_is_a_message_with_its_route_and_place(
         assert answered.status == 500
         assert isinstance(answered.error, ValueError)
         assert recorded(memory) == ("GET", "/sub/fail", "5xx")
-        (found,) = memory.common("http")
+        (found,) = memory.log_frequencies("http")
         assert found.pattern.startswith("GET /sub/fail [ValueError at test_starlette.py:")
         assert found.pattern.endswith(" in fail]")
 

@@ -18,13 +18,13 @@ from redmeter.testing import MemoryMeter
 def patterns(meter: Meter, logger: str = "structlog") -> dict[str, int]:
     """Return how often each pattern of a logger came within these two hours."""
     meter.flush()
-    return {f.pattern: f.count + f.before for f in meter.common(logger)}
+    return {f.pattern: f.count + f.before for f in meter.log_frequencies(logger)}
 
 
 def texts(meter: Meter, logger: str = "structlog") -> list[str]:
     """Return the newest messages of a logger, the newest first."""
     meter.flush()
-    return [message.text for message in meter.recent(logger)]
+    return [message.text for message in meter.log_messages(logger)]
 
 
 def wrapped(*processors: Any) -> Any:
@@ -41,7 +41,7 @@ def test_an_event_is_counted_by_itself_and_shown_with_its_values(meter: Meter) -
         log.warning("retrying", url="/a b", number=number)
     assert patterns(meter) == {"retrying": 3}
     assert texts(meter)[0] == "retrying url='/a b' number=2"
-    assert {m.severity for m in meter.recent("structlog")} == {"warning"}
+    assert {m.severity for m in meter.log_messages("structlog")} == {"warning"}
 
 
 def test_the_event_passes_on_unchanged(memory: MemoryMeter) -> None:
@@ -131,7 +131,7 @@ def test_secrets_are_masked(meter: Meter) -> None:
     """Those that have a name."""
     log = wrapped(RedmeterProcessor(meter))
     log.info("login", password="hunter2", headers={"Authorization": "Bearer hunter2"})
-    assert "hunter2" not in repr(meter.recent("structlog"))
+    assert "hunter2" not in repr(meter.log_messages("structlog"))
     assert len(texts(meter)) == 1
     assert "hunter2" not in texts(meter)[0]
 
@@ -285,7 +285,7 @@ def test_a_store_that_is_away_raises_nothing(sync: bool) -> None:
         processor = RedmeterProcessor(meter)
         for event in ({"event": "x"}, {"event": "x"}, strange):
             assert processor(None, "error", event) is event
-        health = meter.health()
+        health = meter.recorder_health()
         assert (health.recorded, health.dropped if sync else health.buffered) == (3, 3)
 
 

@@ -134,7 +134,7 @@ def test_any_request_has_names_that_are_allowed(route: str, method: str, status:
     memory = MemoryMeter()
     ask(requests_of(memory, sample_durations=1), "/", route, method=method, status=status)
     assert len(series(memory, "http_requests")) == len(series(memory, "http_request_seconds")) == 1
-    assert memory.health().troubles == {}
+    assert memory.recorder_health().troubles == {}
 
 
 @pytest.mark.parametrize("route", ["/" + "x" * 500, "/" + "ü" * 100, "/" + '\\"' * 100])
@@ -159,7 +159,7 @@ def test_an_exception_is_a_server_error_and_a_message(memory: MemoryMeter) -> No
         ask(requests_of(memory), error=error, status=200)
         ask(requests_of(memory, exact_status=True), error=error, status=503)
     assert [each["status"] for each in series(memory, "http_requests")] == ["503", "5xx"]
-    (found,) = memory.common("http")
+    (found,) = memory.log_frequencies("http")
     assert found.pattern.startswith("GET /a [ValueError at test_web.py:")
     assert (found.count, memory.logged("http", "error")[0][:6]) == (2, "GET /a")
     assert "hunter2" not in memory.logged("http")[0]
@@ -176,7 +176,7 @@ def test_a_slow_request_is_a_message_with_its_route(memory: MemoryMeter) -> None
         "slow request GET /a: 2.000 s, path /a",
         "slow request GET /a: 31.500 s, path /a",
     ]
-    assert [each.pattern for each in memory.common("http", severity="warning")] == [
+    assert [each.pattern for each in memory.log_frequencies("http", severity="warning")] == [
         "slow request GET /a"
     ]
 
@@ -200,7 +200,7 @@ def test_a_slow_request_names_its_path_and_its_database_time_in_one_pattern(
     assert logged[0] == f"{what}: 3.000 s, database 0.750 s in 1 statement, path /users/0"
     assert logged[99] == f"{what}: 3.000 s, path /users/49"
     assert logged[-1] == f"{what}: 3.000 s, path /users/token=***"
-    assert [each.pattern for each in memory.common("http", severity="warning")] == [what]
+    assert [each.pattern for each in memory.log_frequencies("http", severity="warning")] == [what]
 
 
 def test_a_stream_is_slow_by_when_it_began(memory: MemoryMeter) -> None:
@@ -319,7 +319,7 @@ def test_too_many_labels_of_the_application_hide_no_failure(server: Server) -> N
         lost = 'http_request_seconds{method="GET",route="/a",user="(other)"}'
         assert meter.summary(lost, precision=3600).count == 1
         assert meter.total('http_requests{overflow="true"}') == 0
-        assert meter.health().overflowed > 0
+        assert meter.recorder_health().overflowed > 0
 
 
 # What goes wrong
@@ -352,7 +352,7 @@ def test_labels_that_cannot_be_used_are_left_out_and_counted(
     for _ in range(5):
         ask(requests)
     assert memory.recorded('http_requests{method="GET",route="/a",status="2xx"}') == 5
-    assert memory.health().troubles == {"web": 5}
+    assert memory.recorder_health().troubles == {"web": 5}
     assert len(caplog.records) == 1
     assert "labels" in caplog.text
 
@@ -372,7 +372,7 @@ def test_no_labels_are_no_trouble(memory: MemoryMeter, none: Any) -> None:
     ask(requests)
     ask(requests)
     assert memory.recorded('http_requests{method="GET",route="/a",status="2xx"}') == 2
-    assert memory.health().troubles == {}
+    assert memory.recorder_health().troubles == {}
 
 
 class Unwell(Exception):
@@ -390,7 +390,7 @@ def test_recording_never_raises(
     requests = requests_of(memory)
     for _ in range(3):
         ask(requests, **odd)
-    assert memory.health().troubles == {"web": 3}
+    assert memory.recorder_health().troubles == {"web": 3}
     assert len(caplog.records) == 1
 
 
@@ -402,7 +402,7 @@ def test_an_error_without_a_text_is_told_all_the_same(memory: MemoryMeter) -> No
 
     ask(requests_of(memory, labels=labels), error=Unwell())
     assert memory.recorded("hits") == 1
-    assert [each.pattern for each in memory.common("http")] == ["GET /a [Unwell]"]
+    assert [each.pattern for each in memory.log_frequencies("http")] == ["GET /a [Unwell]"]
 
 
 def test_a_store_that_is_away_is_no_trouble_of_a_request(
@@ -411,7 +411,7 @@ def test_a_store_that_is_away_is_no_trouble_of_a_request(
     """A meter that stores at once raises; the request does not."""
     meter = Meter("redis://127.0.0.1:1", sync=True, timeout=0.1)
     ask(requests_of(meter))
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.dropped, "web" in health.troubles) == (1, False)
     assert StoreUnavailable.__name__ in caplog.text
 

@@ -32,7 +32,7 @@ def target_url(server: Server) -> str:
 
 def balanced(meter: Meter) -> tuple[int, int]:
     """Return how many events were recorded and stored; there are no others."""
-    health = meter.health()
+    health = meter.recorder_health()
     assert health.recorded == health.stored + health.buffered + health.uncertain + health.dropped
     assert (health.uncertain, health.dropped, health.losses) == (0, 0, ())
     return health.recorded, health.stored
@@ -65,7 +65,7 @@ class Writers:
             thread.join()
         recorded = 0
         for meter in self.meters:
-            assert meter.flush(10.0), meter.health()
+            assert meter.flush(10.0), meter.recorder_health()
             mine, stored = balanced(meter)
             assert mine == stored
             recorded += mine
@@ -81,20 +81,22 @@ def test_writers_follow_and_each_event_counts_once(
     if spread:
         target_url = request.getfixturevalue("cluster").url
     writers = Writers(server.url, target_url)
-    eventually(lambda: all(meter.health().stored > 20 for meter in writers.meters))
+    eventually(lambda: all(meter.recorder_health().stored > 20 for meter in writers.meters))
     migrate(open_store(server.url), open_store(target_url))
-    then = [meter.health().stored for meter in writers.meters]
+    then = [meter.recorder_health().stored for meter in writers.meters]
     eventually(
-        lambda: all(m.health().stored > n for m, n in zip(writers.meters, then, strict=True))
+        lambda: all(
+            m.recorder_health().stored > n for m, n in zip(writers.meters, then, strict=True)
+        )
     )
     assert all(meter.names() for meter in writers.meters)  # reads follow as well
-    instances = {meter.health().instance for meter in writers.meters}
+    instances = {meter.recorder_health().instance for meter in writers.meters}
     recorded = writers.stop()
     assert len(instances - {None}) == len(instances - {None}) <= 3
     with Meter(target_url) as meter:
         hits = sum(meter.total(f'hits{{n="{n}"}}') for n in range(5))
         took = meter.summary("took", precision=3600).count
-        logged = sum(row.count + row.before for row in meter.common("app"))
+        logged = sum(row.count + row.before for row in meter.log_frequencies("app"))
     assert 4 * hits == recorded
     assert (took, logged) == (hits, hits)
 
@@ -136,7 +138,7 @@ def test_without_a_next_url_events_are_kept(
     migrate(source, target)
     meter.count("hits", 5)
     assert not meter.flush(0.2)
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.buffered, health.dropped) == (5, 0)
     assert health.troubles["moved"] >= 1
     migrate(target, source, replace=True)
@@ -154,7 +156,7 @@ def test_a_frozen_store_is_waited_for(server: Server) -> None:
         client.hset(META, "frozen", f"token {server_time(client) + 60}")
         meter.count("hits", 5)
         assert not meter.flush(0.2)
-        assert meter.health().buffered == 5
+        assert meter.recorder_health().buffered == 5
         client.hdel(META, "frozen")
         assert meter.flush(5.0)
         assert meter.total("hits") == 6
@@ -173,8 +175,8 @@ def test_only_the_store_that_it_was_moved_to_is_followed_to(
     migrate(open_store(server.url), open_store(target_url))
     meter.count("hits", 5)
     assert not meter.flush(0.3)
-    assert meter.health().buffered == 5
-    assert "next-url" in meter.health().troubles
+    assert meter.recorder_health().buffered == 5
+    assert "next-url" in meter.recorder_health().troubles
     with server.client(db=2) as client:
         assert client.dbsize() == 0
     # Its events are stored before the next test, which would count them otherwise.
@@ -225,8 +227,8 @@ def test_a_synchronous_meter_without_a_next_store_reports_the_move(
         for meter in (alone, led):
             with pytest.raises(StoreMoving):
                 meter.count("hits")
-            assert meter.health().dropped == 1
-        assert set(led.health().troubles) == {"moved", "next-url"}
+            assert meter.recorder_health().dropped == 1
+        assert set(led.recorder_health().troubles) == {"moved", "next-url"}
 
 
 def test_a_writer_that_comes_too_early_waits_until_the_target_opens(
@@ -247,7 +249,7 @@ def test_a_writer_that_comes_too_early_waits_until_the_target_opens(
     meter.gauge("queue", per_process=True).set(2)
     assert not meter.flush(0.3)
     assert read_states(stores[1])[0].receiving
-    assert meter.health().buffered >= 5
+    assert meter.recorder_health().buffered >= 5
     assert migrate(*stores).already
     eventually(lambda: meter.flush(2.0))
     assert meter.total("hits") == 6

@@ -13,7 +13,7 @@ NOW = 1_700_000_400.0
 END = 1_700_000_400 // 300 * 300
 
 
-def comparison(baseline: str = "before") -> Comparison:
+def comparison(baseline: str = "previous") -> Comparison:
     """Return the comparison of the last 30 minutes with those before, or with yesterday's."""
     request = ExplainRequest("x", END - 1_800, END, baseline, precision=300)  # type: ignore[arg-type]
     return compare(request, Retention(DEFAULT_RETENTION), NOW)

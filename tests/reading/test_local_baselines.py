@@ -17,7 +17,7 @@ KEPT = Retention(DEFAULT_RETENTION)
 
 def baseline(since: int, until: int, zone: Zone, kind: str = "yesterday") -> tuple[int, int]:
     """Return the baseline of a window of hours, relative to its start: hours before it."""
-    asked = request_of(Selection("x"), since=since, until=until, baseline=kind, precision=HOUR)
+    asked = request_of(Selection("x"), since=since, until=until, against=kind, precision=HOUR)
     found = compare(asked, KEPT, until + HOUR, zone)
     assert not found.reason
     assert (found.window.start, found.window.stop) == (since, until)
@@ -59,9 +59,9 @@ def test_a_baseline_of_yesterday_has_the_same_local_times(
 def test_a_week_has_one_hour_more_or_less() -> None:
     """Up to a week after the change."""
     window = SPRING + 6 * DAY, SPRING + 6 * DAY + 2 * HOUR
-    assert baseline(*window, BERLIN, "week") == (7 * 24 - 1, 7 * 24 - 3)
+    assert baseline(*window, BERLIN, "last-week") == (7 * 24 - 1, 7 * 24 - 3)
     later = window[0] + 2 * DAY, window[1] + 2 * DAY
-    assert baseline(*later, BERLIN, "week") == (7 * 24, 7 * 24 - 2)
+    assert baseline(*later, BERLIN, "last-week") == (7 * 24, 7 * 24 - 2)
 
 
 def test_half_an_hour_moves_minutes_and_no_hours() -> None:
@@ -69,7 +69,7 @@ def test_half_an_hour_moves_minutes_and_no_hours() -> None:
     change = 1_775_314_800
     since, until = change + 3 * HOUR, change + 4 * HOUR
     assert baseline(since, until, HOWE) == (24, 23)
-    asked = request_of(Selection("x"), since=since, until=until, baseline="yesterday")
+    asked = request_of(Selection("x"), since=since, until=until, against="yesterday")
     found = compare(asked, Retention({900: 254, HOUR: 240}), until + HOUR, HOWE)
     assert since - found.baseline.start == DAY + HOUR // 2
 

@@ -73,7 +73,7 @@ def test_everything_else_is_stored(
     eventually(lambda: stored() and next(others) > before + 10)
     assert meter.flush(5)
     assert hook.calls == 1
-    assert meter.health().troubles == {"callback-hangs": 1}
+    assert meter.recorder_health().troubles == {"callback-hangs": 1}
     (record,) = [each for each in caplog.records if each.name == "redmeter"]
     assert "does not return" in record.getMessage()
     if given == "a gauge's":
@@ -81,7 +81,7 @@ def test_everything_else_is_stored(
 
     hook.may_return.set()
     eventually(lambda: stored() and hook.calls > 5)
-    assert meter.health().troubles == {"callback-hangs": 1}
+    assert meter.recorder_health().troubles == {"callback-hangs": 1}
 
 
 def test_a_flush_that_waits_notices(meter: Meter, hook: Hook) -> None:
@@ -108,7 +108,7 @@ def test_a_close_stores_and_ends(meter: Meter, hook: Hook) -> None:
     meter.close()  # on a busy machine, the time of the first one may be over
     hook.may_return.set()
     eventually(lambda: hook.thread not in sys._current_frames())
-    assert (hook.calls, meter.health().recorded) == (1, 2)
+    assert (hook.calls, meter.recorder_health().recorded) == (1, 2)
     meter.count("events")
     meter.close()
     eventually(lambda: meter.total("events") == 3)

@@ -88,7 +88,7 @@ def test_what_is_refused_makes_no_series() -> None:
     meter = Meter("redis://127.0.0.1:1/0")
     with pytest.raises(InvalidValue):
         meter.count("a", -1, labels={"x": "1"})
-    assert meter.health().series == 0
+    assert meter.recorder_health().series == 0
 
 
 def test_beyond_the_limit_only_extra_labels_become_others() -> None:

@@ -131,11 +131,11 @@ def _statistics(meter: Meter, ledger: Ledger, stored: Stored, series: str) -> It
 def _messages(meter: Meter, ledger: Ledger, logger: str) -> Iterator[str]:
     logged = sum(sum(book.logged[logger].values()) for book in ledger.books)
     least = logged - ledger.may_miss[logger]
-    newest = [message.text for message in meter.recent(logger)]
+    newest = [message.text for message in meter.log_messages(logger)]
     if not min(least, NEWEST) <= len(newest) <= min(logged, NEWEST):
         yield f"{logger}: {len(newest)} messages are the newest, of {logged}"
     if strange := [text for text in newest if not _TEXT.fullmatch(text)]:
         yield f"{logger}: nobody logged {strange[0]!r}"
-    for one in meter.common(logger):
+    for one in meter.log_frequencies(logger):
         if one.pattern != MESSAGE or not _TEXT.fullmatch(one.sample) or one.last is None:
             yield f"{logger}: nobody logged what {one.pattern!r} stands for, or {one.sample!r}"

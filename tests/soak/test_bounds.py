@@ -172,7 +172,7 @@ def recorded(server: Server, conn: Any, tmp_path: Path) -> tuple[Meter, Ledger]:
         journal.note("m", now, "app")
         meter.log("app", "job %d is done", 7)
         assert meter.flush(5.0)
-        journal.look(Said.of(meter.health()), last=True)
+        journal.look(Said.of(meter.recorder_health()), last=True)
     journal.close()
     book = Book(next(tmp_path.glob(f"*{ENDING}")))
     book.read()

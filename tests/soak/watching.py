@@ -137,9 +137,9 @@ class Reader(Watcher):
     def messages(self) -> None:
         """Who logs, what, and what changed."""
         self.meter.loggers()
-        self.meter.common("soak.steady")
-        self.meter.recent("soak.steady")
-        self.meter.changes()
+        self.meter.log_frequencies("soak.steady")
+        self.meter.log_messages("soak.steady")
+        self.meter.log_changes()
 
     def totals(self) -> None:
         """Grand totals, which never go down."""
@@ -211,7 +211,7 @@ class Page(Watcher):
                     "/api/top?name=shared.*",
                     "/api/summary?name=seen.0",
                     "/api/messages",
-                    "/api/health",
+                    "/api/doctor",
                 ),
             )
         )

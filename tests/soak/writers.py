@@ -138,7 +138,7 @@ class Writer:
 
     def said(self) -> Said:
         """Return what its recorder says."""
-        return Said.of(self.meter.health())
+        return Said.of(self.meter.recorder_health())
 
     def look(self, *, last: bool = False) -> None:
         """Write down what the recorder says."""

@@ -71,7 +71,7 @@ def test_every_call_takes_every_type_of_number(any_meter: Any) -> None:
     assert (summary.count, summary.mean) == (2 * len(TWO), 2.0)
     assert any_meter.gauge_series("set", precision=60)[-1].value == 2.0
     assert any_meter.gauge_series("changed", precision=60)[-1].value == 2.0 * len(TWO)
-    health = any_meter.health()
+    health = any_meter.recorder_health()
     assert (health.dropped, health.troubles) == (0, {})
 
 
@@ -86,7 +86,7 @@ def test_a_value_that_is_not_finite_is_counted_as_dropped(any_meter: Any, value:
     any_meter.observe("o", value)
     any_meter.histogram("o").observe(value)
     any_meter.flush()
-    health = any_meter.health()
+    health = any_meter.recorder_health()
     assert (health.dropped, set(health.lost())) == (5, {"not-finite"})
     assert health.recorded == health.stored + health.buffered + health.uncertain + 5
     assert any_meter.gauge_series("g", precision=60)[-1].value == 7.0

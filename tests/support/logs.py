@@ -20,13 +20,13 @@ class Raising:
 def patterns(meter: Meter, logger: str = "app.jobs") -> dict[str, int]:
     """Return how often each pattern of a logger came within these two hours."""
     meter.flush()
-    return {f.pattern: f.count + f.before for f in meter.common(logger)}
+    return {f.pattern: f.count + f.before for f in meter.log_frequencies(logger)}
 
 
 def texts(meter: Meter, logger: str = "app.jobs") -> list[str]:
     """Return the newest messages of a logger, the newest first."""
     meter.flush()
-    return [message.text for message in meter.recent(logger)]
+    return [message.text for message in meter.log_messages(logger)]
 
 
 def read_log_overview(store: Store, **options: Any) -> LogOverview:

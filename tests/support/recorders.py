@@ -96,7 +96,7 @@ def check_whole(client: Any, health: RecorderHealth, events: int) -> None:
 
 def tries(meter: Meter) -> int:
     """Return how often something went wrong in the background."""
-    return sum(meter.health().troubles.values())
+    return sum(meter.recorder_health().troubles.values())
 
 
 def fail_again(meter: Meter, times: int = 1) -> None:
@@ -107,4 +107,4 @@ def fail_again(meter: Meter, times: int = 1) -> None:
 
 def stored_by_itself(meter: Meter) -> None:
     """Wait until nothing is in memory any more, without asking for a flush."""
-    eventually(lambda: not meter.health().buffered, 10.0, "the background has stored it")
+    eventually(lambda: not meter.recorder_health().buffered, 10.0, "the background has stored it")

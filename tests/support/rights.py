@@ -176,7 +176,7 @@ def _count(server: Server, user: User) -> None:
     with Meter(user.url(server)) as meter:
         meter.count("hits")
         assert meter.flush()
-        told = meter.health()
+        told = meter.recorder_health()
         assert (told.stored, told.troubles) == (1, {})
 
 
@@ -296,11 +296,11 @@ QUESTIONS: dict[str, Callable[[Meter], object]] = {
     "summary": lambda meter: meter.summary("http_request_seconds", precision=60).count,
     "statistics": lambda meter: meter.statistics("cart_value").this,
     "marks": lambda meter: meter.marks(),
-    "recent": lambda meter: meter.recent("shop"),
+    "recent": lambda meter: meter.log_messages("shop"),
     "exceptions": lambda meter: meter.exception(meter.exceptions().groups[0].id),
-    "common": lambda meter: meter.common("shop"),
+    "common": lambda meter: meter.log_frequencies("shop"),
     "loggers": lambda meter: meter.loggers(),
-    "changes": lambda meter: meter.changes(),
+    "changes": lambda meter: meter.log_changes(),
     "forecast": _expected,
     "top": lambda meter: len(meter.top("hits", by="plan", precision=60)) == 2,
     "top-p95": lambda meter: meter.top("cart_value", precision=3600, order="p95"),
@@ -333,7 +333,7 @@ def _odd(server: Server, admin: Any) -> None:
 
 
 def _health(server: Server, user: User) -> None:
-    found, whole = (_got(url, ["/api/health"])[0] for url in (user.url(server), server.unix_url))
+    found, whole = (_got(url, ["/api/doctor"])[0] for url in (user.url(server), server.unix_url))
     for name in ("bytes", "others", "series", "writers", "cleaner"):
         assert found[name] == whole[name], name
     levels = [{(f["topic"], f["level"]) for f in one["findings"]} for one in (found, whole)]
@@ -356,7 +356,7 @@ def _got(url: str, paths: Sequence[str]) -> list[dict[str, Any]]:
 
 def page_uses(asked: Sequence[str]) -> tuple[Use, ...]:
     """Return the uses of a page: all questions of its API, and its health in an odd store."""
-    paths = [path for path in asked if path != "/api/health"] + ["/api/top?name=hits&by=plan"]
+    paths = [path for path in asked if path != "/api/doctor"] + ["/api/top?name=hits&by=plan"]
     tops = [path for path in paths if path.startswith("/api/top")]
 
     def ask(server: Server, user: User) -> None:

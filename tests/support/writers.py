@@ -89,7 +89,7 @@ class Writer:
 
     def _watch(self) -> None:
         while not self._stop.wait(WATCH):
-            health = self.meter.health()
+            health = self.meter.recorder_health()
             check_sums(health)
             assert health.buffer_bytes <= 2 * LIMIT, health
             self.looks.append((time.monotonic(), health))
@@ -105,8 +105,8 @@ class Writer:
     def finish(self, timeout: float = 90.0) -> Ledger:
         """Stop, store what is left, and tell all."""
         self.stop()
-        assert self.meter.flush(timeout), self.meter.health()
-        health = self.meter.health()
+        assert self.meter.flush(timeout), self.meter.recorder_health()
+        health = self.meter.recorder_health()
         assert health.recorded == sum(event.amount for event in self.events), health
         assert health.overflowed == 0
         lost: Counter[tuple[int, str]] = Counter()
@@ -192,12 +192,12 @@ class Writers:
 
     def healths(self) -> list[RecorderHealth]:
         """Return what the recorders of this process say now."""
-        return [writer.meter.health() for writer in self.threads]
+        return [writer.meter.recorder_health() for writer in self.threads]
 
     def catch_up(self) -> None:
         """Have those of this process store what they have, without waiting for their next try."""
         for writer in self.threads:
-            assert writer.meter.flush(20.0), writer.meter.health()
+            assert writer.meter.flush(20.0), writer.meter.recorder_health()
 
     def troubles(self) -> Counter[str]:
         """Return what went wrong in the background so far."""

@@ -21,9 +21,9 @@ export type Forecast = Schemas["Forecast"];
 export type FrequencyRow = Schemas["FrequencyRow"];
 export type GroupedSeries = Schemas["GroupedSeries"];
 export type GroupedSummary = Schemas["GroupedSummary"];
-export type HealthAnswer = Schemas["HealthAnswer"];
+export type DoctorAnswer = Schemas["DoctorAnswer"];
 /** The level of a store, which notes do not change. */
-export type Level = HealthAnswer["level"];
+export type Level = DoctorAnswer["level"];
 export type Mark = Schemas["Mark"];
 export type Message = Schemas["Message"];
 export type MessagesAnswer = Schemas["MessagesAnswer"];

@@ -25,8 +25,11 @@ const ORDERS = [
 
 export function Exceptions() {
   const { since, until, order } = state.value;
-  const sort = ORDERS.find((each) => each.value === order)?.value ?? "count";
-  const fed = useFeed<ExceptionsAnswer>(address("exceptions", { since, until, sort, limit: LIMIT }), EVERY);
+  const chosen = ORDERS.find((each) => each.value === order)?.value ?? "count";
+  const fed = useFeed<ExceptionsAnswer>(
+    address("exceptions", { since, until, order: chosen, limit: LIMIT }),
+    EVERY,
+  );
   return (
     <>
       <Toolbar title="Exceptions" ranged={false} />
@@ -40,7 +43,7 @@ export function Exceptions() {
               <Choice
                 label="Order"
                 options={ORDERS}
-                chosen={sort}
+                chosen={chosen}
                 choose={(next) => set({ order: next === "count" ? "" : next }, true)}
               />
             }

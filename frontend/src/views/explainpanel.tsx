@@ -29,7 +29,6 @@ const MEASURES = [
 export function ExplainPanel() {
   const { explain, since, until, against } = state.value;
   if (explain === "" || since === null || until === null) return null;
-  const baseline = against === "yesterday" ? "yesterday" : against === "last-week" ? "week" : "before";
   const failing = explain === "error rate";
   return (
     <Explained
@@ -38,7 +37,7 @@ export function ExplainPanel() {
         failing: failing ? "status=5xx" : null,
         since,
         until,
-        baseline,
+        against: against || "previous",
       })}
     />
   );

@@ -1,6 +1,6 @@
 // Health: findings, the store, its memory by kind, its writers and their drops, the cleaner.
 import { address } from "../api/client";
-import type { HealthAnswer, Writer } from "../api/types";
+import type { DoctorAnswer, Writer } from "../api/types";
 import { durationLabel, ranges } from "../lib/ranges";
 import { BEHIND } from "../lib/store";
 import { ago, momentOf } from "../lib/time";
@@ -19,7 +19,7 @@ import { Findings } from "./findings";
 const EVERY = 5000;
 
 export function Health() {
-  const fed = useFeed<HealthAnswer>(address("health"), EVERY);
+  const fed = useFeed<DoctorAnswer>(address("doctor"), EVERY);
   return (
     <>
       <Toolbar title="Health" ranged={false} />
@@ -52,7 +52,7 @@ export function Health() {
   );
 }
 
-function Store({ answer }: { answer: HealthAnswer }) {
+function Store({ answer }: { answer: DoctorAnswer }) {
   const { clock } = state.value;
   const { ended } = answer.cleaner;
   return (
@@ -182,7 +182,7 @@ function Memory({ of }: { of: Record<string, number | null> }) {
   );
 }
 
-function Kept({ answer }: { answer: HealthAnswer }) {
+function Kept({ answer }: { answer: DoctorAnswer }) {
   const { retention, histogram_retention: histograms, series } = answer;
   const reach = (samples: number | undefined, precision: number) =>
     samples === undefined ? "–" : durationLabel(samples * precision);

@@ -213,14 +213,14 @@ class Conditions:
     def _new_patterns(self, rule: Rule) -> Readings:
         changes = [
             (change.logger, change.pattern)
-            for change in self._queries.changes(rule.logger or None)
+            for change in self._queries.log_changes(rule.logger or None)
             if change.kind == "new" and change.severity in rule.severities
         ]
         return _news(rule, "patterns", changes)
 
     def _new_exceptions(self, rule: Rule, now: float) -> Readings:
         groups = self._queries.exceptions(
-            since=now - rule.window, sort="first", limit=_GROUPS
+            since=now - rule.window, order="first", limit=_GROUPS
         ).groups
         new = [
             (group.type, f"{group.type} at {group.place or 'an unknown place'}")

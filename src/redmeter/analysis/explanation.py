@@ -201,11 +201,11 @@ class Explanation:
     #: End of the requested window, Unix seconds.
     asked_until: float = 0.0
     #: How the baseline was chosen.
-    baseline: Literal["before", "yesterday", "week", "custom"] = "before"
+    against: Literal["previous", "yesterday", "last-week", "custom"] = "previous"
     #: Start of the compared baseline, Unix seconds, included.
-    baseline_since: float = 0.0
+    against_since: float = 0.0
     #: End of the same, excluded.
-    baseline_until: float = 0.0
+    against_until: float = 0.0
     #: If `not kept`: precisions that keep both windows, with edges rounded to their intervals.
     alternatives: tuple[Alternative, ...] = ()
     #: The total in the baseline; a count is scaled to the length of the window. None if
@@ -281,9 +281,9 @@ class Check:
     #: Interval width of the baseline, seconds.
     precision: int = 0
     #: Start of the baseline, Unix seconds, included.
-    baseline_since: float = 0.0
+    against_since: float = 0.0
     #: End of the baseline, Unix seconds, excluded.
-    baseline_until: float = 0.0
+    against_until: float = 0.0
     #: How many intervals the baseline has.
     intervals: int = 0
     #: Since when the value has been out of its range, Unix seconds.

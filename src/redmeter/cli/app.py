@@ -127,9 +127,9 @@ Url = Annotated[
         "Without it: the embedded server in your data directory.",
     ),
 ]
-Partly = Annotated[
+BestEffort = Annotated[
     bool,
-    typer.Option("--partly", help="On a cluster: leave out the nodes that are unreachable."),
+    typer.Option("--best-effort", help="On a cluster: leave out the nodes that are unreachable."),
 ]
 Prefix = Annotated[
     str | None,
@@ -205,7 +205,7 @@ def opened(
     prefix: str | None,
     *,
     reading: bool = False,
-    partly: bool | None = None,
+    best_effort: bool | None = None,
     create: bool = False,
     timezone: str | None = None,
 ) -> Iterator[Store]:
@@ -213,8 +213,8 @@ def opened(
 
     Args:
         reading: for queries only: reads from replicas if the setting `read_from` allows it.
-        partly: skip the data of unreachable nodes, and name it in a warning; None if the command
-            has no such option.
+        best_effort: skip the data of unreachable nodes, and name it in a warning; None if the
+            command has no such option.
         create: create the directory of an embedded server if the URL names a missing one: for
             commands that write.
         timezone: the setting, for commands that compare hours or days.
@@ -227,14 +227,19 @@ def opened(
     try:
         with output.left_out():
             chosen = store.reader if reading else store
-            chosen = chosen.best_effort() if partly else chosen
+            chosen = chosen.best_effort() if best_effort else chosen
             try:
                 yield chosen
             except StoreError as error:
                 failure = failure_of(error)
-                if partly is None or partly or not _others_answer(chosen, error) or not failure:
+                if (
+                    best_effort is None
+                    or best_effort
+                    or not _others_answer(chosen, error)
+                    or not failure
+                ):
                     raise
-                failure.fix = "--partly shows the data of the other nodes"
+                failure.fix = "--best-effort shows the data of the other nodes"
                 raise failure from None
             finally:
                 for skipped in chosen.skipped():

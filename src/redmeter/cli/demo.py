@@ -14,9 +14,9 @@ from redmeter.demo.running import PREFIX, Demo, DemoFailed, remove
 _NEXT = (
     ("series hits -p 1h", "five days of requests"),
     ("top http_requests --by route -p 1h", "the busiest routes"),
-    ("top http_request_seconds --by route --by p95", "the slowest routes"),
-    ("top http_request_db_ratio --by route --by mean", "those that wait for the database"),
-    ("top db_query_seconds --by statement --by total", "the statements that take most time"),
+    ("top http_request_seconds --by route --order p95", "the slowest routes"),
+    ("top http_request_db_ratio --by route --order mean", "those that wait for the database"),
+    ("top db_query_seconds --by statement --order total", "the statements that take most time"),
     ("top http_requests --by route --failing status=5xx", "where requests fail"),
     ("logs", "new and spiking log patterns"),
     ("summary cart_value -p 1h", "the value of carts"),

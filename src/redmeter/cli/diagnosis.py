@@ -105,7 +105,7 @@ def _check_cells(check: Check) -> list[output.Cell]:
     epilog="Exit codes: 0 compared, 1 no data or not kept. "
     "Examples: redmeter explain http_requests --last 15min · "
     "redmeter explain http_requests --failing status=5xx --since 30min · "
-    "redmeter explain http_request_seconds --last 1h --baseline yesterday --json",
+    "redmeter explain http_request_seconds --last 1h --against yesterday --json",
 )
 def explain(
     name: Annotated[str, typer.Argument(help="A counter or a histogram; labels filter.")],
@@ -115,13 +115,13 @@ def explain(
         str | None,
         typer.Option("--last", help="Length of a window up to now: seconds, or 15min, 2h."),
     ] = None,
-    baseline: Annotated[
+    against: Annotated[
         str,
         typer.Option(
-            "--baseline",
-            help="Compare with: before (the preceding window), yesterday, week; or START/END.",
+            "--against",
+            help="Compare with: previous (the window before), yesterday, last-week; or START/END.",
         ),
-    ] = "before",
+    ] = "previous",
     precision: Annotated[
         str | None,
         typer.Option("--precision", "-p", help="Interval width. Default: the finest that is kept."),
@@ -155,7 +155,7 @@ def explain(
             since=time_of("--since", since, now),
             until=time_of("--until", until, now),
             last=None if last is None else seconds(last),
-            baseline=_baseline(baseline, now),
+            against=_against(against, now),
             precision=None if precision is None else seconds(precision),
             failing=labels_of(failing, "--failing", "status=5xx"),
         )
@@ -175,14 +175,14 @@ def explain(
             fail(f"nothing to compare: {explanation.reason}", NOT_FOUND, hint)
 
 
-def _baseline(text: str, now: float) -> str | tuple[float, float]:
+def _against(text: str, now: float) -> str | tuple[float, float]:
     if text in BASELINES:
         return text
     start, slash, end = text.partition("/")
     if not slash:
         known = ", ".join(BASELINES)
-        raise InvalidSetting("--baseline", f"{text!r:.40}: give {known}, or START/END")
-    first, last = time_of("--baseline", start, now), time_of("--baseline", end, now)
+        raise InvalidSetting("--against", f"{text!r:.40}: give {known}, or START/END")
+    first, last = time_of("--against", start, now), time_of("--against", end, now)
     assert first is not None, "a text"
     assert last is not None, "a text"
     return first, last
@@ -210,8 +210,8 @@ def _show_explanation(explanation: Explanation) -> None:
         return
     output.line(explanation.sentence)
     window = f"{output.moment(explanation.since)} to {output.moment(explanation.until)} UTC"
-    baseline = f"{output.moment(explanation.baseline_since)} to "
-    baseline += f"{output.moment(explanation.baseline_until)} UTC"
+    baseline = f"{output.moment(explanation.against_since)} to "
+    baseline += f"{output.moment(explanation.against_until)} UTC"
     output.note(f"{window}, compared with {baseline}")
     for dimension in explanation.dimensions:
         output.line()

@@ -15,7 +15,7 @@ from redmeter.errors import InvalidSetting
 from redmeter.reading.exceptions import (
     DEFAULT_LIMIT,
     MAX_LIMIT,
-    SORTS,
+    ORDERS,
     ExceptionQuery,
     ExceptionShare,
     ExceptionSummaries,
@@ -36,7 +36,7 @@ _WIDEST = max(INTERVALS)
 
 @command(
     name="exceptions",
-    epilog="Examples: redmeter exceptions · redmeter exceptions --since 1h --sort first · "
+    epilog="Examples: redmeter exceptions · redmeter exceptions --since 1h --order first · "
     "redmeter exceptions --route /checkout · redmeter exceptions 9f86d081 · "
     "redmeter exceptions --since 7d --json",
 )
@@ -53,11 +53,9 @@ def exceptions(
     route: Annotated[
         str | None, typer.Option("--route", help="Only groups seen on this route, or in this task.")
     ] = None,
-    sort: Annotated[
+    order: Annotated[
         str,
-        typer.Option(
-            "--sort", help="Sort by number, last or first occurrence: count, last, first."
-        ),
+        typer.Option("--order", help="By number, last or first occurrence: count, last, first."),
     ] = "count",
     limit: Annotated[
         int, typer.Option("--limit", "-l", min=1, max=MAX_LIMIT, help="Number of groups.")
@@ -73,12 +71,12 @@ def exceptions(
     The window is the last 24 hours by default; intervals of five minutes are kept for a day, hours
     for 254 hours, days for 90 days. Exits with 0 if there are none.
     """
-    if sort not in SORTS:
-        raise InvalidSetting("--sort", f"{sort!r:.40}: give one of {', '.join(SORTS)}")
+    if order not in ORDERS:
+        raise InvalidSetting("--order", f"{order!r:.40}: give one of {', '.join(ORDERS)}")
     now = time.time()
     window = time_of("--since", since, now), time_of("--until", until, now)
     period = Window(0 if precision is None else seconds(precision), *window)
-    query = ExceptionQuery(period, route, sort, limit)
+    query = ExceptionQuery(period, route, order, limit)
     query.check()
     with opened(url, prefix, reading=True) as store:
         if group is None:

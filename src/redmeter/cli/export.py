@@ -56,7 +56,7 @@ def export(
     url: Url = None,
     prefix: Prefix = None,
 ) -> None:
-    """Write the complete intervals of series to a file, one row each.
+    """Write complete intervals of series to a file, one row each.
 
     A row has the start of the interval, kind, name and labels; the value of a counter or gauge; and
     count, sum, min, max and percentiles of a histogram. Parquet needs the extra redmeter[parquet].

@@ -63,7 +63,7 @@ def forecast(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Show the expected range of the next intervals and past anomalies.
+    """Show the expected range ahead, and past anomalies.
 
     The forecast uses level and trend; for hours also the time of day, for days the day of the
     week. Each past interval is compared with the forecast made before it began; about 5 in 100

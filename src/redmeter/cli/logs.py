@@ -17,7 +17,7 @@ from redmeter.cli import output
 from redmeter.cli.app import (
     NOT_FOUND,
     AsJson,
-    Partly,
+    BestEffort,
     Prefix,
     Url,
     command,
@@ -70,7 +70,7 @@ def logs(
     limit: Annotated[
         int, typer.Option("--limit", "-l", min=1, help="Number of patterns and changes.")
     ] = 10,
-    partly: Partly = False,
+    best_effort: BestEffort = False,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
@@ -92,7 +92,7 @@ def logs(
         severity = _severity(severity)
     if logger is not None:
         logger = check_logger(logger)
-    with opened(url, prefix, reading=True, partly=partly) as store:
+    with opened(url, prefix, reading=True, best_effort=best_effort) as store:
         result = _Found(store, logger, severity, sections, recent or _RECENT, limit)
         if json:
             output.as_json(result.as_dict() | {"missing": store.skipped()})

@@ -10,7 +10,7 @@ from redmeter.cli import chart, output
 from redmeter.cli.app import (
     NOT_FOUND,
     AsJson,
-    Partly,
+    BestEffort,
     Precision,
     Prefix,
     Url,
@@ -58,7 +58,7 @@ def names(
         bool,
         typer.Option("--by-size", help="Names without labels, the most memory in Redis first."),
     ] = False,
-    partly: Partly = False,
+    best_effort: BestEffort = False,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
@@ -80,9 +80,9 @@ def names(
             "PATTERN", "is empty and matches nothing: omit it for all, or give one as 'http_*'"
         )
     if by_size:
-        _show_by_size(pattern, kind, partly, url, prefix, json)
+        _show_by_size(pattern, kind, best_effort, url, prefix, json)
         return
-    with opened(url, prefix, reading=True, partly=partly) as store:
+    with opened(url, prefix, reading=True, best_effort=best_effort) as store:
         rows: list[tuple[str, str, int | None]] = []
         for each in _KINDS if kind is None else [kind]:
             rows += _named(store, pattern, each)
@@ -106,9 +106,14 @@ def names(
 
 
 def _show_by_size(
-    pattern: str, kind: str | None, partly: bool, url: str | None, prefix: str | None, json: bool
+    pattern: str,
+    kind: str | None,
+    best_effort: bool,
+    url: str | None,
+    prefix: str | None,
+    json: bool,
 ) -> None:
-    with opened(url, prefix, reading=True, partly=partly) as store:
+    with opened(url, prefix, reading=True, best_effort=best_effort) as store:
         sizes = sizes_by_name(store)
         missing = store.skipped()
     whole = sum(each.bytes for each in sizes)

@@ -2,7 +2,6 @@
 
 import contextlib
 import glob
-import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -14,7 +13,7 @@ from redmeter.cli import chart, output
 from redmeter.cli.app import (
     NOT_FOUND,
     AsJson,
-    Partly,
+    BestEffort,
     Precision,
     Prefix,
     Url,
@@ -26,9 +25,9 @@ from redmeter.cli.app import (
 )
 from redmeter.cli.selectors import Since, Until, time_of
 from redmeter.cli.suggestions import labels_of, stored, suggestion
-from redmeter.errors import InvalidSetting, InvalidValue, LimitExceeded
+from redmeter.errors import InvalidSetting, LimitExceeded
 from redmeter.reading.names import read_names
-from redmeter.reading.ranking import CANDIDATES, MAX_GROUPS, MAX_HISTOGRAMS, ORDERS, Order
+from redmeter.reading.ranking import CANDIDATES, MAX_GROUPS, MAX_HISTOGRAMS, Order
 from redmeter.reading.top import read_top
 from redmeter.results import Ranked, Ranking
 from redmeter.store import Store
@@ -43,9 +42,9 @@ _NAMED = 5
 @command(
     name="top",
     epilog="Examples: redmeter top · redmeter top http_requests --by route -p 1h --intervals 24 · "
-    "redmeter top http_seconds --by route --by p95 · redmeter top '*_seconds' --by total · "
+    "redmeter top http_seconds --by route --order p95 · redmeter top '*_seconds' --order total · "
     "redmeter top http_requests --by route --failing status=5xx · redmeter top 'sales*' -p 1d · "
-    "redmeter top http_seconds --by route --by p95 --since 3h --until 2h",
+    "redmeter top http_seconds --by route --order p95 --since 3h --until 2h",
 )
 def top(
     name: Annotated[
@@ -55,12 +54,13 @@ def top(
         ),
     ] = None,
     by: Annotated[
-        list[str] | None,
+        str | None, typer.Option("--by", metavar="<label>", help="A label to group by.")
+    ] = None,
+    order: Annotated[
+        str | None,
         typer.Option(
-            "--by",
-            metavar="<word>",
-            help="A label to group by, or what to rank by: count; for histograms also total, mean, "
-            "p50, p95, p99.9. May be given for both.",
+            "--order",
+            help="What to rank by: count; for histograms also total, mean, p50, p95, p99.9.",
         ),
     ] = None,
     failing: Annotated[
@@ -90,7 +90,7 @@ def top(
     since: Since = None,
     until: Until = None,
     limit: Annotated[int, typer.Option("--limit", "-l", help="Number of rows.")] = RANKED_ROWS,
-    partly: Partly = False,
+    best_effort: BestEffort = False,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
@@ -102,35 +102,36 @@ def top(
     others may rank higher. With --failing, exits with 0 if nothing failed.
     """
     width = seconds(precision)
-    label, order = _ways(by or [])
     wrong, only = _labels("--failing", failing), _labels("--label", where)
     if wrong and order is not None:
-        raise InvalidSetting("--failing", f"ranks by failures; omit --by {order}")
-    if label is not None and (not label or name is None):
-        missing = "name a counter" if label else "name a label"
+        raise InvalidSetting("--failing", f"ranks by failures; omit --order {order}")
+    if by is not None and (not by or name is None):
+        missing = "name a counter" if by else "name a label"
         raise InvalidSetting("--by", f"{missing}, e.g. redmeter top http_requests --by route")
-    order = "failing" if wrong else order or "count"
+    if order == "failing":
+        raise InvalidSetting("--order", "name the failures instead, e.g. --failing status=5xx")
+    order = "failing" if wrong else Order.parse((order or "count").lower()).word
     name = "*" if name is None else name
-    with opened(url, prefix, reading=True, partly=partly) as store:
+    with opened(url, prefix, reading=True, best_effort=best_effort) as store:
         first, last = (
             time_of(option, text, store.clock.wall())
             for option, text in (("--since", since), ("--until", until))
         )
         if first is not None and last is not None and first > last:
             raise InvalidSetting("--until", "is before --since, so the window is empty")
-        request = Top(name, Window(width, first, last, intervals), label, limit, order, only, wrong)
+        request = Top(name, Window(width, first, last, intervals), by, limit, order, only, wrong)
         rows = read_top(store, request)
         shown, why = list(rows), ""
-        if not shown or (label and all(row.key is None for row in rows)):
-            why = _why_nothing(store, name, label, order, only or {}, wrong or {})
+        if not shown or (by and all(row.key is None for row in rows)):
+            why = _why_nothing(store, name, by, order, only or {}, wrong or {})
             shown = [] if why else shown
         if json:
             output.as_json(_as_dict(rows, width, shown, store.skipped()))
         elif shown:
             if output.is_terminal():
-                output.line(_title(name, label, rows.intervals, width, first, last))
+                output.line(_title(name, by, rows.intervals, width, first, last))
                 output.line()
-            _show(rows, name, label, order, limit)
+            _show(rows, name, by, order, limit)
         if not shown:
             fail_where_left_out(store)
             if why:
@@ -143,31 +144,6 @@ def top(
                 return
             fixes = [*farther, suggestion(store, name, histograms=observed)]
             fail(f"nothing was recorded in {window}", NOT_FOUND, "; ".join(fixes))
-
-
-def _ways(words: Sequence[str]) -> tuple[str | None, str | None]:
-    """Separate the label to group by from the order to rank by: at most one of each."""
-    labels, orders = [], []
-    for word in words:
-        if re.fullmatch(r"[pP][0-9.]+", word):
-            orders.append(Order.parse(word.lower()).word)  # or an error: p101 is no label
-            continue
-        try:
-            Order.parse(word)
-        except InvalidValue:
-            labels.append(word)
-        else:
-            orders.append(word)
-    if "failing" in orders:
-        raise InvalidSetting("--by", "name the failures instead, e.g. --failing status=5xx")
-    if len(labels) > 1 or len(orders) > 1:
-        both = labels if len(labels) > 1 else orders
-        kinds = ", ".join(order for order in ORDERS if order != "failing")
-        raise InvalidSetting(
-            "--by",
-            f"{' and '.join(both)}: give one label, and one of {kinds} or a percentile as p95",
-        )
-    return next(iter(labels), None), next(iter(orders), None)
 
 
 def _labels(option: str, words: Sequence[str] | None) -> dict[str, str] | None:
@@ -203,11 +179,11 @@ def _why_nothing(
     quoted = shlex.quote(name)
     if not candidates:
         if available.counters:
-            return f"{name} is a counter, and --by {order} ranks histograms; omit it"
+            return f"{name} is a counter, and --order {order} ranks histograms; omit it"
         if available.observed:
             return (
                 f"{name} is a histogram, and --failing ranks counters; "
-                f"rank it with redmeter top {quoted} --by p95"
+                f"rank it with redmeter top {quoted} --order p95"
             )
         if available.gauges:
             one = shlex.quote(available.gauges[0])
@@ -225,7 +201,7 @@ def _why_nothing(
         if value not in labels[key]:
             return f"no series of {name} has {key}={value}; values: {_few(labels[key])}"
     if label is None and name not in candidates:
-        words = f" --by {order}" if observed else ""
+        words = f" --order {order}" if observed else ""
         for option, given in (("--failing", failing), ("--label", where)):
             words += "".join(f" {option} {shlex.quote(f'{k}={v}')}" for k, v in given.items())
         first = next(iter(labels_of(candidates)))

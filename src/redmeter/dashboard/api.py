@@ -74,8 +74,8 @@ class API:
                 result = handlers.overview(reader, self._watch, values, replica=replica)
             elif endpoint.path == "/api/metrics":
                 result = handlers.metrics(reader, self._rankings, values)
-            elif endpoint.path == "/api/health":  # about the primary, not a replica
-                result = handlers.health(self.store, values)
+            elif endpoint.path == "/api/doctor":  # about the primary, not a replica
+                result = handlers.doctor(self.store, values)
             else:
                 result = _HANDLERS[endpoint.path](reader, values)
         fields = {"now": result.now, "missing": reader.skipped(), **result.given}

@@ -18,19 +18,19 @@ def status(store: Store, _: Values) -> Found:
 
 def explain(store: Store, values: Values) -> Found:
     """Answer /api/explain."""
-    custom = values["baseline_since"], values["baseline_until"]
+    custom = values["against_since"], values["against_until"]
     if (custom[0] is None) != (custom[1] is None):
         raise bad_combination("a baseline has a start and an end", "give both")
-    if custom[0] is not None and values["baseline"] is not None:
+    if custom[0] is not None and values["against"] is not None:
         raise bad_combination(
-            "baseline and baseline_since exclude each other", "leave out one of them"
+            "against and against_since exclude each other", "leave out one of them"
         )
     try:
         request = request_of(
             select(values["name"], dict(values["label"])),
             since=values["since"],
             until=values["until"],
-            baseline=values["baseline"] or "before" if custom[0] is None else custom,
+            against=values["against"] or "previous" if custom[0] is None else custom,
             precision=values["precision"],
             failing=dict(values["failing"]),
         )

@@ -35,7 +35,7 @@ from redmeter.dashboard.parameters import (
 )
 from redmeter.errors import InvalidName, InvalidValue, shown
 from redmeter.reading.diagnosis.verdict_data import AGAINST
-from redmeter.reading.exceptions import DEFAULT_LIMIT, MAX_LIMIT, SORTS
+from redmeter.reading.exceptions import DEFAULT_LIMIT, MAX_LIMIT, ORDERS
 from redmeter.reading.page.workloads import MAX_ROWS, STATEMENT_ORDERS, TASK_ORDERS
 from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, RANKED_ROWS
 
@@ -221,7 +221,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             _UNTIL,
             _EXCEPTION_PRECISION,
             Parameter("route", ROUTE, "Only groups that were seen on this route."),
-            Parameter("sort", choice(*SORTS), "The order.", "count"),
+            Parameter("order", choice(*ORDERS), "The order.", "count"),
             _limit(MAX_LIMIT, DEFAULT_LIMIT, "groups"),
         ),
     ),
@@ -328,12 +328,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("since", MOMENT, "Start of the window, Unix seconds; else 15 min."),
             Parameter("until", MOMENT, "End of the window, Unix seconds; else now."),
             Parameter(
-                "baseline",
-                choice("before", "yesterday", "week"),
+                "against",
+                choice("previous", "yesterday", "last-week"),
                 "Compare with as long right before (default), or the same time a day or week ago.",
             ),
-            Parameter("baseline_since", MOMENT, "Start of another baseline, Unix seconds."),
-            Parameter("baseline_until", MOMENT, "End of another baseline, Unix seconds."),
+            Parameter("against_since", MOMENT, "Start of another baseline, Unix seconds."),
+            Parameter("against_until", MOMENT, "End of another baseline, Unix seconds."),
             Parameter(
                 "precision", WIDTH, "Width of an interval; else the finest that keeps the window."
             ),
@@ -352,7 +352,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         schemas.AlertsAnswer,
         (_limit(1000, 50, "changes"),),
     ),
-    Endpoint("/api/health", "Health of the store", schemas.HealthAnswer),
+    Endpoint("/api/doctor", "Health of the store", schemas.DoctorAnswer),
 )
 
 

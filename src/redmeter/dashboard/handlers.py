@@ -15,8 +15,8 @@ from redmeter.dashboard import rows, schemas, serialize
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.serialize import convert
 from redmeter.errors import InvalidName
-from redmeter.health import doctor
 from redmeter.health.check import Finding
+from redmeter.health.doctor import examine
 from redmeter.health.writers import PANEL
 from redmeter.queries import select
 from redmeter.reading import exceptions as reading_exceptions
@@ -220,7 +220,7 @@ def exception(store: Store, values: Values) -> Found:
 
 def _exception_query(values: Values) -> ExceptionQuery:
     window = Window(values["precision"] or 0, values["since"], values["until"])
-    more = {name: values[name] for name in ("route", "sort", "limit") if name in values}
+    more = {name: values[name] for name in ("route", "order", "limit") if name in values}
     query = ExceptionQuery(window, **more)
     query.check()
     return query
@@ -357,9 +357,9 @@ def _expected(curve: curves.Curve, zone: Zone) -> results.Forecast:
     return make_forecast(series, counts=curve.kind == "counter", zone=zone)
 
 
-def health(store: Store, _: Values) -> Found:
-    """Answer /api/health."""
-    diagnosis = doctor.examine(store)
+def doctor(store: Store, _: Values) -> Found:
+    """Answer /api/doctor."""
+    diagnosis = examine(store)
     now = store.clock.wall() + diagnosis.clock_difference
     return Found(
         now,

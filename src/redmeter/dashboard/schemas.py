@@ -239,8 +239,8 @@ class AlertsAnswer(AlertsStatus, Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class HealthAnswer(Answer):
-    """/api/health."""
+class DoctorAnswer(Answer):
+    """/api/doctor."""
 
     level: Level
     location: str

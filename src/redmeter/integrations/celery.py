@@ -19,7 +19,7 @@ counts the end only.
 
 Bound: two look-ups and an append at either end of a run; no lock, no I/O. 500 tasks are counted by
 name, further ones as `(other)`. An unregistered task is `(unknown)`, since its name comes from the
-sender. Nothing raises: errors of this module are counted (`Meter.health()`).
+sender. Nothing raises: errors of this module are counted (`Meter.recorder_health()`).
 
 The wait in the queue requires this integration in the publishing process too: it adds a header with
 the time, since brokers do not report it. The clocks of two machines differ; a negative wait counts

@@ -11,7 +11,7 @@ thread, get ours when they are created; existing connections of this thread get 
 attribute of the connection times connecting, commit() and rollback(), which wrappers do not see.
 
 Bound: one call per statement, no lock, no I/O. Only errors of the statement propagate; those of
-this module are counted (`Meter.health()`).
+this module are counted (`Meter.recorder_health()`).
 
 Not done: a connection that another thread created before is not timed until it reconnects. Fetching
 rows is not timed, which is where SQLite does its work.

@@ -11,7 +11,7 @@ store events and reads them first (Recorder.before_flush), so no other thread is
 `instance`, a small number that the store assigns, distinguishes processes.
 
 Bound: two system calls and a small file every five seconds, about 50 us. `process_cpu_ratio` covers
-these five seconds. Nothing raises; errors of this module are counted (`Meter.health()`).
+these five seconds. Nothing raises; errors of this module are counted (`Meter.recorder_health()`).
 
 Not done: a process, or a forked child, that never records anything has no such thread and does not
 report. With Meter(sync=True) nothing is measured. Resident memory includes memory that processes

@@ -31,7 +31,7 @@ install() covers the run that it is called in by the handle_ methods: they are c
 Bound: a few look-ups and an append at either end of a run; no lock, no I/O. The work horse's end
 waits for the store, for EXIT_SECONDS at most. 500 tasks are counted by name, further ones as
 `(other)`; a task whose name cannot be read is `(unknown)`. Nothing raises: errors of this module
-are counted (`Meter.health()`).
+are counted (`Meter.recorder_health()`).
 
 The name is read out of a job's data without unpickling it: that would run code of the application,
 and if it was that which has killed the work horse, it would kill the worker.

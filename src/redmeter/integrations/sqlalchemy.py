@@ -15,7 +15,7 @@ statements, and SQLAlchemy's events do not report how long. Two methods of each 
 dialect and one of its pool are therefore timed, also of a pool that dispose() puts in its place.
 
 Bound: two calls per statement, one per connection and end of a transaction; no lock, no I/O.
-Nothing raises: errors of this module are counted (`Meter.health()`).
+Nothing raises: errors of this module are counted (`Meter.recorder_health()`).
 
 Not done: fetching rows is not timed, since that would slow each row. A driver that computes rows as
 they are fetched, such as sqlite3, is timed up to its first row. Two-phase transactions are timed by

@@ -150,22 +150,22 @@ def range_of(
     return None
 
 
-def baseline_of(baseline: str | tuple[Time, Time] | None) -> str | tuple[float, float]:
+def against_of(against: str | tuple[Time, Time] | None) -> str | tuple[float, float]:
     """Return a baseline: a name, which request_of() checks, or its start and end.
 
     Raises:
         InvalidValue: neither.
     """
-    if baseline is None or isinstance(baseline, str):
-        return baseline or "before"
-    if not isinstance(baseline, tuple | list) or len(baseline) != 2:
+    if against is None or isinstance(against, str):
+        return against or "previous"
+    if not isinstance(against, tuple | list) or len(against) != 2:
         raise InvalidValue(
-            baseline, 'a baseline is "before", "yesterday", "week" or (since, until)'
+            against, 'compare against "previous", "yesterday", "last-week" or (since, until)'
         )
-    start, end = (time_of(moment) for moment in baseline)
+    start, end = (time_of(moment) for moment in against)
     check_times(start, end)
     if start is None or end is None:
-        raise InvalidValue(baseline, "a baseline has a start and an end")
+        raise InvalidValue(against, "a baseline has a start and an end")
     return start, end
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from redmeter.queries.arguments import (
     Time,
-    baseline_of,
+    against_of,
     check_is_text,
     filter_of,
     precision_of,
@@ -48,7 +48,7 @@ class DiagnosisQueries(QueryBase):
         name: str,
         since: Time | None = None,
         until: Time | None = None,
-        baseline: str | tuple[Time, Time] | None = None,
+        against: str | tuple[Time, Time] | None = None,
         *,
         last: float | str | None = None,
         precision: int | str | None = None,
@@ -70,8 +70,8 @@ class DiagnosisQueries(QueryBase):
             name: a counter or a histogram; labels in braces are a filter.
             since, until: the window; Unix seconds, or a datetime with a time zone. Without an end
                 up to now, without a start the 15 minutes before.
-            baseline: "before" (as long, right before the window; the default), "yesterday", "week"
-                (the same time a week before), or a pair of times.
+            against: "previous" (as long, right before the window; the default), "yesterday",
+                "last-week" (the same time a week before), or a pair of times.
             last: the window is the last so many seconds, or text such as "15m"; excludes `since`
                 and `until`.
             precision: interval width. Default: the finest that keeps the window. If it does not
@@ -96,7 +96,7 @@ class DiagnosisQueries(QueryBase):
             selection,
             since=start,
             until=end,
-            baseline=baseline_of(baseline),
+            against=against_of(against),
             last=None if last is None else window_length(last, since, until),
             precision=None if precision is None else precision_of(precision),
             failing=filter_of("failing", failing),

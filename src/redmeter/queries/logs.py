@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class LogQueries(QueryBase):
     """Log messages, their patterns, and groups of exceptions."""
 
-    def recent(
+    def log_messages(
         self, logger: str, *, severity: int | str | None = None, limit: int = 100
     ) -> list[Message]:
         """Return the newest messages of a logger, the newest first.
@@ -41,7 +41,7 @@ class LogQueries(QueryBase):
 
         return self._source.ask(read_recent, name, severity=level, limit=limit)
 
-    def common(self, logger: str, *, severity: int | str | None = None) -> list[Frequency]:
+    def log_frequencies(self, logger: str, *, severity: int | str | None = None) -> list[Frequency]:
         """Return the frequency of each pattern of a logger's messages, the most frequent first.
 
         The counts are those of the current clock hour, UTC, and of the hour before.
@@ -70,7 +70,7 @@ class LogQueries(QueryBase):
 
         return self._source.ask(read_loggers)
 
-    def changes(self, logger: str | None = None) -> Changes:
+    def log_changes(self, logger: str | None = None) -> Changes:
         """Return the log patterns that are new, far more frequent than an hour ago, or gone.
 
         The last 60 minutes are compared with the 60 minutes before.
@@ -100,13 +100,13 @@ class LogQueries(QueryBase):
         last: float | str | None = None,
         precision: int | str | None = None,
         route: str | None = None,
-        sort: str = "count",
+        order: str = "count",
         limit: int = EXCEPTION_GROUPS,
     ) -> ExceptionSummaries:
         """Return the groups of recorded exceptions that have some in a window.
 
             meter.exceptions(last="1h").groups          # the most frequent first
-            meter.exceptions(sort="first", limit=5)     # the newest groups of the last 24 hours
+            meter.exceptions(order="first", limit=5)     # the newest groups of the last 24 hours
 
         Exceptions are grouped by their type and the functions of the application that they came
         through. Takes two round trips.
@@ -119,8 +119,8 @@ class LogQueries(QueryBase):
             precision: width of the intervals: 300, 3600 or 86400 seconds, or text such as "5m";
                 the finest one that reaches back to the start of the window by default.
             route: only groups that were seen on this route, or in this task.
-            sort: "count", "last" or "first": by the count in the window, or by the time of the last
-                or of the first exception, the newest first.
+            order: "count", "last" or "first": by the count in the window, or by the time of the
+                last or of the first exception, the newest first.
             limit: number of groups, at most 1,000; `found` and `count` of the result cover all.
 
         Raises:
@@ -132,7 +132,7 @@ class LogQueries(QueryBase):
         window = window_of(precision or 0, since, until, last=last)
         from redmeter.reading.exceptions import ExceptionQuery, read_exceptions
 
-        query = ExceptionQuery(window, route, sort, limit)
+        query = ExceptionQuery(window, route, order, limit)
         query.check()
         return self._source.ask(read_exceptions, query)
 

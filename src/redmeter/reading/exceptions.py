@@ -19,7 +19,7 @@ DEFAULT_WINDOW = 86400
 #: Groups that are returned by default, and at most.
 DEFAULT_LIMIT, MAX_LIMIT = EXCEPTION_GROUPS, 1_000
 #: Orders of groups: most frequent in the window, last seen, or first seen, the newest first.
-SORTS = ("count", "last", "first")
+ORDERS = ("count", "last", "first")
 
 #: Fields of a stored group that a list shows; the counts follow.
 FIELDS = (
@@ -111,7 +111,7 @@ class ExceptionQuery(NamedTuple):
     window: Window = Window(0)
     #: Only groups that were seen on this route, ever.
     route: str | None = None
-    sort: str = "count"
+    order: str = "count"
     limit: int = DEFAULT_LIMIT
 
     def check(self) -> None:
@@ -123,8 +123,8 @@ class ExceptionQuery(NamedTuple):
         precision, limit = self.window.precision, self.limit
         if precision and precision not in INTERVALS:
             raise UnknownPrecision(precision, INTERVALS)
-        if self.sort not in SORTS:
-            raise InvalidValue(self.sort, f"the order is one of {', '.join(SORTS)}")
+        if self.order not in ORDERS:
+            raise InvalidValue(self.order, f"the order is one of {', '.join(ORDERS)}")
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
             raise InvalidValue(limit, "a limit is a whole number of groups, 1 or more")
         if limit > MAX_LIMIT:
@@ -254,7 +254,7 @@ def groups_in(
         "last": lambda one: (-one.last, one.id),
         "first": lambda one: (-one.first, one.id),
     }
-    groups.sort(key=orders[wanted.sort])
+    groups.sort(key=orders[wanted.order])
     return ExceptionSummaries(
         window.precision,
         window.start,

@@ -378,7 +378,8 @@ class Histogram(Instrument):
         """Record a value that is measured now.
 
         Args:
-            value: a number. One that is not finite is counted as dropped: see Meter.health().
+            value: a number. One that is not finite is counted as dropped: see
+            Meter.recorder_health().
 
         Raises:
             TypeError: not a number.

@@ -498,7 +498,7 @@ class Recorder:
     # Status
 
     def health(self) -> RecorderHealth:
-        """Return the statistics of this recorder. See Meter.health()."""
+        """Return the statistics of this recorder. See Meter.recorder_health()."""
         with self._lock:
             stats, delivery = self._stats, self._delivery
             instruments = self._registry.instruments()

@@ -172,7 +172,8 @@ class SyncHistogram(Histogram):
         """Record a value that is measured now.
 
         Args:
-            value: a number. One that is not finite is counted as dropped: see Meter.health().
+            value: a number. One that is not finite is counted as dropped: see
+            Meter.recorder_health().
 
         Raises:
             TypeError: not a number.
@@ -517,7 +518,7 @@ class SyncRecorder:
         """Do nothing: no event is ever buffered."""
 
     def health(self) -> RecorderHealth:
-        """Return the statistics. See Meter.health()."""
+        """Return the statistics. See Meter.recorder_health()."""
         with self._lock:
             return self._stats.health(producer=self._producer, instance=self._instance)
 

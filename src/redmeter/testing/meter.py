@@ -24,8 +24,8 @@ class MemoryMeter(Meter):
         clock: where time comes from; if not given, one that begins in November 2023.
         retention, histogram_retention: the precisions that queries can read, and how far back.
             Nothing that was recorded expires.
-        recent_messages: how many messages of each logger and severity recent() returns;
-            `messages` and logged() return all.
+        recent_messages: how many messages of each logger and severity log_messages()
+            returns; `messages` and logged() return all.
         mask, release: see Meter.
         timezone: see Meter; the environment is not asked.
         strict: raise InvalidName for label values that a Meter would cut or clean: values are

@@ -37,7 +37,7 @@ def test_a_process_goes_on_with_its_number_for_a_while(
 
     set_all()
     assert meter.flush(10.0)
-    assert meter.health().instance == 0
+    assert meter.recorder_health().instance == 0
     node = cluster.node_of(slot_of(0))
     away = shards_on(cluster, node)
     waiting = sum(shard_of(f'{name}{{instance="0"}}') in away for name in OWN)
@@ -45,12 +45,12 @@ def test_a_process_goes_on_with_its_number_for_a_while(
     cluster.pause(node)
     clock.later = LEASE_SECONDS - 30
     set_all()
-    eventually(lambda: meter.health().buffered == waiting, 10.0)
+    eventually(lambda: meter.recorder_health().buffered == waiting, 10.0)
     clock.later = LEASE_SECONDS + 30
     set_all()
     assert not meter.flush(1.0)
-    assert meter.health().buffered == waiting + len(OWN)
+    assert meter.recorder_health().buffered == waiting + len(OWN)
     cluster.resume(node)
     assert meter.flush(20.0)
-    assert (meter.health().instance, meter.health().buffered) == (0, 0)
-    check_sums(meter.health())
+    assert (meter.recorder_health().instance, meter.recorder_health().buffered) == (0, 0)
+    check_sums(meter.recorder_health())

@@ -105,7 +105,7 @@ def test_what_is_recorded_lies_in_its_shard(cluster: Cluster, open_buffered: Ope
             meter.log(name, "hello")
         meter.mark("v1")
         assert meter.flush(10.0)
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.instance, health.losses, health.troubles) == (0, (), {})
     check_sums(health)
     found: set[tuple[str, str]] = set()
@@ -155,7 +155,7 @@ def test_a_change_reaches_shards_that_were_away(cluster: Cluster, opened: Store)
         for _ in range(2):
             count_all(meter)
             assert meter.flush(10.0)
-        assert meter.health().losses == ()
+        assert meter.recorder_health().losses == ()
     assert held(cluster, "retention") == {str(chosen.retention)}
     assert held(cluster, "version") == {version}
     assert totals(cluster) == Counter(dict.fromkeys(NAMES, 3))
@@ -176,12 +176,12 @@ def test_the_others_are_stored_meanwhile(
     {"paused": cluster.pause, "killed": cluster.kill, "full": cluster.fill}[how](node)
     for times in range(1, 8):
         count_all(meter)
-        eventually(lambda: meter.health().buffered == times * len(waiting), 10.0)  # noqa: B023
-        check_sums(meter.health())
+        eventually(lambda: meter.recorder_health().buffered == times * len(waiting), 10.0)  # noqa: B023
+        check_sums(meter.recorder_health())
     assert not meter.flush(0.5)
-    assert meter.health().buffered == 7 * len(waiting)
+    assert meter.recorder_health().buffered == 7 * len(waiting)
     code = "OOM" if how == "full" else "StoreUnavailable"
-    eventually(lambda: set(meter.health().troubles) == {code})
+    eventually(lambda: set(meter.recorder_health().troubles) == {code})
     if how == "killed":
         cluster.start_again(node)  # without its data
         cluster.wait_ok()
@@ -190,7 +190,7 @@ def test_the_others_are_stored_meanwhile(
     else:
         cluster.unfill(node)
     assert meter.flush(20.0)
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.recorded, health.stored, health.uncertain) == (
         8 * SHARDS,
         health.recorded,
@@ -213,14 +213,14 @@ def test_the_node_of_the_first_shard_is_not_needed_for_the_others(
     own = meter.gauge("own", per_process=True)
     own.set(1.0)
     meter.mark("v1")
-    eventually(lambda: meter.health().buffered == len(waiting) + 2, 10.0)
+    eventually(lambda: meter.recorder_health().buffered == len(waiting) + 2, 10.0)
     assert not meter.flush(0.5)
-    assert meter.health().instance is None
+    assert meter.recorder_health().instance is None
     cluster.resume(node)
     assert meter.flush(20.0)
     own.set(2.0)
     assert meter.flush(20.0)
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.instance, health.buffered, health.uncertain) == (0, 0, 0)
     check_sums(health)
     assert totals(cluster) == Counter(dict.fromkeys(NAMES, 1))
@@ -242,8 +242,8 @@ def test_a_node_that_hangs_is_not_waited_for_again_and_again(
     while time.monotonic() < until:
         rounds += 1
         count_all(meter)
-        eventually(lambda: meter.health().buffered == rounds * len(waiting), 10.0)  # noqa: B023
-    assert rounds > 2 * meter.health().troubles["StoreUnavailable"]
+        eventually(lambda: meter.recorder_health().buffered == rounds * len(waiting), 10.0)  # noqa: B023
+    assert rounds > 2 * meter.recorder_health().troubles["StoreUnavailable"]
     cluster.resume(node)
     assert meter.flush(20.0)
     assert totals(cluster) == Counter(dict.fromkeys(NAMES, 1 + rounds))
@@ -258,13 +258,13 @@ def test_a_cluster_that_is_away_altogether_is_tried_less_and_less_often(
         cluster.kill(node)
     for _ in range(3):
         count_all(meter)
-        before = sum(meter.health().troubles.values())
-        eventually(lambda: sum(meter.health().troubles.values()) > before, 20.0)  # noqa: B023
+        before = sum(meter.recorder_health().troubles.values())
+        eventually(lambda: sum(meter.recorder_health().troubles.values()) > before, 20.0)  # noqa: B023
     recorder: Any = meter._recorder
     assert recorder._flusher._backoff.failures >= 2
     assert not meter.flush(0.1)
-    check_sums(meter.health())
-    assert meter.health().buffered == 3 * SHARDS
+    check_sums(meter.recorder_health())
+    assert meter.recorder_health().buffered == 3 * SHARDS
 
 
 def test_a_shard_on_another_server_is_not_left_alone_for_the_one_before(
@@ -279,11 +279,11 @@ def test_a_shard_on_another_server_is_not_left_alone_for_the_one_before(
     cluster.kill(node)
     count_all(meter)
     flush_by_itself(meter)  # on a busy machine it may be back before the answers are
-    eventually(lambda: meter.health().buffered == len(waiting), 10.0)
+    eventually(lambda: meter.recorder_health().buffered == len(waiting), 10.0)
     cluster.wait_failover(node)
     flush_by_itself(meter)
-    eventually(lambda: meter.health().buffered == 0, 10.0)
-    check_sums(meter.health())
+    eventually(lambda: meter.recorder_health().buffered == 0, 10.0)
+    check_sums(meter.recorder_health())
 
 
 def test_many_events_of_the_past_are_stored_but_for_those_of_a_node(
@@ -372,8 +372,8 @@ assert not meter.flush(0.5)
 if os.fork() == 0:
     names = sys.argv[4].split()
     count()
-    assert meter.flush(1.0), meter.health()
-    assert meter.health().stored == len(names), meter.health()
+    assert meter.flush(1.0), meter.recorder_health()
+    assert meter.recorder_health().stored == len(names), meter.recorder_health()
     os._exit(0)
 assert os.wait()[1] == 0
 os._exit(0)

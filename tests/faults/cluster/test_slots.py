@@ -36,7 +36,7 @@ def test_a_slot_that_has_moved_is_followed(
         meter.count("x", 100)
         assert meter.flush(10.0)
         assert errors(node, "MOVED") > 0
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.recorded, health.stored, health.losses, health.uncertain) == (220, 220, (), 0)
     assert total(source, "x") == 220
 
@@ -54,11 +54,11 @@ def test_a_slot_that_is_moving_is_asked_for(
     meter.count("x", 10)
     assert meter.flush(10.0)
     assert errors(source, "ASK") > 0
-    assert meter.health().stored == 11
+    assert meter.recorder_health().stored == 11
     any_cluster.close_slot(slot, to)
     meter.count("x", 100)
     assert meter.flush(10.0)
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.recorded, health.stored, health.losses, health.uncertain) == (111, 111, (), 0)
     assert total(to, "x") == 111
 
@@ -82,18 +82,20 @@ def test_a_slot_that_is_half_moved_waits_and_the_others_go_on(
     new = next(n for n in map("z{}".format, range(10_000)) if shard_of(n) == shard_of("x"))
     meter.count("x", 10)
     meter.count(new, 100)
-    stored = meter.health().stored
+    stored = meter.recorder_health().stored
     for name in others:
         meter.count(name)
-    eventually(lambda: meter.health().stored == stored + len(others), 10.0, "the others go on")
+    eventually(
+        lambda: meter.recorder_health().stored == stored + len(others), 10.0, "the others go on"
+    )
     # With each flush, not less and less often: some ten times by then.
     eventually(lambda: errors(source, "TRYAGAIN") + errors(to, "TRYAGAIN") > 50, 10.0)
-    assert meter.health().buffered == 110
-    check_sums(meter.health())
+    assert meter.recorder_health().buffered == 110
+    check_sums(meter.recorder_health())
     cluster.move_keys(slot, to)
     cluster.close_slot(slot, to)
     stored_by_itself(meter)
-    health = meter.health()
+    health = meter.recorder_health()
     assert (health.stored, health.losses, health.uncertain) == (health.recorded, (), 0)
     assert (total(to, "x"), total(to, new)) == (11, 100)
 

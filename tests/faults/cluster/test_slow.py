@@ -44,10 +44,10 @@ def test_nodes_that_are_all_slow_are_sent_to_as_often_as_others(
     for _ in range(5):
         for number in range(300):
             meter.count(f"n{number}")
-        eventually(lambda: meter.health().buffered == 0, 10.0)
+        eventually(lambda: meter.recorder_health().buffered == 0, 10.0)
         assert recorder._flusher._backoff.over
     assert meter.flush(10.0)
-    assert meter.health().troubles == {}
+    assert meter.recorder_health().troubles == {}
     assert sum(totals(cluster).values()) == 5 * 300
 
 

@@ -39,13 +39,13 @@ def child():
     meter.record_exception(known, route="known")
     for _ in range(3):
         fail(meter, "child")
-    assert meter.health().recorded == 3, meter.health()
+    assert meter.recorder_health().recorded == 3, meter.recorder_health()
     assert meter.flush(10)
-    assert meter.health().stored == 3
+    assert meter.recorder_health().stored == 3
 
 wait(*[fork(child) for _ in range(4)])
 meter.close()
-assert meter.health().dropped == 0
+assert meter.recorder_health().dropped == 0
 """
     )
     assert counts(server) == {"known": 1, "parent": 1, "child": 12}
@@ -79,7 +79,7 @@ while handled < 50:
 go_on = False
 signal.setitimer(signal.ITIMER_REAL, 0)
 meter.close()
-health = meter.health()
+health = meter.recorder_health()
 assert health.dropped == health.uncertain == 0, health
 print(recorded, handled)
 """

@@ -221,7 +221,7 @@ meter = Meter(URL)
 meter.count("x")
 began = time.monotonic()
 meter.close()
-print(time.monotonic() - began, meter.health().buffered)
+print(time.monotonic() - began, meter.recorder_health().buffered)
 """,
         url=proxy.url,
     )
@@ -298,7 +298,7 @@ meter.count("x", 41)
 print("ready")
 if before in ("default", "handler that exits"):
     threading.Event().wait()
-while not (called or before == "ignored") or meter.health().buffered:
+while not (called or before == "ignored") or meter.recorder_health().buffered:
     time.sleep(0.01)
 print("alive", called)
 os._exit(9)

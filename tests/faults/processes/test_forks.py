@@ -51,14 +51,14 @@ thread.start()
 handle.inc()
 
 def child():
-    assert meter.health().recorded == 0, meter.health()
+    assert meter.recorder_health().recorded == 0, meter.recorder_health()
     for _ in range(10):
         handle.inc()
         meter.count("x")
-    assert meter.health().recorded == 20
+    assert meter.recorder_health().recorded == 20
     meter.count("y")
     assert meter.flush(10)
-    assert meter.health().stored == 21
+    assert meter.recorder_health().stored == 21
 
 for _ in range(8):
     children = [fork(child) for _ in range(5)]
@@ -105,7 +105,7 @@ held.wait()
 def child():
     for _ in range(3000):  # so many that the list is shortened
         meter.count("x")
-    meter.health()
+    meter.recorder_health()
     assert meter.flush(10)
     meter.close()
 
@@ -136,7 +136,7 @@ meter.count("x", 10)
 assert not meter.flush(0.05)
 
 def child():
-    assert meter.health().buffered == 0
+    assert meter.recorder_health().buffered == 0
     meter.count("x", 100)
     print("child")
     assert meter.flush(20)
@@ -320,7 +320,7 @@ meter.count("x")
 
 def child():
     meter.count("x")
-    assert meter.health().stored == 0, meter.health()
+    assert meter.recorder_health().stored == 0, meter.recorder_health()
     assert meter.flush(10)
 
 def serve():

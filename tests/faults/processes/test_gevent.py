@@ -24,7 +24,7 @@ def work(meter, handle, number):
             gevent.sleep(0)
     if number % 10 == 0:
         assert meter.flush(10)
-        meter.health()
+        meter.recorder_health()
 
 def used(meter, handle):
     pool = Pool(20)
@@ -33,21 +33,21 @@ def used(meter, handle):
     pool.join()
 
 def check(meter):
-    assert (meter.total("x"), meter.total("y")) == (3000, 3000), meter.health()
+    assert (meter.total("x"), meter.total("y")) == (3000, 3000), meter.recorder_health()
 
 flushed, closed, waiting, last = zip(meters, handles)
 used(*flushed)
 assert flushed[0].flush(10)
-assert flushed[0].health().buffered == 0
+assert flushed[0].recorder_health().buffered == 0
 check(flushed[0])
 used(*closed)
 closed[0].close()
-assert closed[0].health().buffered == 0
+assert closed[0].recorder_health().buffered == 0
 check(closed[0])
 used(*waiting)
 until = time.monotonic() + 10
 while (waiting[0].total("x"), waiting[0].total("y")) != (3000, 3000):
-    assert time.monotonic() < until, waiting[0].health()
+    assert time.monotonic() < until, waiting[0].recorder_health()
     gevent.sleep(0.01)
 used(*last)  # and so the program ends
 """
@@ -136,7 +136,7 @@ for _ in range(4):
     pool.spawn(work)
 work()
 pool.join()
-assert meter.flush(10), meter.health()
+assert meter.flush(10), meter.recorder_health()
 """,
         first=PATCH,
     )

@@ -26,7 +26,7 @@ def record():
     meter.count("a")
     meter.observe("seconds", 0.5)
     meter.count("b", labels={"route": "/cart"})
-    assert meter.flush(20), meter.health()
+    assert meter.flush(20), meter.recorder_health()
 
 def closed(name, deeper):
     os.closerange(3, 256)

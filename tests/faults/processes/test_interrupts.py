@@ -64,8 +64,8 @@ assert threading.main_thread().is_alive()
 for meter in meters:
     meter.count("x")
     assert not meter._recorder._leaving
-recorded = sum(meter.health().recorded for meter in meters)
-assert sum(meter.health().stored for meter in meters) == 0
+recorded = sum(meter.recorder_health().recorded for meter in meters)
+assert sum(meter.recorder_health().stored for meter in meters) == 0
 warnings.simplefilter("ignore")  # of forks in a process with threads
 if (pid := os.fork()) == 0:
     os._exit(0)
@@ -108,7 +108,7 @@ def flush():
 points = interrupted(flush, "recorder.py", "flusher.py", "process.py", "contextlib.py")
 assert meter.flush(10)
 assert not meter._recorder._flushing
-health = meter.health()
+health = meter.recorder_health()
 print(points, health.recorded, health.stored, health.uncertain)
 """
     )

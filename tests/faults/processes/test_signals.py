@@ -46,7 +46,7 @@ CALLS = {
     "health": """
         meter.count("x")
         recorded += 1
-        meter.health()
+        meter.recorder_health()
     """,
     "close": """
         meter.count("x")
@@ -202,7 +202,7 @@ def work():
         Cycle()
         meter.count("z", labels={"n": str(number % 5)})
         if number % 10 == 0:
-            meter.health()
+            meter.recorder_health()
         if number % 50 == 0:
             assert meter.flush(10)
 
@@ -275,7 +275,7 @@ def main():
         if begun % 40 == 0:
             meter.flush()
         if begun % 41 == 0:
-            meter.health()
+            meter.recorder_health()
         if begun % 500 == 0:
             meter.close()
     armed = False

@@ -36,11 +36,11 @@ for thread in threads:
 barrier.wait()
 while any(thread.is_alive() for thread in threads):
     meter.close()
-    meter.health()
+    meter.recorder_health()
 for thread in threads:
     thread.join()
 assert meter.flush(10)
-health = meter.health()
+health = meter.recorder_health()
 assert health.recorded == health.stored == 8 * 3000 * 6, health
 """
     )
@@ -85,7 +85,7 @@ meters = [Meter(URL) for _ in range(100)]
 for meter in meters:
     meter.counter("x")
     meter.gauge("y")
-    meter.health()
+    meter.recorder_health()
     assert meter.flush()
     meter.total("x")
     meter.close()
@@ -107,7 +107,7 @@ for meter in meters:
     meter.count("x")
 eventually(2)
 until = time.monotonic() + 5
-while any(meter.health().stored != 1 for meter in meters):
+while any(meter.recorder_health().stored != 1 for meter in meters):
     assert threads() == 2
     assert time.monotonic() < until
 for meter in meters[1:]:
@@ -145,14 +145,14 @@ for meter in others:
 for _ in range(3):
     others[0].count("y")
     assert others[0].flush(5)
-while any(meter.health().buffered for meter in others):
+while any(meter.recorder_health().buffered for meter in others):
     time.sleep(0.01)
 assert time.monotonic() - began < 2, "they waited for the one that hangs"
-assert hanging.health().buffered == 1
+assert hanging.recorder_health().buffered == 1
 print("stored", flush=True)
 signal.sigwait([signal.SIGUSR1])
 until = time.monotonic() + 10
-while hanging.health().buffered:
+while hanging.recorder_health().buffered:
     assert time.monotonic() < until
 for meter in others:
     meter.count("y")
@@ -188,7 +188,7 @@ for number in range(1, 51):
     meter.count("x")
     until = time.monotonic() + 5
     while meter.total("x") != 2 * number:
-        assert time.monotonic() < until, meter.health()
+        assert time.monotonic() < until, meter.recorder_health()
 meter.close()
 eventually(1)
 os._exit(0)
@@ -218,8 +218,8 @@ for number in range(1, 151):
     meter.close()
     thread.join()
     until = time.monotonic() + 20
-    while meter.health().stored != 6 * number:
-        assert time.monotonic() < until, (number, meter.health())
+    while meter.recorder_health().stored != 6 * number:
+        assert time.monotonic() < until, (number, meter.recorder_health())
         time.sleep(0.0005)
 os._exit(0)
 """

@@ -70,14 +70,14 @@ def test_a_memory_meter_has_what_would_be_stored() -> None:
         "order <n> done",
     ]
     assert meter.messages[3].pattern.startswith("x [ValueError at messages.py:")
-    assert meter.recent("app")[0].text == "order 17 done"
-    assert [m.text for m in meter.recent("app", severity=30, limit=1)] == ["login of bob"]
-    assert [(f.pattern, f.count, f.before) for f in meter.common("app")] == [
+    assert meter.log_messages("app")[0].text == "order 17 done"
+    assert [m.text for m in meter.log_messages("app", severity=30, limit=1)] == ["login of bob"]
+    assert [(f.pattern, f.count, f.before) for f in meter.log_frequencies("app")] == [
         ("login of %s", 1, 1),
         ("order <n> done", 1, 0),
     ]
     assert {s.logger for s in meter.loggers()} == {"app", "other"}
-    assert [c.kind for c in meter.changes("app")] == ["new", "new"]
+    assert [c.kind for c in meter.log_changes("app")] == ["new", "new"]
     meter.forget()
     assert meter.messages == []
 
@@ -102,7 +102,11 @@ def test_switched_off_nothing_is_logged_and_nothing_found() -> None:
     """Arguments are checked all the same."""
     meter = Meter("off")
     meter.log("app", "%d", "x")
-    assert [meter.recent("app"), meter.common("app"), meter.loggers()] == [[], [], []]
-    assert list(meter.changes()) == []
-    assert meter.health().recorded == 0
-    assert meter.health().troubles == {"format": 1}
+    assert [meter.log_messages("app"), meter.log_frequencies("app"), meter.loggers()] == [
+        [],
+        [],
+        [],
+    ]
+    assert list(meter.log_changes()) == []
+    assert meter.recorder_health().recorded == 0
+    assert meter.recorder_health().troubles == {"format": 1}

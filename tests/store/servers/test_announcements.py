@@ -80,5 +80,5 @@ def test_another_sentinel_announces_where_one_is_gone(
         return any(subscribed(each) for each in group.sentinels if each.running)
 
     eventually(again, 10, "it has subscribed again")
-    assert meter.health().troubles == {}
+    assert meter.recorder_health().troubles == {}
     assert meter.total("hits") == total_on(master)

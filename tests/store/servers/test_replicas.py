@@ -124,7 +124,7 @@ def test_the_page_and_the_doctor_say_that_a_replica_is_read(
     meter.count("hits")
     group.wait_for_replicas()
     with asking(Dashboard(meter, access="open")) as client:
-        found, overview = (client.get(f"/api/{each}").json() for each in ("health", "overview"))
+        found, overview = (client.get(f"/api/{each}").json() for each in ("doctor", "overview"))
     assert (found["read_from"], overview["store"]["read_from"]) == ("replica", "replica")
     assert meter._store is not None
     told = [(f.topic, f.level, f.text) for f in doctor.examine(meter._store).findings]
@@ -133,7 +133,7 @@ def test_the_page_and_the_doctor_say_that_a_replica_is_read(
     ]
     assert not [text for _, _, text in told if "is a replica" in text]
     with asking(Dashboard(open_meter(group.url), access="open")) as client:
-        assert client.get("/api/health").json()["read_from"] == "primary"
+        assert client.get("/api/doctor").json()["read_from"] == "primary"
 
 
 def test_where_no_replicas_are_known_readings_say_what_mends_it(

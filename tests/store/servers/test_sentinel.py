@@ -114,7 +114,7 @@ def test_a_master_that_was_demoted_is_left_and_all_is_stored_once(
         assert meter.flush(10)
         errors: Any = client.info("errorstats")
     assert "errorstat_READONLY" in errors
-    told = meter.health()
+    told = meter.recorder_health()
     assert (told.stored, told.uncertain, told.losses) == (8, 0, ())
     assert (total_on(now), meter.total("hits")) == (8, 8)
 

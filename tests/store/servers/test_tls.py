@@ -109,12 +109,12 @@ def test_everything_works_over_tls(any_speaker: Speaker, tmp_path: Path) -> None
         meter.observe("took", 0.5)
         meter.log("shop", "paid %s", 12)
         assert meter.flush()
-        assert (meter.health().stored, meter.health().troubles) == (5, {})
+        assert (meter.recorder_health().stored, meter.recorder_health().troubles) == (5, {})
         assert meter.total("hits") == 3
         assert meter.summary("took", precision=60).count == 1
         dashboard = Dashboard(meter, access="open")
         with asking(dashboard) as client:
-            for path in ("/api/overview", "/api/health", "/api/top?name=hits"):
+            for path in ("/api/overview", "/api/doctor", "/api/top?name=hits"):
                 assert client.get(path).status_code == 200
         dashboard.close()
     with opened_store(url) as store:
@@ -390,7 +390,7 @@ def test_a_certificate_that_expires_under_the_page_is_named(
     url = speaker.good.replace("://", f"://default:{SECRET}@")
     with speaker.server.client() as admin:
         admin.execute_command("ACL", "SETUSER", "default", f">{SECRET}", "nopass")
-    paths = ("/api/overview", "/api/health", "/api/series?name=hits", "/api/messages", "/api/top")
+    paths = ("/api/overview", "/api/doctor", "/api/series?name=hits", "/api/messages", "/api/top")
 
     def statuses(client: httpx.Client) -> set[int]:
         return {client.get(path).status_code for path in paths}
@@ -437,9 +437,9 @@ def test_a_recorder_counts_what_is_wrong_and_loses_nothing(
     speaker.show(getattr(papers, wrong))
     with Meter(speaker.good, timeout=TIMEOUT) as meter:
         meter.count("hits", 7)
-        eventually(lambda: meter.health().troubles, 10.0, "it has failed")
+        eventually(lambda: meter.recorder_health().troubles, 10.0, "it has failed")
         assert not meter.flush(timeout=0.1)
-        told = meter.health()
+        told = meter.recorder_health()
         assert (told.stored, told.buffered) == (0, 7)
         assert sum(told.troubles.values()) >= 1
         for said in (told.last_trouble, caplog.text):
@@ -448,7 +448,7 @@ def test_a_recorder_counts_what_is_wrong_and_loses_nothing(
         speaker.show(papers.good)
         meter.count("hits", 5)
         eventually(lambda: meter.flush(timeout=2.0), 10.0)
-        told = meter.health()
+        told = meter.recorder_health()
         assert (told.stored, told.buffered, told.dropped, told.uncertain) == (12, 0, 0, 0)
         assert meter.total("hits") == 12
 
@@ -464,9 +464,9 @@ def test_a_recorder_goes_on_once_the_server_speaks_as_it_does(papers: Papers, sc
         at = ports["redis" if scheme == "rediss" else "rediss"]
         with Meter(speaker.url(scheme=scheme, port=at, ca=ca), timeout=TIMEOUT) as meter:
             meter.count("hits", 7)
-            eventually(lambda: meter.health().troubles, 10.0, "it has failed")
+            eventually(lambda: meter.recorder_health().troubles, 10.0, "it has failed")
             assert not meter.flush(timeout=0.1)
-            told = meter.health()
+            told = meter.recorder_health()
             assert (told.stored, told.buffered, told.uncertain) == (0, 7, 0)
             assert "TLS" in told.last_trouble
             plain, secure = (0, at) if scheme == "rediss" else (at, 0)
@@ -474,7 +474,7 @@ def test_a_recorder_goes_on_once_the_server_speaks_as_it_does(papers: Papers, sc
             server.restart()
             meter.count("hits", 5)
             eventually(lambda: meter.flush(timeout=2.0), 10.0)
-            told = meter.health()
+            told = meter.recorder_health()
             assert (told.stored, told.dropped, told.uncertain) == (12, 0, 0)
             assert meter.total("hits") == 12
 
@@ -485,14 +485,14 @@ def test_a_file_that_comes_late_loses_nothing(speaker: Speaker, papers: Papers) 
     late.unlink(missing_ok=True)
     with Meter(speaker.url(ca=late), timeout=TIMEOUT) as meter:
         meter.count("hits", 7)
-        eventually(lambda: meter.health().troubles, 10.0, "it has failed")
+        eventually(lambda: meter.recorder_health().troubles, 10.0, "it has failed")
         assert not meter.flush(timeout=0.1)
-        told = meter.health()
+        told = meter.recorder_health()
         assert (told.stored, told.buffered) == (0, 7)
         assert "cannot be read: No such file" in told.last_trouble
         late.write_bytes(papers.ca.read_bytes())
         eventually(lambda: meter.flush(timeout=2.0), 10.0)
-        assert (meter.total("hits"), meter.health().uncertain) == (7, 0)
+        assert (meter.total("hits"), meter.recorder_health().uncertain) == (7, 0)
 
 
 # --- What is not said ----------------------------------------------------------------------

@@ -138,7 +138,7 @@ class Instrumentation:
         self._meter._recorder.record_exception(error, route, traceback)
 
     def record_error(self, kind: str, text: str) -> None:
-        """Count that the integration failed; Meter.health() and `redmeter doctor` report it."""
+        """Count a failure; Meter.recorder_health() and `redmeter doctor` report it."""
         self._meter._recorder.record_error(kind, text)
 
     def before_flush(self, hook: Callable[[], None]) -> None:
@@ -155,7 +155,7 @@ class Instrumentation:
 
 
 def record_error(meter: Meter, kind: str, error: BaseException) -> None:
-    """Count a failure of an integration, for Meter.health(). Never raises.
+    """Count a failure of an integration, for Meter.recorder_health(). Never raises.
 
     A StoreError is ignored: the meter counts it already.
     """

@@ -32,8 +32,8 @@ A client that left before it was answered is not an error of the application: th
 Bound: the dictionary holds HANDLES entries; further label sets are looked up in the meter, which
 has its own limits. If an application adds labels with too many values, only these become `(other)`,
 see recording/registry.py; method, route and status stay. Nothing here waits, opens a connection or
-raises: an error, e.g. in a function that makes labels, is counted (`Meter.health()`) and logged
-once a minute, and the request is recorded without its result.
+raises: an error, e.g. in a function that makes labels, is counted (`Meter.recorder_health()`) and
+logged once a minute, and the request is recorded without its result.
 
 Not done: requests in progress are not counted. The sizes of bodies are not measured.
 

@@ -208,9 +208,9 @@ def _base(comparison: Comparison, name: str, measure: Measure) -> Explanation:
         until=window.start + len(window) * window.step if window else comparison.until,
         asked_since=comparison.since,
         asked_until=comparison.until,
-        baseline=request.baseline,
-        baseline_since=baseline.start,
-        baseline_until=baseline.start + len(baseline) * baseline.step,
+        against=request.against,
+        against_since=baseline.start,
+        against_until=baseline.start + len(baseline) * baseline.step,
     )
 
 
@@ -347,9 +347,9 @@ def _same_time(comparison: Comparison, retention: Retention, now: float) -> Comp
         request,
         since=window.start,
         until=window.start + len(window) * window.step,
-        baseline="custom",
-        baseline_since=baseline.start,
-        baseline_until=baseline.start + len(baseline) * baseline.step,
+        against="custom",
+        against_since=baseline.start,
+        against_until=baseline.start + len(baseline) * baseline.step,
     )
     same = compare(request, retention, now)
     if same.reason or len(same.window) * same.window.step != len(window) * window.step:

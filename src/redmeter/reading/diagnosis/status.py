@@ -200,8 +200,8 @@ def _baseline_of(blocks: Mapping[int, int], start: int) -> Mapping[str, object]:
     """Return the fields of a check that describe its baseline."""
     return {
         "precision": BLOCK,
-        "baseline_since": float(min(blocks, default=start)),
-        "baseline_until": float(max(blocks) + BLOCK if blocks else start),
+        "against_since": float(min(blocks, default=start)),
+        "against_until": float(max(blocks) + BLOCK if blocks else start),
         "intervals": len(blocks),
     }
 
@@ -236,8 +236,8 @@ def _check_seconds(vitals: Vitals, start: int) -> Check:
     check = replace(
         check,
         precision=BLOCK,
-        baseline_since=first,
-        baseline_until=start,
+        against_since=first,
+        against_until=start,
         intervals=len(values),
     )
     now = _merged(vitals, start)
@@ -281,7 +281,7 @@ def with_sentence(status: Status, now: float) -> Status:
         parts.append(text(" as expected. "))
     judged = [check for check in status.checks if check.state != "unknown"]
     if judged:
-        reach = max(check.baseline_until - check.baseline_since for check in judged)
+        reach = max(check.against_until - check.against_since for check in judged)
         parts += [text("Compared with "), Part(kind="baseline", text=f"the {length(reach)} before")]
         parts.append(text("."))
     else:

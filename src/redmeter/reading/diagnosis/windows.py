@@ -29,16 +29,16 @@ FEWEST: Final = 5
 MAX_HISTORY: Final = 60
 
 #: Seconds by which a baseline is earlier, without changes of the clock.
-SHIFTS: Final[Mapping[str, int]] = {"yesterday": 86_400, "week": 7 * 86_400}
+SHIFTS: Final[Mapping[str, int]] = {"yesterday": 86_400, "last-week": 7 * 86_400}
 #: How a sentence names a baseline.
-_NAMES: Final = {"yesterday": "the same time yesterday", "week": "the same time last week"}
+_NAMES: Final = {"yesterday": "the same time yesterday", "last-week": "the same time last week"}
 
-Baseline = Literal["before", "yesterday", "week", "custom"]
+Baseline = Literal["previous", "yesterday", "last-week", "custom"]
 #: Baselines that have a name.
 BASELINES: Final[Mapping[str, Baseline]] = {
-    "before": "before",
+    "previous": "previous",
     "yesterday": "yesterday",
-    "week": "week",
+    "last-week": "last-week",
 }
 
 
@@ -50,10 +50,10 @@ class ExplainRequest:
     #: Unix seconds; without an end up to now, without a start DEFAULT_LENGTH.
     since: float | None = None
     until: float | None = None
-    baseline: Baseline = "before"
+    against: Baseline = "previous"
     #: The baseline's window, if it is `custom`.
-    baseline_since: float = 0.0
-    baseline_until: float = 0.0
+    against_since: float = 0.0
+    against_until: float = 0.0
     #: Length of a window that has no start.
     last: float | None = None
     precision: int | None = None
@@ -68,7 +68,7 @@ def request_of(
     since: float | None = None,
     until: float | None = None,
     last: float | None = None,
-    baseline: str | tuple[float, float] = "before",
+    against: str | tuple[float, float] = "previous",
     precision: int | None = None,
     failing: Mapping[str, str] | None = None,
 ) -> ExplainRequest:
@@ -85,14 +85,16 @@ def request_of(
         raise InvalidValue(since, "a window starts before it ends")
     kind: Baseline = "custom"
     window = (0.0, 0.0)
-    if isinstance(baseline, tuple):
-        window = baseline
+    if isinstance(against, tuple):
+        window = against
         if window[0] >= window[1]:
             raise InvalidValue(window[0], "a baseline starts before it ends")
-    elif baseline in BASELINES:
-        kind = BASELINES[baseline]
+    elif against in BASELINES:
+        kind = BASELINES[against]
     else:
-        raise InvalidValue(baseline, 'a baseline is "before", "yesterday", "week" or two times')
+        raise InvalidValue(
+            against, 'compare against "previous", "yesterday", "last-week" or two times'
+        )
     return ExplainRequest(
         selection.name,
         since,
@@ -145,7 +147,7 @@ class Comparison:
     @property
     def baseline_name(self) -> str:
         """The baseline, as a sentence names it."""
-        kind = self.request.baseline
+        kind = self.request.against
         if kind in _NAMES:
             return _NAMES[kind]
         if kind == "custom":
@@ -257,12 +259,12 @@ def _baseline(request: ExplainRequest, window: range, zone: Zone) -> range | Non
     changed within one of both.
     """
     step = window.step
-    if request.baseline == "custom":
-        end = -slice_start(-request.baseline_until, step)
-        return range(slice_start(request.baseline_since, step), end, step)
-    if request.baseline == "before":
+    if request.against == "custom":
+        end = -slice_start(-request.against_until, step)
+        return range(slice_start(request.against_since, step), end, step)
+    if request.against == "previous":
         return range(window.start - len(window) * step, window.start, step)
-    shift = SHIFTS[request.baseline]
+    shift = SHIFTS[request.against]
     if shift % step:
         return None
     starts = [each - zone.back(each, shift, step) for each in window]
