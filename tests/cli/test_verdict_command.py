@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.cli import diagnosis as module
+from redmeter.cli import verdict as module
 from support.deploys import record_deploy
 from support.servers import Server
 

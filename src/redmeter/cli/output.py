@@ -191,6 +191,19 @@ def begin(*, json: bool) -> None:
     _Documents.requested, _Documents.pending = json, None
 
 
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: named tuples and dataclasses are mappings."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    elif hasattr(value, "__dataclass_fields__"):
+        value = {name: getattr(value, name) for name in value.__dataclass_fields__}
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return value
+
+
 def as_json(document: Mapping[str, Any], *, now: bool = False) -> None:
     """Print a JSON object as the output of a command.
 

@@ -1,0 +1,156 @@
+"""verdict: whether a deploy made things worse, as an exit code."""
+
+import contextlib
+import traceback
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from redmeter.cli import output
+from redmeter.cli.app import AsJson, Prefix, Timezone, Url, command, opened, seconds
+from redmeter.cli.failure import NOT_FOUND, STORE, USAGE, Failure, failure_of
+from redmeter.reading.diagnosis.verdict import question, read_verdict
+from redmeter.results import Frequency
+from redmeter.verdicts import (
+    NOT_KEPT,
+    TOO_LITTLE,
+    WORSE,
+    Verdict,
+    VerdictMetric,
+    VerdictPatterns,
+    VerdictRow,
+)
+
+#: Exit codes of this command. 1 means worse and nothing else, because pipelines roll back then.
+_WORSE, _TOO_LITTLE, _STORE, _BUG = 1, 3, 4, 70
+#: Exit codes of other commands -> of this one.
+_CODES = {NOT_FOUND: USAGE, STORE: _STORE}
+#: Routes, and log patterns of each kind, that are listed.
+_ROUTES, _PATTERNS = 10, 5
+
+
+@command(
+    name="verdict",
+    epilog="Examples: redmeter verdict v1.4.2 · redmeter verdict (the newest mark) · "
+    "redmeter verdict v1.4.2 --against last-week · redmeter verdict --since 1700000000 --json",
+)
+def verdict(
+    label: Annotated[
+        str | None, typer.Argument(help="Label of a mark. Default: the newest mark.")
+    ] = None,
+    since: Annotated[
+        float | None, typer.Option("--since", help="A deploy without a mark: Unix seconds.")
+    ] = None,
+    against: Annotated[
+        str, typer.Option("--against", help="previous, yesterday or last-week.")
+    ] = "previous",
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            "--precision",
+            "-p",
+            help="Interval width: seconds, or 1min, 1h. Default: 1min; 1h for another day.",
+        ),
+    ] = None,
+    timezone: Timezone = None,
+    url: Url = None,
+    prefix: Prefix = None,
+    json: AsJson = False,
+) -> None:
+    """Judge a deploy by the error rate and p95 of each route.
+
+    The time after the deploy is compared with the time before. The verdict is worse, better, same,
+    too little data or not kept. Exit codes: 0 not worse, 1 worse, 3 too little data, 2 wrong usage
+    or no such mark, 4 the store cannot be used, 70 a bug. So 1 always means worse: an unreachable
+    store never causes a rollback. Verdicts are made 5, 15 and 60 minutes after the deploy; at any
+    other time, the newest of these looks is printed.
+    """
+    with _own_codes():
+        width = None if precision is None else seconds(precision)
+        query = question(label, since, against, width)
+        with opened(url, prefix, reading=True, timezone=timezone) as store:
+            _, answer = read_verdict(store, query)
+        if json:
+            output.as_json(output.plain(answer))
+        else:
+            _print(answer)
+    if answer.verdict == WORSE:
+        raise typer.Exit(_WORSE)
+    if answer.verdict in (TOO_LITTLE, NOT_KEPT):
+        raise typer.Exit(_TOO_LITTLE)
+
+
+@contextlib.contextmanager
+def _own_codes() -> Iterator[None]:
+    """Give every error an exit code of this command, also a bug."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        failure = failure_of(error)
+        if failure is not None:
+            failure.exit_code = _CODES.get(failure.exit_code, failure.exit_code)
+            raise failure from None
+        if isinstance(error, OSError):  # the output: see app.py
+            raise
+        traceback.print_exc()
+        raise Failure(f"a bug: {error!r}", _BUG) from None
+
+
+def _print(answer: Verdict) -> None:
+    name = answer.mark.label if answer.mark else output.moment(answer.since)
+    output.line(f"{answer.verdict}: {answer.reason}")
+    if answer.look is not None:
+        times = f"{output.span(answer.look)} after {name}, against {answer.against}"
+        output.line(f"{times} · by {output.span(answer.precision)}")
+    if answer.not_kept is not None and answer.not_kept.command:
+        output.note(f"to keep it from now on: {answer.not_kept.command}")
+    if answer.overall is not None:
+        output.line()
+        rows = [answer.overall, *answer.routes[:_ROUTES]]
+        output.table(
+            ["ROUTE", "VERDICT", "REQUESTS/s", "BEFORE", "ERRORS", "BEFORE", "P95", "BEFORE"],
+            [_row(row) for row in rows],
+            right=range(2, 8),
+        )
+        if len(answer.routes) > _ROUTES:
+            output.line(f"… ({answer.routes_of - _ROUTES} more; --json has them)")
+    _print_patterns(answer.patterns)
+    for mark in answer.marks:
+        output.line(f"also within these windows: {mark.label}, {output.moment(mark.time)}")
+
+
+def _row(row: VerdictRow) -> list[output.Cell]:
+    requests = row.requests
+    return [
+        "(all)" if row.route is None else row.route,
+        row.verdict,
+        f"{requests.after_per_second:.3g}",
+        f"{requests.before_per_second:.3g}",
+        *_rate(row.error_rate),
+        *_time(row.p95),
+    ]
+
+
+def _rate(metric: VerdictMetric) -> list[output.Cell]:
+    return [
+        "-" if value is None else f"{value * 100:.3g} %" for value in (metric.after, metric.before)
+    ]
+
+
+def _time(metric: VerdictMetric) -> list[output.Cell]:
+    return [
+        "-" if value is None else f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s"
+        for value in (metric.after, metric.before)
+    ]
+
+
+def _print_patterns(patterns: VerdictPatterns) -> None:
+    def listed(what: str, some: tuple[Frequency, ...]) -> None:
+        for one in some[:_PATTERNS]:
+            output.line(f"{what}: {one.severity} {one.logger}: {one.pattern}")
+        if len(some) > _PATTERNS:
+            output.line(f"… ({len(some) - _PATTERNS} more {what})")
+
+    listed("new pattern", patterns.new)
+    listed("vanished pattern", patterns.vanished)
