@@ -20,7 +20,6 @@ from redmeter.promql.values import (
     Times,
     Vector,
     are_histograms,
-    check_size,
     empty_vector,
     merge_duplicates,
     without,
@@ -349,7 +348,7 @@ class _Evaluation:
             result = self._engine.semantics.apply(call, matchers, self._limits, self._notes)
         else:
             result = apply(call, self._subquery(argument, call.ends), self._limits, self._notes)
-        check_size(result, self._limits)
+        self._limits.check_cells(len(result), result.columns)
         keeps_name = node.function in ("last_over_time", "absent_over_time")
         return result if keeps_name else self._unnamed(result)
 

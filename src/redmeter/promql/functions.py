@@ -122,18 +122,17 @@ def to_scalar(vector: Vector) -> Floats:
     return np.where(floats.sum(axis=0) == 1, only, np.nan)
 
 
-def check_label_name(name: str) -> None:
-    """Raise QueryError if a text cannot be a label's name."""
+def check_label_name(name: str, message: str = "") -> None:
+    """Raise QueryError, with this message if there is one, if a text is no label's name."""
     if not name or any("\ud800" <= character <= "\udfff" for character in name):
-        raise QueryError(f"invalid label name {quoted(name)}")
+        raise QueryError(message or f"invalid label name {quoted(name)}")
 
 
 def label_replace(vector: Vector, texts: Sequence[str]) -> Vector:
     """Set a label from parts of another where a regular expression matches all of it."""
     target, replacement, source, pattern = texts
     expression = regex.compiled(pattern)
-    if not target or any("\ud800" <= character <= "\udfff" for character in target):
-        raise QueryError(f"invalid destination label name in label_replace(): {target}")
+    check_label_name(target, f"invalid destination label name in label_replace(): {target}")
     labels, nameless = list(vector.labels), vector.nameless.copy()
     for row, old in enumerate(vector.labels):
         match = expression.fullmatch(label(old, source))
@@ -147,8 +146,7 @@ def label_replace(vector: Vector, texts: Sequence[str]) -> Vector:
 def label_join(vector: Vector, texts: Sequence[str]) -> Vector:
     """Set a label to others' values with a separator between them."""
     target, separator, *sources = texts
-    if not target or any("\ud800" <= character <= "\udfff" for character in target):
-        raise QueryError(f"invalid destination label name in label_join(): {target}")
+    check_label_name(target, f"invalid destination label name in label_join(): {target}")
     labels = [
         with_label(old, target, separator.join(label(old, source) for source in sources))
         for old in vector.labels

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from redmeter.promql.errors import Limits, QueryError
+from redmeter.promql.errors import QueryError
 
 #: Names and values of labels, sorted by name, the metric name among them as __name__.
 Labels = tuple[tuple[str, str], ...]
@@ -198,9 +198,3 @@ def merge_duplicates(vector: Vector, message: str = DUPLICATES) -> Vector:
             histograms[target] = np.where(mask, histograms[row], histograms[target])
     merged = Vector(vector.labels, values, present, histograms, nameless)
     return merged.rows(list(first.values()))
-
-
-def check_size(vector: Vector, limits: Limits) -> Vector:
-    """Return a vector, or raise QueryError if it has too many cells."""
-    limits.check_cells(len(vector), vector.columns)
-    return vector

@@ -19,7 +19,6 @@ from redmeter.promql.values import (
     Objects,
     Times,
     Vector,
-    check_size,
     empty_vector,
     only_where,
 )
@@ -84,7 +83,7 @@ class Samples:
         labels = [series.labels for series in samples]
         vector = Vector(labels, values, present, histograms)
         kept = present.any(axis=1)
-        return check_size(vector.rows(kept), limits), stamps[kept]
+        return vector.rows(kept), stamps[kept]
 
     def apply(
         self, call: RangeCall, matchers: Sequence[Matcher], limits: Limits, notes: Notes
