@@ -28,11 +28,11 @@ from redmeter.stored.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
 from redmeter.stored.shards import ShardedKeys
 
 #: Counters whose memory is measured; the rest is estimated from them.
-SAMPLE = 200
+MEASURED_COUNTERS = 200
 #: The same for gauges, histograms and messages, each of which has several keys.
 OTHER_SAMPLE = 100
 #: Keys scanned for producers' watermarks.
-SCANNED = 10_000
+SCANNED_KEYS = 10_000
 
 
 @dataclass(slots=True)
@@ -82,16 +82,18 @@ def examine(store: Store) -> Health:
     primaries = ask_primaries(store) if spread else {}
     store = store.best_effort()
     server_commands = () if spread else COMMANDS
-    contents = Contents(keys)
+    contents = StoreContents(keys)
     # On a cluster a process has a producer for each shard.
-    watermarks = [] if spread else [("SCAN", "0", "MATCH", keys.batch("*"), "COUNT", str(SCANNED))]
+    watermarks = (
+        [] if spread else [("SCAN", "0", "MATCH", keys.batch("*"), "COUNT", str(SCANNED_KEYS))]
+    )
     view, replies = store.read(
         [
             *server_commands,
             *contents.commands,
             *(state_read(shard.keys) for shard in store.shards),
             indexes.size(keys, keys.known),
-            indexes.sample(keys, keys.known, SAMPLE),
+            indexes.sample(keys, keys.known, MEASURED_COUNTERS),
             ("HGET", keys.cleaned, keys.prefix),
             indexes.memory(keys, keys.known),
             *(indexes.memory(keys, key) for key in _totals(keys)),
@@ -223,7 +225,7 @@ class _Counters:
 # --- The types of indexes and totals --------------------------------------------------------
 
 
-class Contents:
+class StoreContents:
     """Checks the types of the indexes and of `total:`, and `meta:`; on a cluster in each shard.
 
     Another program may use these keys for something else.
@@ -309,7 +311,7 @@ class _Others:
         contents: which of them have the right type.
     """
 
-    def __init__(self, replies: list[Reply], keys: Keys, contents: Contents) -> None:
+    def __init__(self, replies: list[Reply], keys: Keys, contents: StoreContents) -> None:
         self.commands: list[Command] = []
         self._parts: dict[str, _Part] = {}
         # The sample that each entry belongs to, and its keys with their types.
