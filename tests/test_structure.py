@@ -27,7 +27,7 @@ WITH_TYPES = [
 IN_THE_PAGE: list[str] = []
 
 #: Public names that two or more modules define.
-SHARED_NAMES = 245
+SHARED_NAMES = 230
 
 #: Files of a folder at most, without its subfolders; the command has one for each group.
 MOST_FILES = 15

@@ -41,7 +41,7 @@ from redmeter.store import Store
 #: Seconds between two cycles.
 INTERVAL = 15.0
 #: Seconds that the lease lasts; longer than a cycle and an attempt to send.
-LEASE = 60.0
+LEASE_SECONDS = 60.0
 #: Seconds of the lease that must be left before a notice is sent.
 _MARGIN = SEND_TIMEOUT + 5.0
 #: Seconds after which a notice that cannot be delivered is given up, and the longest pause.
@@ -82,7 +82,7 @@ class Evaluator:
         rules: Rules,
         *,
         interval: float = INTERVAL,
-        lease: float = LEASE,
+        lease: float = LEASE_SECONDS,
         deliver: Callable[[Notifier, Notice], None] = send,
     ) -> None:
         self._store = store

@@ -31,7 +31,7 @@ from redmeter.errors import RedmeterError
 #: Seconds that an attempt may take.
 SEND_TIMEOUT = 10.0
 #: Seconds by which the time in a signature may differ.
-TOLERANCE = 300.0
+SIGNATURE_TOLERANCE = 300.0
 
 SIGNATURE, IDEMPOTENCY = "X-Redmeter-Signature", "Idempotency-Key"
 _PAGERDUTY = "https://events.pagerduty.com/v2/enqueue"
@@ -86,7 +86,7 @@ def verify(body: bytes, header: str, secret: str, *, now: float | None = None) -
     stamp, given = fields.get("t", ""), fields.get("v1", "")
     if not stamp.isdecimal() or len(stamp) > 12:
         return False
-    if abs((time.time() if now is None else now) - int(stamp)) > TOLERANCE:
+    if abs((time.time() if now is None else now) - int(stamp)) > SIGNATURE_TOLERANCE:
         return False
     return hmac.compare_digest(_digest(stamp, body, secret), given)
 

@@ -20,7 +20,7 @@ from redmeter.store.scripts import ALERTS
 from redmeter.store.servers.replies import mapped, raised
 
 #: Seconds that everything is kept after the last change.
-KEPT_SECONDS = 90 * 86400
+ALERTS_KEPT_SECONDS = 90 * 86400
 #: Transitions that are kept.
 TRANSITIONS = 1000
 
@@ -221,7 +221,7 @@ class AlertStore:
         reply = ALERTS.run(
             self._part.link,
             [*map(keys.key, ("alerts", "notices", "transitions", "meta"))],
-            [action, str(KEPT_SECONDS), *args],
+            [action, str(ALERTS_KEPT_SECONDS), *args],
         )
         return list(raised(reply))
 

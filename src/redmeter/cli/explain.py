@@ -19,7 +19,7 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.selectors import Labels, Since, Until, labels_of, time_of
+from redmeter.cli.selectors import Labels, Since, Until, labels_of, selection_of, time_of
 from redmeter.cli.suggestions import suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.reading.diagnosis.explain import read_explanation

@@ -79,7 +79,7 @@ def replay(
     """
     if shift_to_now and follow:
         raise InvalidSetting("--follow", "new lines have the current time: omit --shift-to-now")
-    report, brake, complete = door.Report(), _Brake(follow), False
+    report, brake, complete = door.ReplayReport(), _Brake(follow), False
     name = lines.STANDARD_INPUT if file == "-" else file
     try:
         with opened(url, prefix, create=True) as store, _source(file, shift_to_now) as path:
@@ -208,7 +208,7 @@ def _replay(
     shift: int,
     max_routes: int,
     brake: _Brake,
-    report: door.Report,
+    report: door.ReplayReport,
 ) -> bool:
     """Replay with progress and handling of Ctrl-C and pipes.
 
@@ -260,7 +260,7 @@ class _UnreachableNote:
             output.note(f"{error}; lines are kept in memory until it is back")
 
 
-def _show_report(report: door.Report, complete: bool, shifted: bool) -> None:
+def _show_report(report: door.ReplayReport, complete: bool, shifted: bool) -> None:
     many = output.many
     output.line(
         f"{many(report.lines, 'line')}: {many(report.requests, 'request')}, "

@@ -19,7 +19,7 @@ PAUSE = 0.5
 #: The name of its runs, which the page lists under Jobs.
 TASK = "shop.confirm_order"
 #: Which part of the letters the postal system does not take at once.
-REFUSED = 0.08
+REFUSED_SHARE = 0.08
 
 log = logging.getLogger("shop.confirmations")
 
@@ -62,7 +62,7 @@ def main() -> None:
 def _send(visitor: str, chance: random.Random) -> None:  # noqa: ARG001
     """Send a letter. A stand-in: it waits as one waits for a mail server."""
     time.sleep(chance.lognormvariate(-3.5, 0.5))
-    if chance.random() < REFUSED:
+    if chance.random() < REFUSED_SHARE:
         raise ConnectionError("451 try again later")
 
 

@@ -41,7 +41,7 @@ REACH = 5 * 86400
 #: Deployments: seconds ago, and the release.
 RELEASES = {"shop 2.2.9": 3.2 * 86400, "shop 2.3.0": 9.4 * 3600}
 #: Values drawn per interval.
-DRAWN = 40
+VALUES_PER_INTERVAL = 40
 
 
 class Page(NamedTuple):
@@ -248,7 +248,7 @@ class _Slice:
         spread: float,
         *,
         most: float = math.inf,
-        drawn: int = DRAWN,
+        drawn: int = VALUES_PER_INTERVAL,
     ) -> None:
         if count <= 0:
             return

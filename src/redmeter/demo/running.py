@@ -46,10 +46,10 @@ from redmeter.store.servers.replies import Link, raised
 #: Prefix of everything that the demo stores.
 PREFIX = "demo:"
 #: Seconds that processes may take to be there, and to end.
-PATIENCE = 30.0
+PROCESS_TIMEOUT = 30.0
 #: A burst in the course of a run: from when to when, as parts of it, and how many times as many
 #: come. The deploy is after it.
-BURST_FROM, BURST_TO, BURST_HEIGHT, DEPLOY_AT = 0.2, 0.35, 2.5, 0.5
+BURST_FROM, BURST_TO, BURST_FACTOR, DEPLOY_AT = 0.2, 0.35, 2.5, 0.5
 
 #: The folder of a run, and the file in it that it locks.
 _FOLDER, _LOCK = "redmeter-demo-", "lock"
@@ -211,7 +211,7 @@ class Demo:
         self._release(shape.OLD)
         self._start("shop", str(self.port))
         self._start("job")
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + PROCESS_TIMEOUT
         while not self._answers():
             self.check()
             if time.monotonic() > until:
@@ -233,9 +233,9 @@ class Demo:
             target=page.run, args=(ready.set,), name="redmeter-demo-page", daemon=True
         )
         thread.start()
-        self._ending.callback(thread.join, PATIENCE)
+        self._ending.callback(thread.join, PROCESS_TIMEOUT)
         self._ending.callback(page.stop)
-        if not ready.wait(PATIENCE):
+        if not ready.wait(PROCESS_TIMEOUT):
             raise DemoFailed("the page does not answer")
         return page.address
 
@@ -280,7 +280,7 @@ class Demo:
 
     def _boost(self, now: float) -> float:
         part = (now - self._began) / self._seconds
-        return BURST_HEIGHT if BURST_FROM <= part < BURST_TO else 1.0
+        return BURST_FACTOR if BURST_FROM <= part < BURST_TO else 1.0
 
     def _release(self, release: str) -> None:
         (self._folder / "release").write_text(release)
@@ -310,7 +310,7 @@ class Demo:
         for process in self._processes:
             if process.poll() is None:
                 process.terminate()
-        until = time.monotonic() + PATIENCE / 3
+        until = time.monotonic() + PROCESS_TIMEOUT / 3
         for process in self._processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.1, until - time.monotonic()))

@@ -16,9 +16,9 @@ from redmeter.demo.database import POPULARITY, PRODUCTS, SEARCHES
 #: How many visit at once at most.
 VISITORS = 24
 #: Seconds that somebody looks at a page, on average; people take longer, but a demo is short.
-LOOKS = 0.6
+SECONDS_ON_PAGE = 0.6
 #: Seconds between two looks at the clock.
-TICK = 0.1
+CLOCK_INTERVAL = 0.1
 _STRAY = ("/wp-login.php", "/.env", "/admin.php", "/favicon.ico", "/robots.txt")
 _WEIGHTS = [POPULARITY[each.category] for each in PRODUCTS]
 
@@ -57,12 +57,12 @@ class Traffic:
 
     def _run(self) -> None:
         chance = random.Random(f"{self._seed} traffic")
-        while not self._stop.wait(TICK):
+        while not self._stop.wait(CLOCK_INTERVAL):
             now = time.time()
-            come = shape.visits(now, self._seed) * self._boost(now) * TICK
+            come = shape.visits(now, self._seed) * self._boost(now) * CLOCK_INTERVAL
             for _ in range(shape.poisson(come, chance)):
                 self._admit(self._visit, chance.random())
-            for _ in range(shape.poisson(shape.REPORTS * TICK, chance)):
+            for _ in range(shape.poisson(shape.REPORTS * CLOCK_INTERVAL, chance)):
                 self._admit(self._look_at_report, chance.random())
 
     def _admit(self, visit: Callable[[random.Random], None], seed: float) -> None:
@@ -110,7 +110,7 @@ class Traffic:
                 self.ordered += status == 303
 
     def _look(self, chance: random.Random) -> None:
-        self._stop.wait(chance.expovariate(1 / LOOKS))
+        self._stop.wait(chance.expovariate(1 / SECONDS_ON_PAGE))
 
     def _ask(
         self,

@@ -179,11 +179,11 @@ def _number(value: object) -> int:
 
 
 #: Events that have been buffered for longer are reported, seconds.
-STUCK = 60.0
+STUCK_SECONDS = 60.0
 #: Findings that the overview shows.
 PANEL = 3
 #: Most reasons, precisions and writers that are listed one by one.
-SHOWN = 5
+MAX_FINDINGS = 5
 
 _LABELS = "keep ids, addresses and raw paths out of labels: give each few values"
 _END_NORMALLY = (
@@ -307,7 +307,7 @@ def _lost_events(writers: Sequence[Writer]) -> Iterator[Finding]:
             for precision, events in by_precision.items():
                 sums[precision] = sums.get(precision, 0) + events
     ordered = sorted(lost, key=lambda reason: (-max(lost[reason].values()), reason))
-    for reason in ordered[:SHOWN]:
+    for reason in ordered[:MAX_FINDINGS]:
 
         def amount(writer: Writer, reason: str = reason) -> int:
             return max(_unexpected(writer).get(reason, {}).values(), default=0)
@@ -315,9 +315,13 @@ def _lost_events(writers: Sequence[Writer]) -> Iterator[Finding]:
         known = LOSS_REASONS.get(reason, _OTHER_REASON)
         text = f"{known.events} ({_plain(reason)}) are missing: {_missing(lost[reason])}"
         yield Finding("warn", "writers", f"{text}; by {_by(writers, amount)}", known.fix)
-    if len(ordered) > SHOWN:
-        rest = ", ".join(map(_plain, ordered[SHOWN : 2 * SHOWN]))
-        more = f" … ({len(ordered) - 2 * SHOWN:,} more)" if len(ordered) > 2 * SHOWN else ""
+    if len(ordered) > MAX_FINDINGS:
+        rest = ", ".join(map(_plain, ordered[MAX_FINDINGS : 2 * MAX_FINDINGS]))
+        more = (
+            f" … ({len(ordered) - 2 * MAX_FINDINGS:,} more)"
+            if len(ordered) > 2 * MAX_FINDINGS
+            else ""
+        )
         text = f"events are missing for other reasons: {rest}{more}"
         yield Finding("warn", "writers", text, _OTHER_REASON.fix)
 
@@ -364,9 +368,9 @@ def _totals(writers: Sequence[Writer]) -> Iterator[Finding]:
 
 def _stuck_writers(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:
     """Report writers that cannot store their events."""
-    stuck = [writer for writer in writers if writer.alive(now) and _waits(writer) > STUCK]
+    stuck = [writer for writer in writers if writer.alive(now) and _waits(writer) > STUCK_SECONDS]
     stuck.sort(key=lambda writer: -writer.number("buffered"))
-    for writer in stuck[:SHOWN]:
+    for writer in stuck[:MAX_FINDINGS]:
         waiting, seconds = writer.number("buffered"), _waits(writer)
         yield Finding(
             "warn",
@@ -375,8 +379,10 @@ def _stuck_writers(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:
             f"{waiting:,} events: {_plain(writer.text('last_trouble'), 300)}",
             "fix this error: buffered events are lost when the process ends",
         )
-    if len(stuck) > SHOWN:
-        yield Finding("warn", "writers", f"… ({len(stuck) - SHOWN:,} more that cannot store)")
+    if len(stuck) > MAX_FINDINGS:
+        yield Finding(
+            "warn", "writers", f"… ({len(stuck) - MAX_FINDINGS:,} more that cannot store)"
+        )
 
 
 def _vanished_writers(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:
@@ -435,8 +441,8 @@ def _missing(events: dict[int, int]) -> str:
     parts = []
     for number in sorted(groups, reverse=True):
         spans = groups[number]
-        more = f" … ({len(spans) - SHOWN} more)" if len(spans) > SHOWN else ""
-        parts.append(f"{number:,} in charts by {', '.join(spans[:SHOWN])}{more}")
+        more = f" … ({len(spans) - MAX_FINDINGS} more)" if len(spans) > MAX_FINDINGS else ""
+        parts.append(f"{number:,} in charts by {', '.join(spans[:MAX_FINDINGS])}{more}")
     if TOTAL in events:
         parts.append(f"{events[TOTAL]:,} in grand totals")
     else:

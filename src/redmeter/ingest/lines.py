@@ -41,7 +41,7 @@ LINE_BYTES: Final = 65_536
 #: Seconds between two looks at a file that is followed.
 POLL: Final = 0.2
 #: Seconds that a rotated file must be silent before it is closed.
-SILENCE: Final = 1.0
+CLOSED_AFTER: Final = 1.0
 #: Bytes that are read at most after a stop: some tenths of a second's work.
 LAST_BYTES: Final = 4 << 20
 
@@ -255,7 +255,7 @@ class Lines(Iterator[list[str]]):
                 elif self._rewind(one):
                     yield from self._last_line(one)
                 else:
-                    if one is not self._files[-1] and now - one.heard >= SILENCE:
+                    if one is not self._files[-1] and now - one.heard >= CLOSED_AFTER:
                         self._files.remove(one)
                         one.file.close()
                         yield from self._last_line(one)

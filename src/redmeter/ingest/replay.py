@@ -28,21 +28,21 @@ from redmeter.store.query import run
 from redmeter.stored.keys import Retention
 
 #: Distinct (series, second) pairs held in memory before they are written.
-PENDING = 200_000
+MAX_PENDING = 200_000
 #: Memory for events while the store is unreachable, bytes, and seconds until the next try: for a
 #: source that may never end.
 FOLLOWING_BYTES, AWAY_SECONDS = 16 * 2**20, 5.0
 #: Malformed lines in the report, and characters of each.
-SHOWN, SHOWN_CHARACTERS = 5, 120
+EXAMPLES, EXAMPLE_CHARACTERS = 5, 120
 
 
 @dataclass(slots=True)
-class Report:
+class ReplayReport:
     """What a replay read and stored."""
 
     lines: int = 0
     requests: int = 0
-    #: Malformed lines: reason -> count, and the first SHOWN of them.
+    #: Malformed lines: reason -> count, and the first EXAMPLES of them.
     malformed: dict[str, int] = field(default_factory=dict)
     examples: list[str] = field(default_factory=list)
     #: Requests older than every precision retains, and requests too far in the future.
@@ -79,10 +79,10 @@ def replay(
     shift: int = 0,
     max_routes: int = 500,
     flush: float = math.inf,
-    report: Report | None = None,
+    report: ReplayReport | None = None,
     progress: Callable[[], None] | None = None,
     away: Callable[[StoreError], None] | None = None,
-) -> Report:
+) -> ReplayReport:
     """Read a log to its end and store its counts.
 
     Args:
@@ -101,7 +101,7 @@ def replay(
             `report.uncertain` ones may be.
         DamagedGzip, OSError: the source cannot be read further; the lines before are stored.
     """
-    report = Report() if report is None else report
+    report = ReplayReport() if report is None else report
     report.shift = shift
     clock = store.clock
     view, _ = store.read()
@@ -175,7 +175,7 @@ def replay(
                 pending += len(hits) + len(series) - before
             report.lines += len(batch)
             report.other_routes = routes.overflowed
-            if pending >= PENDING or clock.monotonic() - written_at >= flush:
+            if pending >= MAX_PENDING or clock.monotonic() - written_at >= flush:
                 write(last=False)
             if progress:
                 progress()
@@ -203,7 +203,7 @@ def _routes(store: Store, kept: Retention) -> set[str]:
     return routes - {OTHER}
 
 
-def _account(bulk: BulkWriter, report: Report) -> None:
+def _account(bulk: BulkWriter, report: ReplayReport) -> None:
     """Report the outcome of the counts."""
     health = bulk.health()
     report.stored = health.stored
@@ -250,8 +250,8 @@ def series_name(method: str, route: str, status_class: int) -> str:
         return canonical(REQUESTS, labels | {"route": OTHER})
 
 
-def _malformed(report: Report, reason: str, line: str) -> None:
+def _malformed(report: ReplayReport, reason: str, line: str) -> None:
     report.malformed[reason] = report.malformed.get(reason, 0) + 1
-    if len(report.examples) < SHOWN:
-        rest = len(line) - SHOWN_CHARACTERS
-        report.examples.append(line[:SHOWN_CHARACTERS] + (f"… ({rest} more)" if rest > 0 else ""))
+    if len(report.examples) < EXAMPLES:
+        rest = len(line) - EXAMPLE_CHARACTERS
+        report.examples.append(line[:EXAMPLE_CHARACTERS] + (f"… ({rest} more)" if rest > 0 else ""))

@@ -111,7 +111,7 @@ class _Move:
         states.check_sealed(source, report.move)
         states.open_shards(target, read_states(target), report.move)
         if erase:
-            writer = copying.Writer(source, "moved", report.move)
+            writer = copying.FencedWriter(source, "moved", report.move)
             shards = range(len(source.shards))
             report.erased = copying.remove_all(source, shards, writer, lambda: None)
         report.seconds = source.clock.monotonic() - started
@@ -156,7 +156,7 @@ class _Move:
             if all(moves):  # both name the move from now on, so another run goes on with it
                 freeze.commit(report.move, before)
             servers = copying.servers_of(source), copying.servers_of(target)
-            writer = copying.Writer(target, "receiving", fence)
+            writer = copying.FencedWriter(target, "receiving", fence)
             copying.remove_all(target, shards, writer, between)
             copy = copying.Copy(source, target, shards, writer, report, between)
             copy.run(self._progress)

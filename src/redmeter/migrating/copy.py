@@ -2,8 +2,8 @@
 
 Values are read and written by type (HGETALL, HSET …), not by DUMP and RESTORE, whose format differs
 between versions of Redis and Valkey. Keys are read in pipelines of READ keys, and values of more
-than CHUNK elements in chunks, so that neither server is busy for more than a few milliseconds at a
-time. Data come first, then the indexes that name them.
+than ELEMENTS_PER_READ elements in chunks, so that neither server is busy for more than a few
+milliseconds at a time. Data come first, then the indexes that name them.
 
 The target is written by one script, which checks in every call that this mover still owns it. A
 call is not repeated: if an answer is missing, the migration fails and starts again from the
@@ -28,9 +28,9 @@ from redmeter.stored.families import FAMILIES
 #: Keys that are read at once.
 READ = 200
 #: Largest value that is read, or written, as a whole: elements.
-CHUNK = 500
+ELEMENTS_PER_READ = 500
 #: Values of one call of the script, about; and calls that are sent together.
-VALUES, CALLS = 1_000, 4
+VALUES_PER_CALL, CALLS = 1_000, 4
 
 #: Type of a key to the command that returns its size.
 SIZES = {"hash": "HLEN", "zset": "ZCARD", "list": "LLEN", "string": "STRLEN"}
@@ -50,7 +50,7 @@ class Write(NamedTuple):
     size: int | None
 
 
-class Writer:
+class FencedWriter:
     """Writes keys of a store, as long as it belongs to the caller.
 
     Args:
@@ -68,7 +68,7 @@ class Writer:
         """Write something, soon."""
         self._waiting[shard].append(write)
         self._values[shard] += len(write.values) + 4
-        if self._values[shard] >= VALUES:
+        if self._values[shard] >= VALUES_PER_CALL:
             self._full.append((shard, self._waiting.pop(shard)))
             del self._values[shard]
             if len(self._full) >= CALLS:
@@ -125,7 +125,7 @@ class Copy:
         source: Store,
         target: Store,
         shards: Collection[int],
-        writer: Writer,
+        writer: FencedWriter,
         report: Report,
         between: Callable[[], None],
     ) -> None:
@@ -183,7 +183,7 @@ class Copy:
             raised(size)
             if not size or raised(ttl) == -2:
                 continue  # it has just expired
-            if stored.command != "SET" and size > CHUNK:
+            if stored.command != "SET" and size > ELEMENTS_PER_READ:
                 self._copy_large(stored, ttl, size)
             else:
                 whole.append((stored, ttl, size))
@@ -292,26 +292,28 @@ def _pairs(reply: Reply) -> Iterable[tuple[bytes, bytes]]:
 def _chunks(source: Store, stored: StoredKey, size: int) -> Iterator[list[bytes]]:
     """Yield the values of a large key, in pieces; each element once."""
     if stored.command == "RPUSH":
-        for start in range(0, size, CHUNK):
-            window = str(start), str(start + CHUNK - 1)
+        for start in range(0, size, ELEMENTS_PER_READ):
+            window = str(start), str(start + ELEMENTS_PER_READ - 1)
             yield list(raised(source.ask([("LRANGE", stored.key, *window)])[0]))
         return
     if stored.command == "ZADD":  # by rank: nothing is written meanwhile
-        for start in range(0, size, CHUNK):
-            window = str(start), str(start + CHUNK - 1)
+        for start in range(0, size, ELEMENTS_PER_READ):
+            window = str(start), str(start + ELEMENTS_PER_READ - 1)
             reply = raised(source.ask([("ZRANGE", stored.key, *window, "WITHSCORES")])[0])
             yield _values("ZADD", reply)
         return
     seen: set[bytes] = set()
-    for page in scan(source.ask, lambda at: ("HSCAN", stored.key, at, "COUNT", str(CHUNK))):
+    for page in scan(
+        source.ask, lambda at: ("HSCAN", stored.key, at, "COUNT", str(ELEMENTS_PER_READ))
+    ):
         fresh = [(name, value) for name, value in pairs(page) if name not in seen]
         seen.update(name for name, _ in fresh)
-        for chunk in batched(fresh, CHUNK):
+        for chunk in batched(fresh, ELEMENTS_PER_READ):
             yield [part for pair in chunk for part in pair]
 
 
 def remove_all(
-    store: Store, shards: Collection[int], writer: Writer, between: Callable[[], None]
+    store: Store, shards: Collection[int], writer: FencedWriter, between: Callable[[], None]
 ) -> int:
     """Remove all keys that are copied from some shards of a store; return how many there were."""
     removed = 0
@@ -367,7 +369,7 @@ def survey(store: Store, *, sample: int = 1_000) -> tuple[Counter[str], float]:
 # freeze.
 
 
-class Servers(NamedTuple):
+class ServerIds(NamedTuple):
     """The processes that serve a store."""
 
     #: Address -> ID of the process.
@@ -376,16 +378,16 @@ class Servers(NamedTuple):
     shards: dict[str, list[int]]
 
 
-def servers_of(store: Store) -> Servers:
+def servers_of(store: Store) -> ServerIds:
     """Ask which processes serve a store."""
     runs = {}
     for name, (reply,) in store.link.ask_servers([("INFO", "server")]).items():
         text = raised(reply).decode(errors="replace")
         runs[name] = next((line for line in text.split() if line.startswith("run_id:")), "run_id:")
-    return Servers(runs, {name: list(numbers) for name, numbers in store.by_server().items()})
+    return ServerIds(runs, {name: list(numbers) for name, numbers in store.by_server().items()})
 
 
-def check_servers(store: Store, before: Servers, what: str) -> None:
+def check_servers(store: Store, before: ServerIds, what: str) -> None:
     """Check that the same processes serve a store as before.
 
     Raises:
@@ -418,7 +420,7 @@ def check_contents(target: Store, copy: Copy, shards: Collection[int]) -> None:
 
 def _checksum(target: Store, key: str) -> int:
     checksums: dict[bytes, int] = {}
-    for page in scan(target.ask, lambda at: ("HSCAN", key, at, "COUNT", str(CHUNK))):
+    for page in scan(target.ask, lambda at: ("HSCAN", key, at, "COUNT", str(ELEMENTS_PER_READ))):
         checksums.update((name, checksum(name, value)) for name, value in pairs(page))
     return sum(checksums.values())
 

@@ -21,7 +21,7 @@ from redmeter.stored.families import FAMILIES
 from redmeter.stored.keys import FORMAT
 
 #: How long the source stays frozen after the last renewal, seconds.
-LEASE = 30.0
+FREEZE_SECONDS = 30.0
 #: How often the lease is renewed, seconds.
 RENEWAL = 5.0
 #: How often a lease of another mover is looked at, seconds.
@@ -54,7 +54,7 @@ class Freeze:
             MigrationError: a shard is frozen by another mover, or receives data itself.
         """
         self.since = self._renewed = self._source.clock.monotonic()
-        for done, moved, receiving, _, _ in self._all("freeze", str(LEASE)):
+        for done, moved, receiving, _, _ in self._all("freeze", str(FREEZE_SECONDS)):
             if not done and not moved:
                 self.end()
                 if receiving:
@@ -70,7 +70,7 @@ class Freeze:
         now = self._source.clock.monotonic()
         if now - self._renewed < RENEWAL:
             return
-        for done, moved, *_ in self._all("renew", str(LEASE)):
+        for done, moved, *_ in self._all("renew", str(FREEZE_SECONDS)):
             if not done and not moved:
                 raise MigrationError("expired", _EXPIRED)
         self._renewed = now

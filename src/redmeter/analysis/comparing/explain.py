@@ -41,7 +41,7 @@ from redmeter.analysis.comparing.outliers import (
 from redmeter.analysis.explanation import ChangedGroup, ChangedLabel
 
 #: Groups of a label that are listed.
-MAX_GROUPS: Final = 20
+LISTED_GROUPS: Final = 20
 #: Least effect of a cause on an error rate or a p95, as a share of the baseline's.
 LEAST_EFFECT: Final = 0.01
 #: Least mix effect of a cause whose own error rate did not change, as a share of the total's change
@@ -393,11 +393,11 @@ def _causes(
     for label, values in _by_label(groups).items():
         rows = [replace(one, named=(label, one.value) in named) for one in values.values()]
         rows.sort(key=lambda one: (not one.named, -abs(one.change), one.value or ""))
-        rest = [row.change for row in rows[MAX_GROUPS:]]
+        rest = [row.change for row in rows[LISTED_GROUPS:]]
         dimensions.append(
             ChangedLabel(
                 label=label,
-                groups=tuple(rows[:MAX_GROUPS]),
+                groups=tuple(rows[:LISTED_GROUPS]),
                 of=len(rows),
                 rest=sum(rest) if additive else None,
             )

@@ -28,7 +28,7 @@ BLOCK: Final = 300
 LEAST_REQUESTS: Final = 100
 FEWEST_BLOCKS: Final = 12
 #: Probability of a usual value out of its range.
-LEVEL: Final = 0.003
+FALSE_ALARM_PROBABILITY: Final = 0.003
 #: A range of 95 % is widened by this factor, to the same level.
 _WIDER: Final = 1.5
 #: Robust standard deviations from the median, and the least relative distance: of a p95.
@@ -73,7 +73,7 @@ def check_rate(check: Check, failed: int, count: int, blocks: Sequence[tuple[int
     share = count / (count + requests)
 
     def is_usual(number: float) -> bool:
-        return chance(number / spread, failures / spread, share) > LEVEL
+        return chance(number / spread, failures / spread, share) > FALSE_ALARM_PROBABILITY
 
     usual = failures / requests
     slack = max(LEAST_RATE, 0.25 * usual) * count

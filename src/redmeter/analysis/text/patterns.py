@@ -83,7 +83,7 @@ VERSION: Final = 3
 #: Characters of a pattern at most, the … included.
 PATTERN_LIMIT: Final = 200
 #: Characters of a line that are read.
-LINE_LIMIT: Final = 1000
+CHARACTERS_READ: Final = 1000
 #: How often a pattern that was cut is read again, at most.
 _TRIES: Final = 4
 #: Words that are remembered; few are longer than 20 characters.
@@ -116,9 +116,9 @@ def pattern_of(text: str) -> str:
 
 
 def _once(text: str) -> str:
-    line = text[: LINE_LIMIT + 1].lstrip().partition("\n")[0]
-    if len(line) > LINE_LIMIT:
-        line = line[:LINE_LIMIT] + "…"
+    line = text[: CHARACTERS_READ + 1].lstrip().partition("\n")[0]
+    if len(line) > CHARACTERS_READ:
+        line = line[:CHARACTERS_READ] + "…"
     if "'" in line or '"' in line or "`" in line:
         line = _replace_quoted(line)
     # Most words are only letters, or a number; a word of a to f may be hexadecimal.
