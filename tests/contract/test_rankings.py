@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from redmeter import InvalidValue, LimitExceeded, Meter, UnknownPrecision
 from redmeter.clock import ManualClock
-from redmeter.dashboard import handlers
+from redmeter.dashboard.api import API
 from redmeter.dashboard.endpoints import ENDPOINTS
 from redmeter.reading import ranking, top
 from redmeter.reading.join import Joined
@@ -466,7 +466,7 @@ def test_every_ranking_has_the_same_default_window_and_the_same_limit_of_rows(
     for name, order, value in (("hits", "count", 3), ("took", "p95", 2.0)):
         asked = {each.name: each.default for each in top.parameters}
         asked |= {"name": name, "order": order, "label": [], "failing": []}
-        answer: Any = handlers.top(store, asked).source
+        answer: Any = API(store).answer(top, asked)
         found = [rank(store, name, 60, order=order)]
         found += [meter.top(name, precision=60, order=order) for meter in (real, memory)]
         assert [len(rows) for rows in found] == [1, 1, 1]

@@ -149,9 +149,9 @@ export interface components {
         /** @description One measure of the last five complete minutes, and its expected range. */
         Check: {
             /** @description Start of the baseline, Unix seconds, included. */
-            baseline_since: number;
+            against_since: number;
             /** @description End of the baseline, Unix seconds, excluded. */
-            baseline_until: number;
+            against_until: number;
             /** @description Since when the value has been out of its range, Unix seconds. */
             began: number | null;
             /** @description The groups that account for it: see Explanation.causes. */
@@ -256,6 +256,47 @@ export interface components {
             /** @description Unit of the values, by the end of the name: seconds, bytes …; "" if unknown. */
             unit: string;
             window: components["schemas"]["Span"];
+        };
+        /** @description /api/doctor. */
+        DoctorAnswer: {
+            /** @description By kind; null if the server does not report it. */
+            bytes: {
+                [key: string]: number | null;
+            };
+            cleaner: components["schemas"]["Cleaner"];
+            clock_difference: number;
+            estimated: boolean;
+            findings: components["schemas"]["Finding"][];
+            histogram_retention: {
+                [key: string]: number;
+            };
+            /** @enum {string} */
+            level: "ok" | "warn" | "fail";
+            location: string;
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
+            now: number;
+            /** @description Index entries of gauges and histograms, and loggers. */
+            others: {
+                [key: string]: number;
+            };
+            prefix: string;
+            /**
+             * @description The server that is read; a replica may lag.
+             * @enum {string}
+             */
+            read_from: "primary" | "replica";
+            /** @description Precision -> samples. */
+            retention: {
+                [key: string]: number;
+            };
+            /** @description Precision -> counters. */
+            series: {
+                [key: string]: number;
+            };
+            server: string;
+            version: string;
+            writers: components["schemas"]["Writer"][];
         };
         /** @description Every answer other than 2xx. */
         ErrorAnswer: {
@@ -380,21 +421,21 @@ export interface components {
         ExplainAnswer: {
             /** @description The total in the window; null if there were no events. */
             after: number | null;
+            /**
+             * @description How the baseline was chosen.
+             * @enum {string}
+             */
+            against: "previous" | "yesterday" | "last-week" | "custom";
+            /** @description Start of the compared baseline, Unix seconds, included. */
+            against_since: number;
+            /** @description End of the same, excluded. */
+            against_until: number;
             /** @description If `not kept`: precisions that keep both windows, with edges rounded to their intervals. */
             alternatives: components["schemas"]["Alternative"][];
             /** @description Start of the requested window, Unix seconds. */
             asked_since: number;
             /** @description End of the requested window, Unix seconds. */
             asked_until: number;
-            /**
-             * @description How the baseline was chosen.
-             * @enum {string}
-             */
-            baseline: "before" | "yesterday" | "week" | "custom";
-            /** @description Start of the compared baseline, Unix seconds, included. */
-            baseline_since: number;
-            /** @description End of the same, excluded. */
-            baseline_until: number;
             /** @description The total in the baseline; a count is scaled to the length of the window. null if there were no events. */
             before: number | null;
             /** @description Groups whose change is beyond noise, the main one first. Each change is named once, by the label that fits it best. */
@@ -642,47 +683,6 @@ export interface components {
             share_above: number | null;
             stddev: number | null;
             total: number | null;
-        };
-        /** @description /api/health. */
-        HealthAnswer: {
-            /** @description By kind; null if the server does not report it. */
-            bytes: {
-                [key: string]: number | null;
-            };
-            cleaner: components["schemas"]["Cleaner"];
-            clock_difference: number;
-            estimated: boolean;
-            findings: components["schemas"]["Finding"][];
-            histogram_retention: {
-                [key: string]: number;
-            };
-            /** @enum {string} */
-            level: "ok" | "warn" | "fail";
-            location: string;
-            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
-            missing: string[];
-            now: number;
-            /** @description Index entries of gauges and histograms, and loggers. */
-            others: {
-                [key: string]: number;
-            };
-            prefix: string;
-            /**
-             * @description The server that is read; a replica may lag.
-             * @enum {string}
-             */
-            read_from: "primary" | "replica";
-            /** @description Precision -> samples. */
-            retention: {
-                [key: string]: number;
-            };
-            /** @description Precision -> counters. */
-            series: {
-                [key: string]: number;
-            };
-            server: string;
-            version: string;
-            writers: components["schemas"]["Writer"][];
         };
         /** @description Requests or events per second. */
         Hits: {

@@ -266,7 +266,7 @@ class Conditions:
     ) -> tuple[dict[str | None, int], int]:
         """Return the events in a window by value of the rule's label, the most first."""
         precision, since, until = self._window(self._series, window, at, now)
-        period: Any = {"precision": precision, "since": since, "until": until - precision}
+        period: Any = {"precision": precision, "since": since, "until": until}
         if not rule.by:
             series = self._queries.series(metric, **period)
             return {None: sum(_within(series, since, until))}, precision
@@ -282,7 +282,7 @@ class Conditions:
         self, rule: Rule, at: float, now: float
     ) -> tuple[dict[str | None, float | None], int]:
         precision, since, until = self._window(self._series, rule.window, at, now)
-        period: Any = {"precision": precision, "since": since, "until": until - precision}
+        period: Any = {"precision": precision, "since": since, "until": until}
         if rule.by:
             groups = self._queries.gauge_series(rule.metric, by=rule.by, **period)
             by_label = {each.labels[rule.by]: each.series for each in groups}
@@ -298,7 +298,7 @@ class Conditions:
         self, rule: Rule, percentile: float, at: float, now: float
     ) -> tuple[dict[str | None, float | None], int]:
         precision, since, until = self._window(self._histograms, rule.window, at, now)
-        period: Any = {"precision": precision, "since": since, "until": until - precision}
+        period: Any = {"precision": precision, "since": since, "until": until}
         if rule.by:
             groups = self._queries.summary(rule.metric, by=rule.by, **period)
             summaries = {each.labels[rule.by]: each.summary for each in groups}

@@ -1,23 +1,24 @@
 """Handlers of the API that judge: status, explain, alerts, verdict; others are in handlers.py."""
 
 from redmeter.alerting.status import read_alerts
-from redmeter.dashboard.handlers import Found, Values, bad_combination
+from redmeter.dashboard.handlers import Context, Found, Values, bad_combination
 from redmeter.errors import InvalidName, InvalidValue
 from redmeter.queries import select
 from redmeter.reading.diagnosis.explain import read_explanation
 from redmeter.reading.diagnosis.status import read_status
 from redmeter.reading.diagnosis.verdict import question, read_verdict
 from redmeter.reading.diagnosis.windows import request_of
-from redmeter.store import Store
 
 
-def status(store: Store, _: Values) -> Found:
+def status(context: Context, _: Values) -> Found:
     """Answer /api/status."""
+    store = context.store
     return Found(*read_status(store))
 
 
-def explain(store: Store, values: Values) -> Found:
+def explain(context: Context, values: Values) -> Found:
     """Answer /api/explain."""
+    store = context.store
     custom = values["against_since"], values["against_until"]
     if (custom[0] is None) != (custom[1] is None):
         raise bad_combination("a baseline has a start and an end", "give both")
@@ -41,13 +42,15 @@ def explain(store: Store, values: Values) -> Found:
     return Found(*read_explanation(store, request))
 
 
-def alerts(store: Store, values: Values) -> Found:
+def alerts(context: Context, values: Values) -> Found:
     """Answer /api/alerts."""
+    store = context.store
     return Found(*read_alerts(store, transitions=values["limit"]))
 
 
-def verdict(store: Store, values: Values) -> Found:
+def verdict(context: Context, values: Values) -> Found:
     """Answer /api/verdict."""
+    store = context.store
     if values["mark"] is not None and values["since"] is not None:
         raise bad_combination("mark and since are two ways to name a deploy", "give one of them")
     query = question(values["mark"], values["since"], values["against"], values["precision"])

@@ -1,17 +1,18 @@
-"""The table of endpoints and their parameters, and parse(), which reads a query by it.
+"""The table of endpoints: path, handler, parameters; and parse(), which reads a query by it.
 
 Error texts and openapi.json are derived from the table. Unknown and repeated parameters are refused
 before the store is asked, because a typing error would be an answer to another question. Whether
 the store keeps a precision, and which parameters exclude each other, is checked by the handlers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from redmeter.dashboard import schemas
+from redmeter.dashboard import diagnoses, handlers, schemas
 from redmeter.dashboard.errors import HTTPError
+from redmeter.dashboard.handlers import Context, Found, Values
 from redmeter.dashboard.parameters import (
     FILTER,
     GROUP,
@@ -52,6 +53,8 @@ class Endpoint:
     """A question that the API schemas."""
 
     path: str
+    #: Answers it: reads the store of a context by the parsed parameters.
+    handler: Callable[[Context, Values], Found]
     summary: str
     answer: type
     parameters: tuple[Parameter, ...] = ()
@@ -66,8 +69,6 @@ def _limit(most: int, default: int, of: str) -> Parameter:
     return Parameter("limit", whole(1, most), f"Number of {of}.", default)
 
 
-_SINCE = Parameter("since", MOMENT, "Omit intervals that end before, Unix seconds.")
-_UNTIL = Parameter("until", MOMENT, "Omit intervals that start after, Unix seconds.")
 _FROM = Parameter("since", MOMENT, "Start of the window, Unix seconds.")
 _TO = Parameter("until", MOMENT, "End of the window, Unix seconds; else now.")
 _AGAINST = Parameter(
@@ -115,6 +116,7 @@ def _rows(
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "/api/overview",
+        handlers.overview,
         "The data of the overview",
         schemas.OverviewAnswer,
         (
@@ -125,13 +127,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "/api/series",
+        handlers.series,
         "Samples of counters or gauges",
         schemas.SeriesAnswer,
         (
             Parameter("name", NAME, "A series.", required=True, most=MAX_SERIES),
             _precision(),
-            _SINCE,
-            _UNTIL,
+            _FROM,
+            _TO,
             _LABEL,
             _BY,
             _EXACT,
@@ -141,6 +144,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "/api/names",
+        handlers.names,
         "Names of series",
         schemas.NamesAnswer,
         (
@@ -151,6 +155,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "/api/top",
+        handlers.top,
         "The most frequent, slowest or most failing",
         schemas.TopAnswer,
         (
@@ -175,13 +180,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "/api/summary",
+        handlers.summary,
         "Distributions of histograms",
         schemas.SummaryAnswer,
         (
             Parameter("name", NAME, "A histogram.", required=True, most=MAX_SUMMARIES),
             _precision(),
-            _SINCE,
-            _UNTIL,
+            _FROM,
+            _TO,
             _LABEL,
             _BY,
             _EXACT,
@@ -201,6 +207,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "/api/messages",
+        handlers.messages,
         "Log messages: changes, the most frequent patterns, the newest",
         schemas.MessagesAnswer,
         (
@@ -214,11 +221,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "/api/exceptions",
+        handlers.exceptions,
         "Exceptions by type and origin",
         schemas.ExceptionsAnswer,
         (
-            _SINCE,
-            _UNTIL,
+            _FROM,
+            _TO,
             _EXCEPTION_PRECISION,
             Parameter("route", ROUTE, "Only groups that were seen on this route."),
             Parameter("order", choice(*ORDERS), "The order.", "count"),
@@ -227,17 +235,19 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "/api/exception",
+        handlers.exception,
         "One group of exceptions, with its traceback",
         schemas.ExceptionAnswer,
         (
             Parameter("id", GROUP, "ID of the group.", required=True),
-            _SINCE,
-            _UNTIL,
+            _FROM,
+            _TO,
             _EXCEPTION_PRECISION,
         ),
     ),
     Endpoint(
         "/api/marks",
+        handlers.marks,
         "Marks, such as deploys",
         schemas.MarksAnswer,
         (
@@ -247,6 +257,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "/api/verdict",
+        diagnoses.verdict,
         "Whether a deploy made requests fail more often, or slower",
         schemas.VerdictAnswer,
         (
@@ -267,12 +278,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "/api/routes",
+        handlers.routes,
         "Routes of a web application",
         schemas.RoutesAnswer,
         _rows("routes", ("count", "p95", "failing", "total"), "count", 200, 50),
     ),
     Endpoint(
         "/api/statements",
+        handlers.statements,
         "Database statements, and the routes and tasks that send them",
         schemas.StatementsAnswer,
         (
@@ -282,13 +295,15 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "/api/jobs",
+        handlers.jobs,
         "Background tasks by outcome and time",
         schemas.JobsAnswer,
         _rows("tasks", TASK_ORDERS, "total", MAX_ROWS, MAX_ROWS),
     ),
-    Endpoint("/api/views", "Which views have data", schemas.ViewsAnswer),
+    Endpoint("/api/views", handlers.views, "Which views have data", schemas.ViewsAnswer),
     Endpoint(
         "/api/metrics",
+        handlers.metrics,
         "Counters, gauges or histograms, each with a sparkline",
         schemas.MetricsAnswer,
         (
@@ -304,23 +319,27 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "/api/detail",
+        handlers.detail,
         "Everything about one series",
         schemas.DetailAnswer,
         (_NAME, _precision(), *_FRAME),
     ),
     Endpoint(
         "/api/forecast",
+        handlers.forecast,
         "The expected range of a series",
         schemas.ForecastAnswer,
         (_NAME, _precision(3600), _LABEL, _EXACT),
     ),
     Endpoint(
         "/api/status",
+        diagnoses.status,
         "Whether the last five complete minutes are as usual",
         schemas.StatusAnswer,
     ),
     Endpoint(
         "/api/explain",
+        diagnoses.explain,
         "What accounts for a rise or a fall",
         schemas.ExplainAnswer,
         (
@@ -348,11 +367,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "/api/alerts",
+        diagnoses.alerts,
         "Alerts: rules, what fires, the last changes, silences",
         schemas.AlertsAnswer,
         (_limit(1000, 50, "changes"),),
     ),
-    Endpoint("/api/doctor", "Health of the store", schemas.DoctorAnswer),
+    Endpoint("/api/doctor", handlers.doctor, "Health of the store", schemas.DoctorAnswer),
 )
 
 

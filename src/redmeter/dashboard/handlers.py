@@ -1,12 +1,12 @@
 """The handlers of the API: each reads the store, in two round trips at most.
 
-Each is a function of the store and the parsed parameters. api.py maps paths to them, and converts
-their results to the schema of the path.
+Each is a function of a context and the parsed parameters. endpoints.py has the table of paths, and
+api.py converts the results to the schema of the path.
 """
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from redmeter import results
 from redmeter.analysis.comparing.sentences import unit_of
@@ -66,8 +66,24 @@ class Found:
         self.now, self.source, self.given = now, source, given
 
 
-def series(store: Store, values: Values) -> Found:
+class Context(NamedTuple):
+    """What handlers read.
+
+    Attributes:
+        store: the store, or its replicas; unreachable nodes are left out, and named.
+        primary: the store itself.
+        watch, rankings: keep what several requests share.
+    """
+
+    store: Store
+    primary: Store
+    watch: reading_overview.Watch
+    rankings: RowRankings
+
+
+def series(context: Context, values: Values) -> Found:
     """Answer /api/series."""
+    store = context.store
     precision, kind, by = values["precision"], values["kind"], values["by"]
     window = Window(precision, values["since"], values["until"])
     selections = _selectors(values)
@@ -111,16 +127,18 @@ def _selectors(values: Values) -> list[Selection]:
         raise bad_combination(str(error), "give names without labels, or exact=1") from None
 
 
-def names(store: Store, values: Values) -> Found:
+def names(context: Context, values: Values) -> Found:
     """Answer /api/names."""
+    store = context.store
     view, found = run(
         store, lambda kept: find_names(store.keys, kept, values["pattern"], values["kind"])
     )
     return Found(view.now, None, names=found[: values["limit"]], total=len(found))
 
 
-def top(store: Store, values: Values) -> Found:
+def top(context: Context, values: Values) -> Found:
     """Answer /api/top."""
+    store = context.store
     order, by, intervals = values["order"], values["by"], values["intervals"]
     where, failing = _labels("label", values), _labels("failing", values)
     if by is not None and any(c in values["name"] for c in "{}"):
@@ -144,8 +162,9 @@ def _labels(name: str, values: Values) -> dict[str, str] | None:
     return labels or None
 
 
-def summary(store: Store, values: Values) -> Found:
+def summary(context: Context, values: Values) -> Found:
     """Answer /api/summary."""
+    store = context.store
     precision, by = values["precision"], values["by"]
     window = Window(precision, values["since"], values["until"])
     selections = _selectors(values)
@@ -178,8 +197,9 @@ def summary(store: Store, values: Values) -> Found:
     )
 
 
-def messages(store: Store, values: Values) -> Found:
+def messages(context: Context, values: Values) -> Found:
     """Answer /api/messages."""
+    store = context.store
     logger, severities, limit = values["logger"], values["severity"], values["limit"]
     since, until, containing = values["since"], values["until"], values["filter"]
     found: LogOverview | LogWindow
@@ -202,15 +222,17 @@ def messages(store: Store, values: Values) -> Found:
     )
 
 
-def exceptions(store: Store, values: Values) -> Found:
+def exceptions(context: Context, values: Values) -> Found:
     """Answer /api/exceptions."""
+    store = context.store
     query, now = _exception_query(values), store.clock.wall()
     view, result = run(store, lambda _: reading_exceptions.exceptions(store.keys, query, now))
     return Found(view.now, result)
 
 
-def exception(store: Store, values: Values) -> Found:
+def exception(context: Context, values: Values) -> Found:
     """Answer /api/exception."""
+    store = context.store
     query, now = _exception_query(values), store.clock.wall()
     view, (window, group) = run(
         store, lambda _: reading_exceptions.exception(store.keys, values["id"], query, now)
@@ -226,14 +248,16 @@ def _exception_query(values: Values) -> ExceptionQuery:
     return query
 
 
-def marks(store: Store, values: Values) -> Found:
+def marks(context: Context, values: Values) -> Found:
     """Answer /api/marks."""
+    store = context.store
     now, found = read_marks_now(store, since=values["since"], until=values["until"])
     return Found(now, None, marks=found)
 
 
-def forecast(store: Store, values: Values) -> Found:
+def forecast(context: Context, values: Values) -> Found:
     """Answer /api/forecast."""
+    store = context.store
     name, precision = values["name"], values["precision"]
     (selection,) = _selectors({**values, "name": [name], "by": ()})
     view, ((_, found),) = run(
@@ -251,24 +275,28 @@ def _frame(store: Store, values: Values) -> Frame:
     return Frame(values["since"], values["until"], shift, now)
 
 
-def routes(store: Store, values: Values) -> Found:
+def routes(context: Context, values: Values) -> Found:
     """Answer /api/routes."""
+    store = context.store
     return Found(*http.read_routes(store, values["precision"], **_rows(store, values)))
 
 
-def statements(store: Store, values: Values) -> Found:
+def statements(context: Context, values: Values) -> Found:
     """Answer /api/statements."""
+    store = context.store
     options, caller = _rows(store, values), values["caller"]
     return Found(*read_statements(store, values["precision"], caller=caller, **options))
 
 
-def jobs(store: Store, values: Values) -> Found:
+def jobs(context: Context, values: Values) -> Found:
     """Answer /api/jobs."""
+    store = context.store
     return Found(*read_tasks(store, values["precision"], **_rows(store, values)))
 
 
-def views(store: Store, _: Values) -> Found:
+def views(context: Context, _: Values) -> Found:
     """Answer /api/views."""
+    store = context.store
     return Found(*read_views(store))
 
 
@@ -278,19 +306,16 @@ def _rows(store: Store, values: Values) -> dict[str, Any]:
     return {**options, "containing": values["filter"], "frame": _frame(store, values)}
 
 
-def metrics(store: Store, rankings: RowRankings, values: Values) -> Found:
-    """Answer /api/metrics.
-
-    Args:
-        rankings: of lists that are not ordered by name.
-    """
+def metrics(context: Context, values: Values) -> Found:
+    """Answer /api/metrics."""
+    store = context.store
     precision, kind, order = values["precision"], values["kind"], values["order"]
     options = {name: values[name] for name in ("pattern", "order", "limit", "offset", "grouped")}
     key = RankingKey(precision, kind, values["pattern"], values["grouped"], order)
     frame = _frame(store, values)
     framed = frame.chosen or frame.shift is not None
     ranks = order != "name" and kind != "gauges" and not framed
-    ranked = rankings.last(key) if ranks else None
+    ranked = context.rankings.last(key) if ranks else None
 
     def make(kept: Any) -> Any:
         window = listing.window_for(kept, kind, precision, frame)
@@ -298,7 +323,7 @@ def metrics(store: Store, rankings: RowRankings, values: Values) -> Found:
 
     view, found = run(store, make)
     if ranks:
-        rankings.refresh(key, found)
+        context.rankings.refresh(key, found)
     window = whole_window(view.retention, precision, frame)
     observed = histogram_window(view.histograms, window)
     running = (observed if kind == "histograms" else window).running()
@@ -314,8 +339,9 @@ def _metric_rows(listed: Sequence[Row], *, running: bool) -> list[rows.MetricRow
     return [convert(rows.MetricRow, row, partial=running and bool(row.values)) for row in listed]
 
 
-def detail(store: Store, values: Values) -> Found:
+def detail(context: Context, values: Values) -> Found:
     """Answer /api/detail."""
+    store = context.store
     name, precision, frame = values["name"], values["precision"], _frame(store, values)
     view, found = run(
         store, lambda kept: reading_detail.detail(store.keys, kept, name, precision, frame)
@@ -357,8 +383,9 @@ def _expected(curve: curves.Curve, zone: Zone) -> results.Forecast:
     return make_forecast(series, counts=curve.kind == "counter", zone=zone)
 
 
-def doctor(store: Store, _: Values) -> Found:
+def doctor(context: Context, _: Values) -> Found:
     """Answer /api/doctor."""
+    store = context.primary
     diagnosis = examine(store)
     now = store.clock.wall() + diagnosis.clock_difference
     return Found(
@@ -394,16 +421,13 @@ def _read_from(*, replica: bool) -> Literal["primary", "replica"]:
     return "replica" if replica else "primary"
 
 
-def overview(
-    store: Store, watch: reading_overview.Watch, values: Values, *, replica: bool
-) -> Found:
-    """Answer /api/overview.
-
-    Args:
-        replica: whether the store is a replica.
-    """
+def overview(context: Context, values: Values) -> Found:
+    """Answer /api/overview."""
+    store = context.store
     frame = _frame(store, values)
-    view, found = watch.look(values["precision"], series=values["series"], store=store, frame=frame)
+    view, found = context.watch.look(
+        values["precision"], series=values["series"], store=store, frame=frame
+    )
     missing = store.skipped()
     lacking = [Finding("fail", "cluster", f"{reason}: its data is missing") for reason in missing]
     counted = found.chart and found.chart[0].kind == "counter"
@@ -412,7 +436,7 @@ def overview(
         found,
         store=rows.StoreInfo(
             location=store.location,
-            read_from=_read_from(replica=replica),
+            read_from=_read_from(replica=context.primary.reader is not context.primary),
             prefix=store.keys.prefix,
             version=view.version,
             retention={str(p): samples for p, samples in view.retention.items()},

@@ -333,8 +333,8 @@ class MemorySource(Answers):
         return now, explained(self._memory, request, *kept, self._clock, self._zone)
 
     def status(self) -> tuple[float, Status]:
-        found = status_of(self._memory, self._retention, self._histograms, self._clock)
-        return self._clock.wall(), found
+        kept = self._retention, self._histograms
+        return self._clock.wall(), status_of(self._memory, *kept, self._clock)
 
     def _chosen(self, wanted: Top, kind: str) -> list[str]:
         if not wanted.by:
