@@ -74,7 +74,7 @@ class Backend:
         empty = Series[int](name_of(selector), period.precision, 0, (), partial=False)
         return [] if selector.by else [((), empty)]
 
-    def series_of(self, names: list[str], period: Period) -> dict[str, Series[int]]:
+    def series_many(self, names: list[str], period: Period) -> dict[str, Series[int]]:
         return {name: Series(name, period.precision, 0, (), partial=False) for name in names}
 
     def gauges(
@@ -100,7 +100,7 @@ class Backend:
         empty = summary_of(Distribution(), name_of(selector), period.precision, 0, 0, partial=False)
         return [] if selector.by else [((), empty)]
 
-    def summaries(self, names: list[str], period: Period) -> dict[str, Summary]:
+    def summary_many(self, names: list[str], period: Period) -> dict[str, Summary]:
         return {name: self.summary(Selector(name), period)[0][1] for name in names}
 
     def query(self, promql: str, at: float | None, window: QueryWindow | None) -> QueryResult:
@@ -174,7 +174,7 @@ class StoreBackend(Backend):
     def series(self, selector: Selector, period: Period) -> Groups[Series[int]]:
         return self._run(lambda keys: aggregates.read_counter(keys, selector, period))
 
-    def series_of(self, names: list[str], period: Period) -> dict[str, Series[int]]:
+    def series_many(self, names: list[str], period: Period) -> dict[str, Series[int]]:
         precision, since, until, _, last = period
         return samples.read_series(
             self._store, names, precision, since=since, until=until, last=last
@@ -197,7 +197,7 @@ class StoreBackend(Backend):
     def summary(self, selector: Selector, period: Period) -> Groups[Summary]:
         return self._run(lambda keys: aggregates.read_summary(keys, selector, period))
 
-    def summaries(self, names: list[str], period: Period) -> dict[str, Summary]:
+    def summary_many(self, names: list[str], period: Period) -> dict[str, Summary]:
         return distributions.read_summaries(self._store, names, **period._asdict())
 
     def query(self, promql: str, at: float | None, window: QueryWindow | None) -> QueryResult:

@@ -98,7 +98,7 @@ class HistogramQueries(QueryBase):
 
         return [SummaryGroup(group_labels(selector, key), summary) for key, summary in groups]
 
-    def summaries(
+    def summary_many(
         self,
         names: list[str],
         *,
@@ -130,7 +130,7 @@ class HistogramQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         period = period_of(precision, since, until, intervals, last)
-        return self._backend.summaries(spellings(names), period)
+        return self._backend.summary_many(spellings(names), period)
 
     def statistics(self, name: str, *, labels: Mapping[str, str] | None = None) -> Statistics:
         """Return the statistics of one stored histogram by the hour: count, extremes, mean, spread.

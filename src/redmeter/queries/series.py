@@ -103,7 +103,7 @@ class SeriesQueries(QueryBase):
 
         return [Group(group_labels(selector, key), series) for key, series in groups]
 
-    def series_of(
+    def series_many(
         self,
         names: list[str],
         *,
@@ -134,7 +134,7 @@ class SeriesQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         period = period_of(precision, since, until, last=last)
-        return self._backend.series_of(spellings(names), period)
+        return self._backend.series_many(spellings(names), period)
 
     @overload
     def gauge_series(

@@ -102,7 +102,7 @@ class MemoryBackend(Backend):
         starts, running = self._window(period)
         return summed_up(parts, selector, period.precision, starts, running=running)
 
-    def series_of(self, names: list[str], period: Period) -> dict[str, Series[int]]:
+    def series_many(self, names: list[str], period: Period) -> dict[str, Series[int]]:
         check_number(names)
         return self._series(names, period)
 
@@ -167,7 +167,7 @@ class MemoryBackend(Backend):
         ]
         return sorted(rows, key=lambda row: (-row[1].count, [value or "" for value in row[0]]))
 
-    def summaries(self, names: list[str], period: Period) -> dict[str, Summary]:
+    def summary_many(self, names: list[str], period: Period) -> dict[str, Summary]:
         window = self._intervals(period)
         if len(names) > MAX_NAMES:
             raise LimitExceeded("summaries", len(names), MAX_NAMES, "ask for fewer at a time")
