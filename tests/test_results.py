@@ -93,7 +93,7 @@ START = 1_700_000_040.0
 QUERIES: Mapping[str, Callable[[MemoryMeter], Any]] = {
     "series": lambda m: m.series("orders", precision=60),
     "series_by": lambda m: m.series("orders", precision=60, by="plan"),
-    "series_of": lambda m: m.series_of(['orders{plan="pro"}'], precision=60),
+    "series_many": lambda m: m.series_many(['orders{plan="pro"}'], precision=60),
     "gauge": lambda m: m.gauge_series("queue", precision=60),
     "gauge_by": lambda m: m.gauge_series("queue", precision=60, by="instance"),
     "forecast": lambda m: m.forecast("orders", precision=60),
@@ -101,7 +101,7 @@ QUERIES: Mapping[str, Callable[[MemoryMeter], Any]] = {
     "summary": lambda m: m.summary("checkout_seconds", precision=60),
     "summary_by": lambda m: m.summary("checkout_seconds", precision=60, by="shop"),
     "no_summary": lambda m: m.summary("nothing", precision=60),
-    "summaries": lambda m: m.summaries(["checkout_seconds"], precision=60),
+    "summary_many": lambda m: m.summary_many(["checkout_seconds"], precision=60),
     "over_time": lambda m: m.summary("checkout_seconds", precision=60).over_time(),
     "statistics": lambda m: m.statistics('checkout_seconds{shop="a"}'),
     "total": lambda m: m.total("orders"),

@@ -106,7 +106,7 @@ def test_what_was_logged_comes_the_newest_first(meter: MemoryMeter) -> None:
         (lambda meter: meter.top(precision=7), UnknownPrecision),
         (lambda meter: meter.top(precision=60, intervals=0), LimitExceeded),
         (lambda meter: meter.top(precision=60, limit=-1), LimitExceeded),
-        (lambda meter: meter.series_of(["a"] * 5001, precision=60), LimitExceeded),
+        (lambda meter: meter.series_many(["a"] * 5001, precision=60), LimitExceeded),
         (lambda meter: meter.series("a", precision=60, since=1e300), InvalidValue),
         (lambda meter: meter.gauge_series("a", precision=60, until=float("nan")), InvalidValue),
     ],
@@ -139,8 +139,8 @@ def test_readings_are_those_of_a_meter_on_a_server(server: Server) -> None:
                 == names
                 == ["hits", *(f'orders{{plan="{p}"}}' for p in ("free", "pro"))]
             )
-            theirs = real.series_of(names, precision=precision)
-            ours = memory.series_of(names, precision=precision)
+            theirs = real.series_many(names, precision=precision)
+            ours = memory.series_many(names, precision=precision)
             for name in names:
                 # A second may pass on the server meanwhile: its newest slice is a later one.
                 shared = [sample for sample in theirs[name] if sample in list(ours[name])]
@@ -169,9 +169,9 @@ def test_nothing_is_started_and_nothing_is_waited_for(meter: MemoryMeter) -> Non
     [
         (lambda m: m.summary("x", precision=60, labels={"": "b"}), InvalidName),
         (lambda m: m.summary("x", precision=1), UnknownPrecision),
-        (lambda m: m.summaries(["x"] * 501, precision=60), LimitExceeded),
-        (lambda m: m.summaries("abc", precision=60), TypeError),
-        (lambda m: m.series_of("abc", precision=60), TypeError),
+        (lambda m: m.summary_many(["x"] * 501, precision=60), LimitExceeded),
+        (lambda m: m.summary_many("abc", precision=60), TypeError),
+        (lambda m: m.series_many("abc", precision=60), TypeError),
         (lambda m: m.log_frequencies("a\nb"), InvalidName),
         (lambda m: m.log_messages(""), InvalidName),
         (lambda m: m.log_messages("a", severity=1.5), TypeError),

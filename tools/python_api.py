@@ -24,9 +24,9 @@ METHODS = {
         *("log", "record_exception", "mark"),
     ),
     "Read counters and gauges": (
-        *("series", "gauge_series", "forecast", "total", "names", "series_of", "top"),
+        *("series", "gauge_series", "forecast", "total", "names", "series_many", "top"),
     ),
-    "Read histograms": ("summary", "summaries", "statistics"),
+    "Read histograms": ("summary", "summary_many", "statistics"),
     "Read logs and exceptions": (
         *("log_messages", "log_frequencies", "loggers", "log_changes"),
         *("exceptions", "exception"),

@@ -16,18 +16,18 @@ pytestmark = pytest.mark.servers
 Case = tuple[Callable[[Meter], Any], str, Any]
 
 CASES: dict[str, Case] = {
-    "series_of": (
-        lambda m: set(m.series_of(["hits", "other"], precision=60)),
+    "series_many": (
+        lambda m: set(m.series_many(["hits", "other"], precision=60)),
         "count:60:hits",
         {"other"},
     ),
-    "summaries": (
-        lambda m: set(m.summaries(["took", "size"], precision=60)),
+    "summary_many": (
+        lambda m: set(m.summary_many(["took", "size"], precision=60)),
         "hist:60:took",
         {"size"},
     ),
     "moments": (
-        lambda m: set(m.summaries(["took", "size"], precision=60)),
+        lambda m: set(m.summary_many(["took", "size"], precision=60)),
         "moments:60:took",
         {"size"},
     ),
@@ -115,7 +115,7 @@ def test_many_keys_of_another_type_are_one_warning(
     for name in names:
         client.set(f"redmeter:count:60:{name}", "theirs")
     with caplog.at_level(logging.WARNING):
-        assert set(meter.series_of(["hits", *names], precision=60)) == {"hits"}
+        assert set(meter.series_many(["hits", *names], precision=60)) == {"hits"}
     (record,) = caplog.records
     assert record.getMessage().endswith("'redmeter:count:60:broken2' … (2 more)")
 

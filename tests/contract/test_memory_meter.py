@@ -41,7 +41,7 @@ def asked() -> Iterator[Call]:
     for precision in PRECISIONS:
         for method in ("series", "gauge_series", "summary", "top", "forecast"):
             yield calling(method, "hits", precision=precision)
-        for method in ("series_of", "summaries"):
+        for method in ("series_many", "summary_many"):
             yield calling(method, ["hits"], precision=precision)
     for labels in LABELS:
         yield calling("total", "hits", labels=labels)
@@ -58,13 +58,13 @@ def asked() -> Iterator[Call]:
             "log_changes",
         ):
             yield calling(method, name)
-        for method in ("series", "gauge_series", "summary", "top", "series_of", "summaries"):
+        for method in ("series", "gauge_series", "summary", "top", "series_many", "summary_many"):
             yield calling(method, name, precision=60)
         for option in ("by", "order"):
             yield calling("top", "hits", precision=60, **{option: name})
         yield calling("names", "*", kind=name)
         yield calling("log_messages", "app", severity=name)
-        yield calling("series_of", [name], precision=60)
+        yield calling("series_many", [name], precision=60)
     for number in NUMBERS:
         for option in ("since", "until"):
             for method in ("series", "gauge_series", "summary", "top"):

@@ -157,7 +157,7 @@ def test_off_does_nothing_and_answers_nothing() -> None:
         assert meter.names() == []
         assert list(meter.top(precision=60)) == []
         assert meter.series("x", precision=60).values == ()
-        assert meter.series_of(["x", "y"], precision=60).keys() == {"x", "y"}
+        assert meter.series_many(["x", "y"], precision=60).keys() == {"x", "y"}
         assert repr(meter) == "<Meter off>"
 
 
@@ -262,7 +262,7 @@ def _check(meter: Meter) -> None:
     merged = meter.summary("spent", precision=3600)
     assert (merged.count, merged.low, merged.high) == (3, 1.0, 8.0)
     assert meter.summary("spent", precision=60, labels={"a": "1"}).total == 4.0
-    summaries = meter.summaries(meter.names(kind="histograms"), precision=3600)
+    summaries = meter.summary_many(meter.names(kind="histograms"), precision=3600)
     assert [found.count for found in summaries.values()] == [2, 1]
     hour = meter.statistics("spent", labels={"a": "1"}).this
     assert hour is not None

@@ -168,7 +168,7 @@ def test_a_precision_that_is_not_kept_is_an_error_that_lists_those_that_are(
         wrong: Any = precision
         for call in (
             lambda wrong=wrong: meter.series("x", precision=wrong),
-            lambda wrong=wrong: meter.series_of(["x", "y"], precision=wrong),
+            lambda wrong=wrong: meter.series_many(["x", "y"], precision=wrong),
             lambda wrong=wrong: meter.top(precision=wrong),
             lambda wrong=wrong: meter.top("x", by="route", precision=wrong),
         ):
@@ -229,9 +229,9 @@ def test_one_request_has_its_limits(client: Any, open_meter: OpenMeter) -> None:
     """Over 5,000 series, over 1,000 rows, more slices than are kept: an error says the limit."""
     meter = open_meter()
     many = [f"s{i}" for i in range(5001)]
-    assert len(meter.series_of(many[:5000], precision=60)) == 5000
+    assert len(meter.series_many(many[:5000], precision=60)) == 5000
     for call, limit in (
-        (lambda: meter.series_of(many, precision=60), 5000),
+        (lambda: meter.series_many(many, precision=60), 5000),
         (lambda: meter.top(precision=60, limit=1001), 1000),
         (lambda: meter.top(precision=60, limit=0), 1000),
         (lambda: meter.top(precision=60, intervals=121), 120),

@@ -199,7 +199,7 @@ def test_requests_have_their_limits(
     monkeypatch.setattr(selection, "MAX_HISTOGRAMS", 5)
     monkeypatch.setattr(selection, "JOINED", 3)
     for call in (
-        lambda: meter.summaries([f"s{n}" for n in range(501)], precision=60),
+        lambda: meter.summary_many([f"s{n}" for n in range(501)], precision=60),
         lambda: meter.summary("x", precision=60, intervals=0),
         lambda: meter.summary("x", precision=60, intervals=121),
         lambda: meter.summary("x", precision=3600),
@@ -220,7 +220,7 @@ def test_fifty_series_are_one_round_trip(
     meter = open_meter()
     for _ in range(2):
         with exchanges(monkeypatch) as seen:
-            found = meter.summaries([*given, "none"], precision=60)
+            found = meter.summary_many([*given, "none"], precision=60)
         assert len(seen) == 1
     assert [found[name].total for name in given] == [5.0 * (n + 1) for n in range(50)]
     assert found["none"].count == 0

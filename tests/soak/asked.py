@@ -73,13 +73,13 @@ def answers(meter: Meter, ledger: Ledger, stored: Stored) -> Iterator[str]:
         if total != there:
             yield f"total of {series}: {total} answered, {there} stored"
     for precision, samples in stored.counted.items():
-        found = meter.series_of(counted, precision=precision)
+        found = meter.series_many(counted, precision=precision)
         slices = {
             name: {sample.start: sample.value for sample in one} for name, one in found.items()
         }
         yield from _differing("series", slices, precision, samples, stored)
     for precision, samples in stored.observed.items():
-        told = meter.summaries(observed, precision=precision)
+        told = meter.summary_many(observed, precision=precision)
         slices = {name: _counts(summary) for name, summary in told.items()}
         for name, counts in slices.items():
             if told[name].count != sum(counts.values()):

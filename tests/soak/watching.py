@@ -107,10 +107,10 @@ class Reader(Watcher):
     def series(self) -> None:
         """All series that are shared, at each precision; the coarse ones hold all of the soak."""
         for precision in FINE:
-            self.meter.series_of(list(SHARED), precision=precision)
+            self.meter.series_many(list(SHARED), precision=precision)
         for precision in LONG:
             asked = time.monotonic()
-            found = self.meter.series_of(list(SHARED), precision=precision)
+            found = self.meter.series_many(list(SHARED), precision=precision)
             amounts = {name: one.total for name, one in found.items()}
             self.answer(f"series at {precision} s", asked, amounts)
 
@@ -128,9 +128,9 @@ class Reader(Watcher):
     def summary(self) -> None:
         """How values were spread."""
         for precision in (5, 60):
-            self.meter.summaries(list(SEEN), precision=precision)
+            self.meter.summary_many(list(SEEN), precision=precision)
         asked = time.monotonic()
-        found = self.meter.summaries(list(SEEN), precision=LONG[0])
+        found = self.meter.summary_many(list(SEEN), precision=LONG[0])
         amounts = {name: one.count for name, one in found.items()}
         self.answer("summary", asked, amounts)
 

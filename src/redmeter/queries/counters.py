@@ -107,7 +107,7 @@ class CounterQueries(QueryBase):
             return groups[0][1]
         return [Group(group_labels(selection, key), series) for key, series in groups]
 
-    def series_of(
+    def series_many(
         self,
         names: list[str],
         *,

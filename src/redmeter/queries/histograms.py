@@ -100,7 +100,7 @@ class HistogramQueries(QueryBase):
             return groups[0][1]
         return [SummaryGroup(group_labels(selection, key), summary) for key, summary in groups]
 
-    def summaries(
+    def summary_many(
         self,
         names: list[str],
         *,

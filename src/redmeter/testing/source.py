@@ -116,8 +116,8 @@ class MemorySource(Answers):
                 aggregates.read_summary: self.summary,
                 aggregates.read_total: self.totals,
                 aggregates.read_zoned_forecasts: self.forecasts,
-                read_series: self.series_of,
-                read_summaries: self.summaries,
+                read_series: self.series_many,
+                read_summaries: self.summary_many,
                 read_statistics: self.statistics,
                 read_names: self.names,
                 read_top: self.top,
@@ -143,7 +143,7 @@ class MemorySource(Answers):
         starts, running = self._starts(window, self._retention)
         return aggregates.summed_up(parts, selection, window.precision, starts, running=running)
 
-    def series_of(self, names: list[str], window: Window) -> dict[str, Series[int]]:
+    def series_many(self, names: list[str], window: Window) -> dict[str, Series[int]]:
         check_number(names)
         return self._series(names, window)
 
@@ -217,7 +217,7 @@ class MemorySource(Answers):
         ]
         return sorted(rows, key=lambda row: (-row[1].count, [value or "" for value in row[0]]))
 
-    def summaries(self, names: list[str], window: Window) -> dict[str, Summary]:
+    def summary_many(self, names: list[str], window: Window) -> dict[str, Summary]:
         now, events = self._clock.wall(), self._memory.events
         starts = starts_of(window, self._histograms, now)
         if len(names) > MAX_NAMES:
