@@ -33,8 +33,10 @@ from redmeter.analysis.comparing.status import (  # noqa: E402
     check_rate,
     check_requests,
 )
-from redmeter.analysis.explanation import Check  # noqa: E402
-from redmeter.results import Series  # noqa: E402
+from redmeter.results import (  # noqa: E402
+    Check,
+    Series,
+)
 from table import Row, sized  # noqa: E402
 
 KINDS = ("steady", "daily", "bursty")

@@ -18,9 +18,9 @@ PACKAGE = SRC / "redmeter"
 #: in two parts, since settings and the format are written in terms of names and keys.
 ROWS = (
     {"errors", "types", "losses", "clock", "lazy_regex"},
-    {"results"},
-    {"names", "extras", "verdicts", "zones"},
+    {"names", "extras", "zones"},
     {"stored"},
+    {"results"},
     {"settings", "analysis", "promql"},
     {"export"},
     {"store"},

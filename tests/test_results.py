@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import redmeter
+from redmeter import results
 from redmeter.clock import ManualClock
-from redmeter.reading.spread import Spread, Summary
-from redmeter.results import Ranked, Sample, Series
+from redmeter.results import Ranked, Sample, Series, Spread, Summary
 from redmeter.testing import MemoryMeter
 from support.asgi import ask
 
@@ -195,31 +195,31 @@ def test_annotated_endpoints_have_a_schema_and_the_same_json(meter: MemoryMeter)
     app = FastAPI()
 
     @app.get("/series")
-    def series() -> redmeter.Series[int]:
+    def series() -> results.Series[int]:
         return meter.series("orders", precision=60)
 
     @app.get("/groups")
-    def groups() -> list[redmeter.Group[int]]:
+    def groups() -> list[results.Group[int]]:
         return meter.series("orders", precision=60, by="plan")
 
     @app.get("/gauge")
-    def gauge() -> redmeter.Series[float | None]:
+    def gauge() -> results.Series[float | None]:
         return meter.gauge_series("queue", precision=60)
 
     @app.get("/summary")
-    def summary() -> redmeter.Summary:
+    def summary() -> results.Summary:
         return meter.summary("checkout_seconds", precision=60)
 
     @app.get("/top")
-    def top() -> redmeter.Ranking:
+    def top() -> results.Ranking:
         return meter.top("orders", by="plan", precision=60)
 
     @app.get("/changes")
-    def changes() -> redmeter.Changes:
+    def changes() -> results.Changes:
         return meter.log_changes()
 
     @app.get("/forecast")
-    def forecast() -> redmeter.Forecast:
+    def forecast() -> results.Forecast:
         return meter.forecast("orders", precision=60)
 
     @app.get("/health")

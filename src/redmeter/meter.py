@@ -22,10 +22,10 @@ from redmeter.recording.recorder import Recorder
 from redmeter.recording.scopes import CountedExceptions, Timer
 from redmeter.recording.sending.delivery import NextStore
 from redmeter.recording.sync import SyncRecorder
+from redmeter.results.recorder import RecorderHealth
 from redmeter.store import Store
 from redmeter.store.servers import urls
 from redmeter.stored.message import check_logger, check_severity, severity_of
-from redmeter.types import RecorderHealth
 
 if TYPE_CHECKING:
     import redis

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from redmeter import Mark, Meter, Series
+from redmeter import Mark, Meter
 from redmeter.cli import chart, marks
+from redmeter.results import Series
 from support.commands import Done, Home, is_clean, plain
 
 Run = Any

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.analysis.explanation import Explanation
 from redmeter.errors import InvalidValue, UnknownPrecision
 from redmeter.recording.logging.exceptions import Found
+from redmeter.results import Explanation
 from redmeter.stored.exception import Occurrences, operations
 from redmeter.stored.keys import Keys
 from redmeter.testing import MemoryMeter

@@ -4,15 +4,10 @@ from typing import Any
 
 import pytest
 
-from redmeter import (
-    Forecast,
-    LimitExceeded,
-    Meter,
-    StoreRefused,
-    UnknownPrecision,
-)
+from redmeter import LimitExceeded, Meter, StoreRefused, UnknownPrecision
 from redmeter.clock import ManualClock
 from redmeter.reading.aggregates import read_forecasts
+from redmeter.results import Forecast
 from redmeter.store.query import run, together
 from redmeter.stored.keys import slice_start
 from redmeter.testing import MemoryMeter

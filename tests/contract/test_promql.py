@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from redmeter import InvalidValue, Meter, QueryHistogram, QueryResult
+from redmeter import InvalidValue, Meter
 from redmeter.promql.errors import BadQuery, QueryError
 from redmeter.reading.promql import source as promql_source
+from redmeter.results import QueryHistogram, QueryResult
 from redmeter.testing import MemoryMeter
 from support.stores import OpenMeter
 

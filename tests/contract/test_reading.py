@@ -12,7 +12,6 @@ from redmeter import (
     InvalidValue,
     LimitExceeded,
     Meter,
-    Sample,
     StoreError,
     StoreRefused,
     UnknownPrecision,
@@ -23,6 +22,7 @@ from redmeter.reading import names as reading_names
 from redmeter.reading.export.listing import ExportList
 from redmeter.reading.names import read_names
 from redmeter.reading.samples import Grid, read_series, read_totals, starts_of
+from redmeter.results import Sample
 from redmeter.stored.keys import DEFAULT_RETENTION, Retention, slice_start
 from redmeter.types import Window
 from support import listings

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from redmeter import Meter
-from redmeter.reading.spread import Summary
+from redmeter.results import Summary
 from redmeter.stored.keys import HOUR
 from soak.checks import Ledger
 from soak.writers import MESSAGE, SEEN

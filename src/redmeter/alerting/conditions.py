@@ -23,7 +23,7 @@ from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision
 
 if TYPE_CHECKING:
     from redmeter.queries import Queries
-    from redmeter.results import Forecast
+    from redmeter.results.forecasts import Forecast
 
 #: Groups of exceptions that are read, the newest first.
 _GROUPS = 100

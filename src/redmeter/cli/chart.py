@@ -7,9 +7,10 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from redmeter.cli import output
-from redmeter.reading.spread import Bucket
-from redmeter.results import Mark, Series
+from redmeter.results.series import Series
+from redmeter.results.summaries import Bucket
 from redmeter.stored.exponential_histogram import Distribution, upper_edge
+from redmeter.types import Mark
 
 V = TypeVar("V")
 

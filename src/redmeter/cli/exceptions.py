@@ -17,12 +17,10 @@ from redmeter.reading.exceptions import (
     MAX_LIMIT,
     ORDERS,
     ExceptionQuery,
-    ExceptionShare,
-    ExceptionSummaries,
-    ExceptionSummary,
     read_exception,
     read_exceptions,
 )
+from redmeter.results.exceptions import ExceptionShare, ExceptionSummaries, ExceptionSummary
 from redmeter.store import Store
 from redmeter.stored.exception import INTERVALS
 from redmeter.types import Window

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from redmeter.analysis.comparing.sentences import change_text, value_text
-from redmeter.analysis.explanation import ChangedGroup, Explanation, LogPattern
 from redmeter.cli import output
 from redmeter.cli.app import (
     NOT_FOUND,
@@ -24,6 +23,7 @@ from redmeter.cli.suggestions import suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.reading.diagnosis.explain import read_explanation
 from redmeter.reading.diagnosis.windows import BASELINES, request_of
+from redmeter.results.explanation import ChangedGroup, Explanation, LogPattern
 
 #: Groups of a label that are listed on a terminal.
 _LISTED = 6

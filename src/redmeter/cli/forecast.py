@@ -25,7 +25,7 @@ from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selectio
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.reading.aggregates import check_aggregate, check_ahead, read_forecasts, read_total
 from redmeter.reading.selection import name_of
-from redmeter.results import Anomaly, Forecast, ForecastCheck, ForecastPoint
+from redmeter.results.forecasts import Anomaly, Forecast, ForecastCheck, ForecastPoint
 from redmeter.store import Store
 from redmeter.store.query import run
 from redmeter.types import Selection

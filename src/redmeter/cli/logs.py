@@ -27,7 +27,7 @@ from redmeter.cli.app import (
 )
 from redmeter.errors import InvalidSetting, InvalidValue
 from redmeter.reading.logs import recent as reading
-from redmeter.results import Change, Frequency, LogSource, Message
+from redmeter.results.logs import Change, Frequency, LogSource, Message
 from redmeter.store import Store
 from redmeter.stored.message import SEVERITY, check_logger, severity_of
 

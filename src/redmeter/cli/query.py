@@ -11,7 +11,8 @@ from redmeter.cli.selectors import Since, Until, time_of
 from redmeter.clock import seconds_of
 from redmeter.errors import InvalidSetting
 from redmeter.reading.export.listing import ExportList
-from redmeter.results import QueryHistogram, QueryResult, QuerySample, QuerySeries, Series
+from redmeter.results.promql import QueryHistogram, QueryResult, QuerySample, QuerySeries
+from redmeter.results.series import Series
 
 #: Series that are drawn, and listed for people.
 _DRAWN, _LISTED = 5, 50

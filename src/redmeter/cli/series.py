@@ -29,12 +29,12 @@ from redmeter.reading.marks import read_marks
 from redmeter.reading.names import matching, read_names
 from redmeter.reading.samples import read_totals
 from redmeter.reading.selection import GroupKey, name_of
-from redmeter.results import Mark, Series
+from redmeter.results.series import Series
 from redmeter.sizes import sizes_by_name
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
 from redmeter.stored.keys import Kept
-from redmeter.types import Selection, Window
+from redmeter.types import Mark, Selection, Window
 
 #: Samples listed below a chart.
 _LISTED = 10

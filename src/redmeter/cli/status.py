@@ -1,10 +1,10 @@
 """status: whether the last five minutes are as usual."""
 
 from redmeter.analysis.comparing.sentences import value_text
-from redmeter.analysis.explanation import Check
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
 from redmeter.reading.diagnosis.status import read_status
+from redmeter.results.explanation import Check
 
 
 @command(

@@ -25,11 +25,11 @@ from redmeter.errors import InvalidSetting
 from redmeter.reading.aggregates import read_summary
 from redmeter.reading.marks import read_marks
 from redmeter.reading.selection import name_of
-from redmeter.reading.spread import Spread, Summary
-from redmeter.results import Mark, Series
+from redmeter.results.series import Series
+from redmeter.results.summaries import Spread, Summary
 from redmeter.store import Store
 from redmeter.store.query import run
-from redmeter.types import Selection, Window
+from redmeter.types import Mark, Selection, Window
 
 #: Intervals listed below a chart.
 _LISTED = 10

@@ -29,7 +29,7 @@ from redmeter.errors import InvalidSetting, LimitExceeded
 from redmeter.reading.names import read_names
 from redmeter.reading.ranking import CANDIDATES, MAX_GROUPS, MAX_HISTOGRAMS, Order
 from redmeter.reading.top import read_top
-from redmeter.results import Ranked, Ranking
+from redmeter.results.series import Ranked, Ranking
 from redmeter.store import Store
 from redmeter.types import RANKED_INTERVALS, RANKED_ROWS, Top, Window
 

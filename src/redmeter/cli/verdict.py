@@ -11,8 +11,8 @@ from redmeter.cli import output
 from redmeter.cli.app import AsJson, Prefix, Timezone, Url, command, opened, seconds
 from redmeter.cli.failure import NOT_FOUND, STORE, USAGE, Failure, failure_of
 from redmeter.reading.diagnosis.verdict import question, read_verdict
-from redmeter.results import Frequency
-from redmeter.verdicts import (
+from redmeter.results.logs import Frequency
+from redmeter.results.verdict import (
     NOT_KEPT,
     TOO_LITTLE,
     WORSE,

@@ -9,7 +9,7 @@ unknown, because JSON has no NaN.
 from dataclasses import dataclass
 from typing import Literal
 
-from redmeter.results import Change, Frequency
+from redmeter.results.logs import Change, Frequency
 
 
 @dataclass(frozen=True, kw_only=True)

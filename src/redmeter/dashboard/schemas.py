@@ -10,7 +10,6 @@ from typing import Literal
 
 from redmeter import results
 from redmeter.alerting.status import AlertsStatus
-from redmeter.analysis.explanation import Explanation, Status
 from redmeter.dashboard.rows import (
     ChangeRow,
     Cleaner,
@@ -28,13 +27,16 @@ from redmeter.dashboard.rows import (
     Writer,
 )
 from redmeter.health.check import Finding, Level
-from redmeter.reading.exceptions import ExceptionSummaries, ExceptionSummary
 from redmeter.reading.page.http import Route
 from redmeter.reading.page.views import Views
 from redmeter.reading.page.workloads import Statements, Tasks
 from redmeter.reading.windows import Span
-from redmeter.results import Forecast, LogSource, Mark, Message
-from redmeter.verdicts import Verdict
+from redmeter.results.exceptions import ExceptionSummaries, ExceptionSummary
+from redmeter.results.explanation import Explanation, Status
+from redmeter.results.forecasts import Forecast
+from redmeter.results.logs import LogSource, Message
+from redmeter.results.verdict import Verdict
+from redmeter.types import Mark
 
 
 @dataclass(frozen=True, kw_only=True)

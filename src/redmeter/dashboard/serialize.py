@@ -16,8 +16,8 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from redmeter import results
 from redmeter.analysis.comparing.changes import passed_of
 from redmeter.dashboard import rows
-from redmeter.reading import spread as spreads
 from redmeter.reading.page import overview as reading_overview
+from redmeter.results.summaries import distributions
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import HOUR
 
@@ -118,7 +118,7 @@ def _optional(item: _Converter, value: Any) -> Any:
 
 
 def of_summary(
-    summary: spreads.Summary,
+    summary: results.Summary,
     wanted: Sequence[float],
     threshold: float | None = None,
     *,
@@ -131,7 +131,7 @@ def of_summary(
         quantiles=_quantiles(wanted, summary.quantiles(wanted)),
         share_above=None if threshold is None else summary.share_above(threshold),
         buckets=[(one.low, one.high, one.count) for one in summary.buckets],
-        over_time=_over_time(spreads.distributions(summary), wanted) if over_time else None,
+        over_time=_over_time(distributions(summary), wanted) if over_time else None,
     )
 
 

@@ -20,7 +20,7 @@ from redmeter.queries.logs import LogQueries
 from redmeter.stored.keys import check_times
 
 if TYPE_CHECKING:
-    from redmeter.results import QueryResult
+    from redmeter.results.promql import QueryResult
 
 
 class Queries(CounterQueries, GaugeQueries, HistogramQueries, LogQueries, DiagnosisQueries):

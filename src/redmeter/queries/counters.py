@@ -20,7 +20,7 @@ from redmeter.queries.source import QueryBase
 from redmeter.types import RANKED_ROWS, Top
 
 if TYPE_CHECKING:
-    from redmeter.results import Group, Ranking, Series, TotalGroup
+    from redmeter.results.series import Group, Ranking, Series, TotalGroup
 
 #: The kinds of names().
 KINDS = ("counters", "gauges", "histograms")
@@ -100,7 +100,7 @@ class CounterQueries(QueryBase):
         selection = select(name, labels, by, exact=exact)
         window = window_of(precision, since, until, last=last)
         from redmeter.reading.aggregates import read_counter
-        from redmeter.results import Group
+        from redmeter.results.series import Group
 
         groups = self._source.run(read_counter, selection, window)
         if by is None:
@@ -190,7 +190,7 @@ class CounterQueries(QueryBase):
         """
         selection = select(name, labels, by, exact=exact)
         from redmeter.reading.aggregates import read_total
-        from redmeter.results import TotalGroup
+        from redmeter.results.series import TotalGroup
 
         groups = self._source.run(read_total, selection)
         if by is None:

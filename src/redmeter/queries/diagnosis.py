@@ -19,9 +19,9 @@ from redmeter.queries.source import QueryBase
 from redmeter.stored.keys import check_times
 
 if TYPE_CHECKING:
-    from redmeter.analysis.explanation import Explanation, Status
-    from redmeter.results import Mark
-    from redmeter.verdicts import Verdict
+    from redmeter.results.explanation import Explanation, Status
+    from redmeter.results.verdict import Verdict
+    from redmeter.types import Mark
 
 
 class DiagnosisQueries(QueryBase):

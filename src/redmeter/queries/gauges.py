@@ -9,7 +9,8 @@ from redmeter.queries.arguments import Time, group_labels, precision_of, select,
 from redmeter.queries.source import QueryBase
 
 if TYPE_CHECKING:
-    from redmeter.results import Forecast, ForecastGroup, Group, Series
+    from redmeter.results.forecasts import Forecast, ForecastGroup
+    from redmeter.results.series import Group, Series
 
 
 class GaugeQueries(QueryBase):
@@ -84,7 +85,7 @@ class GaugeQueries(QueryBase):
         selection = select(name, labels, by, exact=exact)
         window = window_of(precision, since, until, last=last)
         from redmeter.reading.aggregates import read_gauge
-        from redmeter.results import Group
+        from redmeter.results.series import Group
 
         groups = self._source.run(read_gauge, selection, window, aggregate)
         if by is None:
@@ -161,7 +162,7 @@ class GaugeQueries(QueryBase):
         selection = select(name, labels, by, exact=exact)
         width = precision_of(precision)
         from redmeter.reading.aggregates import read_zoned_forecasts
-        from redmeter.results import ForecastGroup
+        from redmeter.results.forecasts import ForecastGroup
 
         groups = self._source.ask(read_zoned_forecasts, selection, width, ahead, aggregate)
         if by is None:

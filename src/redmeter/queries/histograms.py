@@ -10,8 +10,7 @@ from redmeter.queries.arguments import Time, group_labels, select, spellings, wi
 from redmeter.queries.source import QueryBase
 
 if TYPE_CHECKING:
-    from redmeter.reading.spread import Summary, SummaryGroup
-    from redmeter.results import Statistics
+    from redmeter.results.summaries import Statistics, Summary, SummaryGroup
 
 
 class HistogramQueries(QueryBase):
@@ -93,7 +92,7 @@ class HistogramQueries(QueryBase):
         selection = select(name, labels, by, exact=exact)
         window = window_of(precision, since, until, intervals, last)
         from redmeter.reading.aggregates import read_summary
-        from redmeter.reading.spread import SummaryGroup
+        from redmeter.results.summaries import SummaryGroup
 
         groups = self._source.run(read_summary, selection, window)
         if by is None:

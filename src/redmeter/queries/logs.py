@@ -11,8 +11,8 @@ from redmeter.stored.message import check_logger
 from redmeter.types import EXCEPTION_GROUPS
 
 if TYPE_CHECKING:
-    from redmeter.reading.exceptions import ExceptionSummaries, ExceptionSummary
-    from redmeter.results import Changes, Frequency, LogSource, Message
+    from redmeter.results.exceptions import ExceptionSummaries, ExceptionSummary
+    from redmeter.results.logs import Changes, Frequency, LogSource, Message
 
 
 class LogQueries(QueryBase):

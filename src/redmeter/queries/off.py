@@ -4,7 +4,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from redmeter.analysis.explanation import Explanation, Status
 from redmeter.clock import SYSTEM
 from redmeter.reading import (
     aggregates,
@@ -22,13 +21,17 @@ from redmeter.reading.diagnosis import explain, status, verdict
 from redmeter.reading.diagnosis.verdict_data import VerdictData, plan
 from redmeter.reading.logs import recent
 from redmeter.reading.selection import GroupKey, name_of
-from redmeter.reading.spread import Summary, summary_of
-from redmeter.results import Changes, Message, QueryResult, Ranking, Series, Statistics
+from redmeter.results.exceptions import ExceptionSummaries
+from redmeter.results.explanation import Explanation, Status
+from redmeter.results.logs import Changes, Message
+from redmeter.results.promql import QueryResult
+from redmeter.results.series import Ranking, Series
+from redmeter.results.summaries import Statistics, Summary, summary_of
+from redmeter.results.verdict import Verdict
 from redmeter.stored.exception import FINEST
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Retention
 from redmeter.types import Selection, Top, Window
-from redmeter.verdicts import Verdict
 
 #: The answer to questions that have one in words.
 OFF = "Redmeter is off: nothing is recorded."
@@ -83,9 +86,9 @@ def _verdict(asked: verdict.VerdictQuestion) -> tuple[float, Verdict]:
     return now, verdict.build(asked, now, [], windows, VerdictData(), ())
 
 
-def _exceptions(wanted: exceptions.ExceptionQuery) -> exceptions.ExceptionSummaries:
+def _exceptions(wanted: exceptions.ExceptionQuery) -> ExceptionSummaries:
     precision = wanted.window.precision or FINEST
-    return exceptions.ExceptionSummaries(precision, 0, 0, 0, 0, 0, 0, 0, 0, ())
+    return ExceptionSummaries(precision, 0, 0, 0, 0, 0, 0, 0, 0, ())
 
 
 #: A function that reads a store -> one that takes its arguments.

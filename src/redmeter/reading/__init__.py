@@ -2,7 +2,7 @@
 
     selection.py   the stored series that a name means: label sets; aggregates.py groups them
     samples.py     samples of counters and gauges on a grid of intervals, grand totals
-    distributions.py  distributions of histograms, as a Spread (spread.py)
+    distributions.py  distributions of histograms
     statistics.py  histograms by hour
     marks.py       marks, such as deploys
     names.py       lists an index: the names of all series

@@ -25,8 +25,9 @@ from redmeter.reading.selection import (
     selects,
     split,
 )
-from redmeter.reading.spread import Summary
-from redmeter.results import Forecast, Series
+from redmeter.results.forecasts import Forecast
+from redmeter.results.series import Series
+from redmeter.results.summaries import Summary
 from redmeter.store import Store, View, indexes
 from redmeter.store.producers import INSTANCE_SECONDS
 from redmeter.store.query import Query, run, together

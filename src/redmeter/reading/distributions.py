@@ -11,8 +11,8 @@ from functools import partial
 from redmeter.errors import LimitExceeded
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.samples import first_sample, starts_of
-from redmeter.reading.spread import Summary, Texts, distribution_of, summary_of
-from redmeter.results import Series
+from redmeter.results.series import Series
+from redmeter.results.summaries import Summary, Texts, distribution_of, summary_of
 from redmeter.store import Store
 from redmeter.store.query import Query
 from redmeter.store.servers.replies import Command, Reply, is_misplaced, pairs, raised

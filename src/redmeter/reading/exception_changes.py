@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 from redmeter.analysis.comparing.changes import GONE_EXPECTED
 from redmeter.analysis.comparing.rates import chance
-from redmeter.analysis.explanation import ExceptionChange, ExceptionChanges
 from redmeter.reading.diagnosis.windows import Comparison, clock_time
 from redmeter.reading.exceptions import StoredGroup
+from redmeter.results.explanation import ExceptionChange, ExceptionChanges
 from redmeter.store.query import Query, Read
 from redmeter.store.servers.replies import is_misplaced, raised
 from redmeter.stored.exception import INTERVALS, counts_between, oldest_kept

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from redmeter.results import Mark
 from redmeter.store import Store
 from redmeter.store.servers.replies import Command, raised
 from redmeter.stored.keys import Keys
 from redmeter.stored.mark import MAX_MARKS, parse
+from redmeter.types import Mark
 
 
 def read_marks(

@@ -24,7 +24,7 @@ from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.names import format_name, parse_name
 from redmeter.reading.samples import starts_of
 from redmeter.reading.selection import check_labels, has_labels, label_of
-from redmeter.results import Ranked, Ranking
+from redmeter.results.series import Ranked, Ranking
 from redmeter.stored.exponential_histogram import RELATIVE_ERROR
 from redmeter.stored.keys import Retention, check_whole
 from redmeter.stored.moments import Sums

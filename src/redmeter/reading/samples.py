@@ -16,7 +16,7 @@ from typing import TypeVar
 from redmeter.analysis.comparing.percentiles import merged
 from redmeter.errors import LimitExceeded, StoreError, StoreRefused
 from redmeter.reading.foreign_keys import readable, warn_of
-from redmeter.results import Series
+from redmeter.results.series import Series
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import ParsedRead
 from redmeter.store.servers.replies import Reply, is_misplaced, mapped, pairs, raised

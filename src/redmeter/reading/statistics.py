@@ -4,7 +4,7 @@ They are kept in addition to the histograms, in the layout of "Redis in Action",
 values of other programs: see stored/statistics.py.
 """
 
-from redmeter.results import HourlyStats, Statistics
+from redmeter.results.summaries import HourlyStats, Statistics
 from redmeter.store import Store
 from redmeter.store.servers.replies import Reply, raised, scored
 from redmeter.stored.intervals import hours_of

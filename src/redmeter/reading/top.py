@@ -29,7 +29,7 @@ from redmeter.reading.ranking import (
 )
 from redmeter.reading.selection import LabelSets, has_labels
 from redmeter.reading.windows import Coverage, window_of
-from redmeter.results import Ranking
+from redmeter.results.series import Ranking
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Query, Read, run
 from redmeter.store.servers.replies import raised

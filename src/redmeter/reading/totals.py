@@ -33,8 +33,8 @@ from redmeter.reading.page.curves import (
 )
 from redmeter.reading.samples import number_of
 from redmeter.reading.selection import LabelSets
-from redmeter.reading.spread import distributions
 from redmeter.reading.windows import Coverage, whole_window
+from redmeter.results.summaries import distributions
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read, in_parts
 from redmeter.store.servers.replies import Reply, is_misplaced, raised

@@ -11,10 +11,10 @@ from redmeter.recording.buffer import Buffer
 from redmeter.recording.pending import PendingCounter, PendingHistogram
 from redmeter.recording.sending.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.status import RecorderStats
+from redmeter.results.recorder import RecorderHealth
 from redmeter.store import Store
 from redmeter.store.servers.retry import WriteRetry, is_recoverable
 from redmeter.stored.exponential_histogram import Distribution
-from redmeter.types import RecorderHealth
 
 
 class BulkWriter:

@@ -37,6 +37,7 @@ from redmeter.recording.registry import Labels, Registry
 from redmeter.recording.sending.delivery import Delivery, DeliveryIncomplete, NextStore
 from redmeter.recording.sending.flusher import Flusher, FlushFailed, FlushRequest
 from redmeter.recording.status import RecorderStats, StatusReporter
+from redmeter.results.recorder import RecorderHealth
 from redmeter.store import Store
 from redmeter.store.durability import NONE
 from redmeter.store.servers.retry import is_recoverable
@@ -44,7 +45,6 @@ from redmeter.stored.counter import check_amount
 from redmeter.stored.keys import check_time
 from redmeter.stored.mark import Noted
 from redmeter.stored.moments import to_float
-from redmeter.types import RecorderHealth
 
 #: Minimum time to wait for a reply when the process ends, seconds.
 SHORTEST = 0.1

@@ -22,9 +22,10 @@ from contextlib import AbstractContextManager
 from redmeter.clock import Clock
 from redmeter.errors import StoreError, StoreRefused, Unconfirmed
 from redmeter.losses import EMPTIED, ROLLED_BACK, TOTAL
+from redmeter.results.recorder import Loss, RecorderHealth
 from redmeter.store.producers import INSTANCE_SECONDS
 from redmeter.stored.keys import Kept, Keys
-from redmeter.types import Loss, LostEvents, RecorderHealth, Rejection
+from redmeter.types import LostEvents, Rejection
 
 #: Stands for the series of events that were lost together.
 ALL_SERIES = "(all series)"

@@ -43,6 +43,7 @@ from redmeter.recording.registry import LABEL_VALUE, Labels
 from redmeter.recording.scopes import Timer
 from redmeter.recording.sending.delivery import NextStore
 from redmeter.recording.status import RENEW_SECONDS, RecorderStats
+from redmeter.results.recorder import RecorderHealth
 from redmeter.store import Store
 from redmeter.store.durability import NONE, confirm
 from redmeter.store.producers import ASK_SECONDS
@@ -61,7 +62,7 @@ from redmeter.stored.exception import FINEST, SHARE_BYTES
 from redmeter.stored.keys import MAX_TIME, Kept, Keys, check_time
 from redmeter.stored.message import name_of
 from redmeter.stored.moments import to_float
-from redmeter.types import LostEvents, Operations, Outcome, RecorderHealth
+from redmeter.types import LostEvents, Operations, Outcome
 
 logger = logging.getLogger("redmeter")
 

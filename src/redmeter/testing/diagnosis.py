@@ -4,13 +4,6 @@ from collections import Counter
 from dataclasses import replace
 
 from redmeter.analysis.comparing.status import BLOCK
-from redmeter.analysis.explanation import (
-    DatabaseTime,
-    ExceptionChanges,
-    Explanation,
-    PatternChanges,
-    Status,
-)
 from redmeter.clock import ManualClock
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
 from redmeter.reading.diagnosis.busiest import RANKED, busiest
@@ -21,12 +14,19 @@ from redmeter.reading.diagnosis.status import MINUTE, Vitals, cause_request, jud
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compare
 from redmeter.reading.exception_changes import changes_of, not_kept, windows_of
 from redmeter.reading.exceptions import ExceptionWindow
-from redmeter.results import Mark
+from redmeter.results.explanation import (
+    DatabaseTime,
+    ExceptionChanges,
+    Explanation,
+    PatternChanges,
+    Status,
+)
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Retention, slice_start
 from redmeter.stored.mark import distinct
 from redmeter.testing.readings import stored_group
 from redmeter.testing.recorder import MemoryRecorder
+from redmeter.types import Mark
 from redmeter.zones import UTC, Zone
 
 #: Log patterns have no history in memory.

@@ -9,9 +9,9 @@ from redmeter.reading.diagnosis.verdict_data import VerdictData
 from redmeter.reading.exceptions import ExceptionWindow, StoredGroup, shares_of
 from redmeter.reading.logs.frequencies import ordered
 from redmeter.reading.selection import has_labels
-from redmeter.reading.spread import Summary, summary_of
 from redmeter.recording.logging.exceptions import Found
-from redmeter.results import Frequency, HourlyStats, LogSource, Message, Statistics
+from redmeter.results.logs import Frequency, LogSource, Message
+from redmeter.results.summaries import HourlyStats, Statistics, Summary, summary_of
 from redmeter.stored.exception import Details, Occurrences
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import HOUR, STEP, slice_start

@@ -14,7 +14,7 @@ from redmeter.recording.logging.redact import MessageRules, redact_messages
 from redmeter.recording.pending import with_instance, without_instance
 from redmeter.recording.registry import Labels
 from redmeter.recording.sync import SyncMessages, SyncRecorder
-from redmeter.results import Message
+from redmeter.results.logs import Message
 from redmeter.stored.counter import check_amount
 from redmeter.stored.keys import check_time
 from redmeter.stored.mark import Noted

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TypeVar
 
 from redmeter.analysis.comparing.changes import changes
-from redmeter.analysis.explanation import Explanation, Status
 from redmeter.clock import ManualClock
 from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.names import parse_name
@@ -22,8 +21,6 @@ from redmeter.reading.distributions import MAX_SERIES as MAX_NAMES
 from redmeter.reading.distributions import read_summaries
 from redmeter.reading.exceptions import (
     ExceptionQuery,
-    ExceptionSummaries,
-    ExceptionSummary,
     group_in,
     groups_in,
     read_exception,
@@ -45,21 +42,16 @@ from redmeter.reading.selection import (
     selects,
     split,
 )
-from redmeter.reading.spread import Summary
 from redmeter.reading.statistics import read_statistics
 from redmeter.reading.top import read_top
-from redmeter.results import (
-    Changes,
-    Forecast,
-    Frequency,
-    LogSource,
-    Mark,
-    Message,
-    QueryResult,
-    Ranking,
-    Series,
-    Statistics,
-)
+from redmeter.results.exceptions import ExceptionSummaries, ExceptionSummary
+from redmeter.results.explanation import Explanation, Status
+from redmeter.results.forecasts import Forecast
+from redmeter.results.logs import Changes, Frequency, LogSource, Message
+from redmeter.results.promql import QueryResult
+from redmeter.results.series import Ranking, Series
+from redmeter.results.summaries import Statistics, Summary
+from redmeter.results.verdict import Verdict
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Retention, slice_start
 from redmeter.stored.mark import distinct
@@ -77,8 +69,7 @@ from redmeter.testing.readings import (
     traffic,
 )
 from redmeter.testing.recorder import MemoryRecorder
-from redmeter.types import Selection, Top, Window
-from redmeter.verdicts import Verdict
+from redmeter.types import Mark, Selection, Top, Window
 from redmeter.zones import Zone
 
 T = TypeVar("T")

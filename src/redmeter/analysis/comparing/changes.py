@@ -37,7 +37,7 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
-from redmeter.results import Change, ChangeKind, Frequency
+from redmeter.results.logs import Change, ChangeKind, Frequency
 from redmeter.stored.keys import HOUR, STEP
 
 NEW: Final = "new"

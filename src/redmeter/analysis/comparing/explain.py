@@ -38,7 +38,7 @@ from redmeter.analysis.comparing.outliers import (
     groups_of,
     outliers,
 )
-from redmeter.analysis.explanation import ChangedGroup, ChangedLabel
+from redmeter.results.explanation import ChangedGroup, ChangedLabel
 
 #: Groups of a label that are listed.
 LISTED_GROUPS: Final = 20

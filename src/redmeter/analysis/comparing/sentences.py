@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from redmeter.analysis.explanation import ChangedGroup, Explanation, Part
+from redmeter.results.explanation import ChangedGroup, Explanation, Part
 
 #: Units that values are written in.
 _SECONDS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))

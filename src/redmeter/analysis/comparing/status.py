@@ -18,9 +18,9 @@ from dataclasses import replace
 from typing import Final
 
 from redmeter.analysis.comparing.rates import chance
-from redmeter.analysis.explanation import Check, ExplainLink
 from redmeter.analysis.forecasting.forecast import forecast
-from redmeter.results import Series
+from redmeter.results.explanation import Check, ExplainLink
+from redmeter.results.series import Series
 
 #: Length of the window and of the blocks it is compared with, seconds.
 BLOCK: Final = 300

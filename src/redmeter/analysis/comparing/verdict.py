@@ -23,7 +23,7 @@ from typing import Final
 from redmeter.analysis.comparing import percentiles, rates
 from redmeter.analysis.comparing.percentiles import Buckets
 from redmeter.analysis.comparing.rates import Counts, Dispersion
-from redmeter.verdicts import (
+from redmeter.results.verdict import (
     BETTER,
     NOT_KEPT,
     SAME,

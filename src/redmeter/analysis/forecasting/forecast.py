@@ -43,7 +43,8 @@ from typing import Final
 from redmeter.analysis.forecasting.horizons import LEVEL
 from redmeter.analysis.forecasting.seasons import Season
 from redmeter.analysis.forecasting.smoothing import Smoothing
-from redmeter.results import Anomaly, Forecast, ForecastCheck, ForecastPoint, Series
+from redmeter.results.forecasts import Anomaly, Forecast, ForecastCheck, ForecastPoint
+from redmeter.results.series import Series
 from redmeter.stored.keys import span
 from redmeter.zones import UTC, Zone
 

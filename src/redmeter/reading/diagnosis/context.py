@@ -10,12 +10,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from redmeter.analysis.comparing.changes import GONE_EXPECTED, severity_rank
-from redmeter.analysis.explanation import (
-    DatabaseTime,
-    ExceptionChanges,
-    LogPattern,
-    PatternChanges,
-)
 from redmeter.names import SECONDS
 from redmeter.reading.diagnosis.label_counts import moments_ask, moments_of
 from redmeter.reading.diagnosis.windows import Comparison, clock_time
@@ -24,11 +18,12 @@ from redmeter.reading.join import Ask, Joined, join_newest
 from redmeter.reading.logs.frequencies import texts_of, times
 from redmeter.reading.marks import answered, asked
 from redmeter.reading.selection import LabelSets
-from redmeter.results import Mark
+from redmeter.results.explanation import DatabaseTime, ExceptionChanges, LogPattern, PatternChanges
 from redmeter.store.query import Query, Read
 from redmeter.stored.keys import Keys
 from redmeter.stored.message import parse_name
 from redmeter.stored.steps import parse as parse_steps
+from redmeter.types import Mark
 
 #: Loggers and severities whose patterns are compared, patterns of each, and those that are listed.
 MAX_SOURCES: Final = 30

@@ -20,7 +20,6 @@ from redmeter.analysis.comparing.explain import (
     judged,
 )
 from redmeter.analysis.comparing.sentences import explanation_parts, joined, text, unit_of
-from redmeter.analysis.explanation import ExceptionChanges, Explanation, Measure
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, is_failure
 from redmeter.reading.diagnosis.context import Circumstances, circumstances, window_note
 from redmeter.reading.diagnosis.label_counts import (
@@ -36,6 +35,7 @@ from redmeter.reading.exception_changes import exception_changes
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.samples import number_of
 from redmeter.reading.selection import LabelSets
+from redmeter.results.explanation import ExceptionChanges, Explanation, Measure
 from redmeter.store import Store, indexes
 from redmeter.store.query import Query, Read, run, together
 from redmeter.store.servers.replies import Reply

@@ -17,7 +17,6 @@ from redmeter.analysis.comparing.status import (
     check_rate,
     check_requests,
 )
-from redmeter.analysis.explanation import Check, Part, Status
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS
 from redmeter.reading.diagnosis.busiest import busiest_counters
 from redmeter.reading.diagnosis.explain import explain
@@ -26,7 +25,8 @@ from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Ask, Joined
 from redmeter.reading.selection import LabelSets
 from redmeter.reading.totals import MAX_SAMPLED
-from redmeter.results import Mark, Series
+from redmeter.results.explanation import Check, Part, Status
+from redmeter.results.series import Series
 from redmeter.store import Store
 from redmeter.store.query import Query, Read, run, together
 from redmeter.store.servers.replies import pairs
@@ -36,6 +36,7 @@ from redmeter.stored.keys import Kept, Keys, slice_start
 from redmeter.stored.mark import parse as parse_mark
 from redmeter.stored.moments import merge_all
 from redmeter.stored.packed_text import parse
+from redmeter.types import Mark
 
 MINUTE: Final = 60
 #: How far back the beginning of a change is looked for, and its baseline, seconds.

@@ -34,12 +34,8 @@ from redmeter.reading.page.http import route_of
 from redmeter.reading.samples import counts_of
 from redmeter.reading.selection import LabelSets
 from redmeter.reading.totals import MAX_SAMPLED
-from redmeter.results import Frequency, Mark
-from redmeter.store import Store
-from redmeter.store.query import Query, Read, run
-from redmeter.store.servers.replies import is_misplaced, raised
-from redmeter.stored.keys import HOUR, Keys, entry, span
-from redmeter.verdicts import (
+from redmeter.results.logs import Frequency
+from redmeter.results.verdict import (
     BETTER,
     NOT_KEPT,
     SAME,
@@ -52,6 +48,11 @@ from redmeter.verdicts import (
     VerdictPatterns,
     VerdictRow,
 )
+from redmeter.store import Store
+from redmeter.store.query import Query, Read, run
+from redmeter.store.servers.replies import is_misplaced, raised
+from redmeter.stored.keys import HOUR, Keys, entry, span
+from redmeter.types import Mark
 from redmeter.zones import Zone
 
 #: Label sets of requests that one round trip reads, and round trips at most.

@@ -18,6 +18,7 @@ from redmeter.errors import InvalidValue
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, SECONDS, is_failure, parse_name
 from redmeter.reading.page.http import route_of
 from redmeter.reading.selection import base_of
+from redmeter.results.verdict import LEVEL, LOOKS, NotKept, VerdictWindow
 from redmeter.stored.exponential_histogram import LOWEST, Distribution
 from redmeter.stored.keys import (
     DEFAULT_RETENTION,
@@ -28,7 +29,6 @@ from redmeter.stored.keys import (
     slice_start,
 )
 from redmeter.stored.moments import Moments
-from redmeter.verdicts import LEVEL, LOOKS, NotKept, VerdictWindow
 from redmeter.zones import UTC, Zone
 
 DAY = 24 * HOUR

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from redmeter.analysis.comparing.noise import Windows
-from redmeter.analysis.explanation import Alternative
 from redmeter.errors import InvalidValue
+from redmeter.results.explanation import Alternative
 from redmeter.stored.keys import Retention, slice_start, span
 from redmeter.types import Selection
 from redmeter.zones import UTC, Zone

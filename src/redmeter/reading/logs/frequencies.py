@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.join import Ask
-from redmeter.results import Frequency, LogSource, Message
+from redmeter.results.logs import Frequency, LogSource, Message
 from redmeter.store.servers.replies import Command, Reply, pairs, raised, scored
 from redmeter.stored.intervals import hours_of
 from redmeter.stored.keys import HOUR, Keys, slice_start

@@ -15,7 +15,7 @@ from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Ask, Joined, join_newest
 from redmeter.reading.logs import frequencies as log_counts
 from redmeter.reading.logs.frequencies import PatternFields, Place, Source, ordered, place_of
-from redmeter.results import Change, Frequency, LogSource, Message
+from redmeter.results.logs import Change, Frequency, LogSource, Message
 from redmeter.store import indexes
 from redmeter.store.query import Query, in_parts
 from redmeter.store.servers.replies import Command, Reply, is_misplaced, raised

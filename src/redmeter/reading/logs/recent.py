@@ -17,7 +17,7 @@ from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.logs import frequencies as log_counts
 from redmeter.reading.logs.frequencies import PatternFields, Source, ordered
-from redmeter.results import Changes, Frequency, LogSource, Message
+from redmeter.results.logs import Changes, Frequency, LogSource, Message
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Read
 from redmeter.store.servers.replies import Command, Reply, raised

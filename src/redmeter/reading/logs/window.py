@@ -18,7 +18,7 @@ from redmeter.reading.foreign_keys import there
 from redmeter.reading.logs import frequencies as log_counts
 from redmeter.reading.logs.frequencies import PatternFields, Source, ordered
 from redmeter.reading.logs.overview import MAX_LOGGERS, MAX_MESSAGES
-from redmeter.results import Change, Frequency, LogSource, Message
+from redmeter.results.logs import Change, Frequency, LogSource, Message
 from redmeter.store import indexes
 from redmeter.store.query import Query
 from redmeter.store.servers.replies import is_misplaced, raised

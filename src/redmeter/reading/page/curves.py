@@ -14,9 +14,9 @@ from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Joined, name_of, of_window
 from redmeter.reading.samples import counts_of
 from redmeter.reading.selection import LabelSets
-from redmeter.reading.spread import Summary
 from redmeter.reading.windows import Coverage
-from redmeter.results import Series
+from redmeter.results.series import Series
+from redmeter.results.summaries import Summary
 from redmeter.store.query import Query, Read, together
 from redmeter.store.servers.replies import Command, Reply, is_misplaced, raised
 from redmeter.stored.exponential_histogram import Distribution

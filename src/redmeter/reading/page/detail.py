@@ -25,7 +25,6 @@ from redmeter.reading.page.curves import (
 )
 from redmeter.reading.samples import number_of
 from redmeter.reading.selection import base_of
-from redmeter.reading.spread import Summary
 from redmeter.reading.windows import (
     Coverage,
     Frame,
@@ -35,11 +34,12 @@ from redmeter.reading.windows import (
     whole_window,
     window_of,
 )
-from redmeter.results import Mark
+from redmeter.results.summaries import Summary
 from redmeter.store import View, indexes
 from redmeter.store.query import Query
 from redmeter.store.servers.replies import Command, Reply
 from redmeter.stored.keys import Kept, Keys
+from redmeter.types import Mark
 
 _KINDS = ("counter", "gauge", "histogram")
 

@@ -21,10 +21,10 @@ from redmeter.reading.page.listing import Listing, listing, redrawn
 from redmeter.reading.page.rows import RowRanking
 from redmeter.reading.totals import Totals
 from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, whole_window
-from redmeter.results import Mark
 from redmeter.store import Store, View
 from redmeter.store.query import Query, run, together
 from redmeter.stored.keys import Kept, Keys
+from redmeter.types import Mark
 
 #: Rows of the panels.
 PAGES, COUNTERS, CHANGES, FREQUENT = 6, 12, 6, 6

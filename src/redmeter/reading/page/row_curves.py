@@ -14,8 +14,8 @@ from redmeter.reading.foreign_keys import there
 from redmeter.reading.page.curves import QUANTILE
 from redmeter.reading.page.rows import RowGroup
 from redmeter.reading.samples import measured, number_of, summed
-from redmeter.reading.spread import Texts
 from redmeter.reading.windows import Coverage
+from redmeter.results.summaries import Texts
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read, in_parts
 from redmeter.store.scripts import HASHES

@@ -3,7 +3,7 @@
 from math import ceil
 
 from redmeter.reading.export.listing import ExportList
-from redmeter.results import QueryResult
+from redmeter.results.promql import QueryResult
 from redmeter.store import Store
 
 #: Steps of a query over time by default.

@@ -21,7 +21,7 @@ from redmeter.promql.semantics import matches
 from redmeter.promql.values import Labels, with_label
 from redmeter.reading.export.listing import ExportList, Exports
 from redmeter.reading.promql.source import BUCKET, COUNT, Chosen, StoreSource, choose
-from redmeter.results import (
+from redmeter.results.promql import (
     QueryBucket,
     QueryHistogram,
     QueryResult,

@@ -6,18 +6,58 @@ quantile is within 2.17 % of the exact one, no matter how many intervals, proces
 were merged.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from redmeter.results import Series
+if TYPE_CHECKING:
+    pass
+from collections.abc import Callable, Iterable
+
+from redmeter.results.series import Series
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.packed_text import merged, parse
 
+
+@dataclass(frozen=True, slots=True)
+class HourlyStats:
+    """Count, extremes, mean and spread of the values observed within an hour of UTC."""
+
+    #: Start of the hour, Unix seconds.
+    start: int
+    #: The number of values.
+    count: int
+    #: The lowest value.
+    low: float
+    #: The highest value.
+    high: float
+    #: The sum; None where the count times the largest magnitude reaches 1.8e308.
+    total: float | None
+    #: None where the total is None, unless all values are equal.
+    mean: float | None
+    #: Sample standard deviation; 0 of a single value, None above about 1e154.
+    stddev: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """The hourly statistics of a series."""
+
+    #: The name of the histogram.
+    name: str
+    #: The current hour; None if no value was observed in it.
+    this: HourlyStats | None
+    #: The last hour before it with a value; None if none is known.
+    before: HourlyStats | None
+
+
 #: Buckets and moments of an interval, as they are stored; None if there is none.
 Texts = tuple[bytes | None, bytes | None]
+
+
 #: Returns the distribution of each interval, from the oldest with a value on; None for a gap.
 OverTime = Callable[[], Sequence[Distribution | None]]
+
 
 _PERCENTILES = ("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)
 

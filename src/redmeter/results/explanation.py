@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from redmeter.results import Mark
+from redmeter.types import Mark
 
 #: The number of events, the share of them that failed, or a percentile.
 Measure = Literal["count", "error rate", "p95"]
