@@ -89,7 +89,7 @@ def test_another_program_keeps_its_own_handler() -> None:
         (["-m"], ["python", "-Pmredmeter"], True),
         (["-m"], ["python", "-m", "myredmeter"], False),
         (["-m", "redmeter"], ["python", "-m", "pytest", "redmeter"], False),
-        (["-m", "1"], ["python", "-m", "redmeter.demo.shop", "1"], False),
+        (["-m", "1"], ["python", "-m", "redmeter.demo.server", "1"], False),
     ],
 )
 def test_the_command_is_told_apart_from_other_programs(

@@ -7,7 +7,8 @@ who send real requests; only the customers and the bank are made up.
     shape.py        when visitors come and their actions: the model of the business
     past.py         the last days, as they would have been recorded
     database.py     the products, and the shop's tables
-    shop.py         the pages: an application as users write them, served by two workers
+    shop.py         the pages: an application as users write them
+    server.py       serves it, by two workers
     job.py          sends confirmations, in a process of its own
     traffic.py      visitors
     running.py      all of it, from start to end

@@ -12,7 +12,8 @@ import sqlalchemy as sa
 
 from redmeter.demo import database
 from redmeter.demo.database import orders
-from redmeter.demo.shop import FOLDER, SEED, end_with_starter, measure, release_in
+from redmeter.demo.server import end_with_starter
+from redmeter.demo.shop import FOLDER, SEED, measure, release_in
 
 #: Seconds between two looks for orders.
 PAUSE = 0.5

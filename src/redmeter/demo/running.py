@@ -209,7 +209,7 @@ class Demo:
 
         database.create(self._folder / "shop.sqlite3", self._seed)
         self._release(shape.OLD)
-        self._start("shop", str(self.port))
+        self._start("server", str(self.port))
         self._start("job")
         until = time.monotonic() + PROCESS_TIMEOUT
         while not self._answers():

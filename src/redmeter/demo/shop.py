@@ -1,17 +1,13 @@
 """The shop: an application as users write them, and how it is measured.
 
 Specific to Redmeter are the lines of measure() below, and those that count events of
-the business: sales, revenue, carts, payments. All the rest is a small Starlette application, which
-`python -m redmeter.demo.shop PORT` serves.
+the business: sales, revenue, carts, payments. All the rest is a small Starlette application.
 """
 
 import logging
 import os
 import random
 import re
-import signal
-import sys
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +15,6 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import sqlalchemy as sa
-import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -36,7 +31,6 @@ from redmeter.integrations.asgi import App, RedmeterMiddleware
 
 #: Environment variables with the path of its files and the random seed.
 FOLDER, SEED = "SHOP_FOLDER", "SHOP_SEED"
-WORKERS = 2
 
 log = logging.getLogger("shop")
 
@@ -231,38 +225,3 @@ def create() -> App:
     shop = Shop(Path(os.environ[FOLDER]), int(os.environ[SEED]))
     log.info("release %s is open", shop.release)
     return RedmeterMiddleware(Starlette(routes=shop.pages), shop.meter, cleaner=True)
-
-
-def main(port: int) -> None:
-    """Serve the shop by two workers until SIGTERM; SIGHUP replaces them, one after the other."""
-    end_with_starter()
-    uvicorn.run(
-        "redmeter.demo.shop:create",
-        factory=True,
-        port=port,
-        workers=WORKERS,
-        log_level="warning",
-        timeout_graceful_shutdown=3,
-    )
-
-
-def end_with_starter() -> None:
-    """From now on, end when the process that started this one is gone, however that ended.
-
-    Standard input is a pipe that the starter holds open and never writes to. Where the starter
-    ends, even by SIGKILL, the pipe ends, and this process sends itself the signal by which it ends
-    in good order.
-    """
-
-    def wait() -> None:
-        try:
-            while os.read(sys.stdin.fileno(), 1024):
-                pass
-        finally:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

@@ -27,7 +27,7 @@ ngx_http_log_module; RFC 9112, section 3.2 (forms of the request target).
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -306,7 +306,7 @@ def _parse_json(text: str) -> Hit:
     return hit_of(entry)
 
 
-def hit_of(entry: dict[str, object]) -> Hit:
+def hit_of(entry: Mapping[str, object]) -> Hit:
     """Return the request that the keys of a JSON line describe.
 
     Raises:
@@ -334,13 +334,13 @@ def _digits(value: object) -> str:
     return text if re.fullmatch(r"\d{1,18}", text, re.ASCII) else ""
 
 
-def _json_request(entry: dict[str, object]) -> tuple[str, str]:
+def _json_request(entry: Mapping[str, object]) -> tuple[str, str]:
     """Return method and path: of a request line, or of keys of their own, also nested (Caddy)."""
     request = entry.get("request")
     if isinstance(request, str) and " " in request:
         return _request.__wrapped__(request)
     if isinstance(request, dict):
-        entry = entry | request
+        entry = {**entry, **request}
         request = None
     target = _first(entry, _PATH_KEYS)
     if target is None:
@@ -351,6 +351,6 @@ def _json_request(entry: dict[str, object]) -> tuple[str, str]:
     return _method(method) if isinstance(method, str) else OTHER_METHOD, _path(target)
 
 
-def _first(entry: dict[str, object], keys: Iterable[str]) -> object:
+def _first(entry: Mapping[str, object], keys: Iterable[str]) -> object:
     """Return the first value that is there and not null."""
     return next((entry[key] for key in keys if entry.get(key) is not None), None)

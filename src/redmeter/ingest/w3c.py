@@ -45,7 +45,7 @@ class Reader:
         named = {
             name: each for name, each in zip(self._columns, values, strict=True) if each != "-"
         }
-        entry: dict[str, object] = {_KEYS[name]: named[name] for name in _KEYS.keys() & named}
+        entry = {_KEYS[name]: named[name] for name in _KEYS.keys() & named}
         if "time" in named:
             entry["time"] = f"{named.get('date', self._date)}T{named['time']}"
         return hit_of(entry)
