@@ -50,6 +50,11 @@ LEASE_SECONDS = INSTANCE_SECONDS - 30.0
 logger = logging.getLogger("redmeter")
 
 
+def _warn(text: str, *args: object) -> None:
+    with contextlib.suppress(Exception):  # raised by an application's filter or handler
+        logger.warning(text, *args, stacklevel=2)
+
+
 def kind_of(error: Exception) -> str:
     """Return the kind under which an error is counted."""
     return error.code if isinstance(error, StoreRefused) else type(error).__name__
@@ -240,8 +245,7 @@ class StatusReporter:
             self._lost = lost
             # At once: an emptied store has lost the last report, too.
             self.must_report = True
-            with contextlib.suppress(Exception):  # raised by an application's filter or handler
-                logger.warning("redmeter: %s", self._stats.last_trouble)
+            _warn("redmeter: %s", self._stats.last_trouble)
 
     def log_unstored(self) -> None:
         """Log how many events could not be stored and are lost if the process ends now.
@@ -250,11 +254,8 @@ class StatusReporter:
         """
         waiting = self._health().buffered
         if waiting and waiting != self._left:
-            with contextlib.suppress(Exception):  # raised by an application's filter or handler
-                logger.warning(
-                    "redmeter: %d events are not stored, and are lost if the process ends now",
-                    waiting,
-                )
+            text = "redmeter: %d events are not stored, and are lost if the process ends now"
+            _warn(text, waiting)
         self._left = waiting
 
     def record_ended_children(self, pids: Sequence[int]) -> None:
@@ -266,8 +267,7 @@ class StatusReporter:
                 self._stats.record_error(CHILD_ENDED, text)
         self.must_report = True
         if self._may_log():
-            with contextlib.suppress(Exception):  # raised by an application's filter or handler
-                logger.warning("redmeter: %s; let them exit normally, or call flush() before", text)
+            _warn("redmeter: %s; let them exit normally, or call flush() before", text)
 
     def record_hanging(self, name: str) -> None:
         """Count and log a callback that does not return."""
@@ -275,8 +275,7 @@ class StatusReporter:
         with self._lock:
             self._stats.record_error(CALLBACK_HANGS, text)
         self.must_report = True
-        with contextlib.suppress(Exception):  # raised by an application's filter or handler
-            logger.warning("redmeter: %s", text)
+        _warn("redmeter: %s", text)
 
     def record_error(self, error: Exception) -> None:
         """Count an error of storing, and log one at most every LOG_SECONDS."""
@@ -285,16 +284,14 @@ class StatusReporter:
         waiting = self._stats.buffered
         kept = f"{waiting} events are buffered" if waiting else "no events are buffered"
         if self._may_log():
-            with contextlib.suppress(Exception):  # raised by an application's filter or handler
-                logger.warning("redmeter cannot store metrics: %s (%s)", error, kept)
+            _warn("redmeter cannot store metrics: %s (%s)", error, kept)
 
     def record_unconfirmed(self, error: Unconfirmed) -> None:
         """Count batches that are not confirmed to be durable, and log that, as record_error()."""
         with self._lock:
             self._stats.record_unconfirmed(error)
         if error.batches and self._may_log():
-            with contextlib.suppress(Exception):  # raised by an application's filter or handler
-                logger.warning("redmeter: %s", error)
+            _warn("redmeter: %s", error)
 
     def _may_log(self) -> bool:
         may = time.monotonic() - self._said >= LOG_SECONDS

@@ -54,7 +54,7 @@ class _Acknowledged(NamedTuple):
 
 def confirm(
     link: Link,
-    parts: Sequence[tuple[Keys, Producer]],
+    producers: Sequence[tuple[Keys, Producer]],
     durability: str,
     *,
     timeout: float,
@@ -64,7 +64,7 @@ def confirm(
 
     Args:
         link: to all servers of the store.
-        parts: producers, and the keys of the shard of each.
+        producers: producers, and the keys of the shard of each.
         durability: "replica" or "disk".
         timeout: how long to wait for the replies, seconds.
         again: also ask for batches for which this was tried before.
@@ -73,7 +73,7 @@ def confirm(
         An error for each server that did not confirm its batches.
     """
     batches: list[_Acknowledged] = []
-    for keys, producer in parts:
+    for keys, producer in producers:
         number = producer.floor
         due = again or producer.tried != (durability, number)
         if number and due and producer.confirmed != (durability, number):

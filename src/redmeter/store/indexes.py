@@ -120,7 +120,7 @@ def newest(keys: Keys, index: str, count: int) -> Read:
         members = yield from merged(range(len(keys.shards)), count, ask, parse, newest=True)
         if isinstance(members, StoreError):
             return members
-        return [part for ((score, member),) in members for part in (member, score)]
+        return [item for ((score, member),) in members for item in (member, score)]
 
     return ShardedRead(steps, lambda _: [])
 
@@ -134,10 +134,10 @@ def members(
         first, last: where they begin and end, in the words of ZRANGEBYLEX.
         offset: how many to skip.
     """
-    part = _Range(first, last, offset, count)
+    span = _Range(first, last, offset, count)
     if not isinstance(keys, ShardedKeys):
-        return ("ZRANGEBYLEX", index, *part.words())
-    return ShardedRead(lambda: _listed(keys, index, part), lambda _: [])
+        return ("ZRANGEBYLEX", index, *span.words())
+    return ShardedRead(lambda: _listed(keys, index, span), lambda _: [])
 
 
 def config(keys: Keys) -> Command | ConfigRead:
@@ -176,19 +176,19 @@ def join_members(
         limit_us: microseconds of server time after which the other members are left out; 0 for
             none. A cluster reads all: each shard has a small part of them.
     """
-    part = _Range(first, last, offset, count)
+    span = _Range(first, last, offset, count)
     if not isinstance(keys, ShardedKeys):
-        selection = ["ZRANGEBYLEX", *part.words()]
+        selection = ["ZRANGEBYLEX", *span.words()]
         return _join_command(index, selection, cut, asks, limit_us, whole=True)
     join = _Join(keys, index, cut, asks)
 
     def steps() -> ShardSteps:
-        listed = part
+        listed = span
         if offset > SKIPPED:
-            names = yield from _listed(keys, index, part)
+            names = yield from _listed(keys, index, span)
             if isinstance(names, StoreError):
                 return [b"0", b"0", names, []] if is_misplaced(names) else names
-            listed = part.between(names)
+            listed = span.between(names)
         return (yield from _joined(join.listed(listed), listed.offset))
 
     return ShardedRead(steps, _no_join)

@@ -166,8 +166,8 @@ class Shard:
                 if not outcome.uncertain:
                     producer.kept.add(in_flight.number, events)
                     if durability != NONE:
-                        parts = [(self.keys, producer)]
-                        errors = confirm(self.link, parts, durability, timeout=self.timeout)
+                        batches = [(self.keys, producer)]
+                        errors = confirm(self.link, batches, durability, timeout=self.timeout)
                         outcome = outcome._replace(unconfirmed=next(iter(errors), None))
             finally:
                 producer.lock.release()
@@ -199,7 +199,7 @@ class Shard:
             everyone: also those that were not idle for long.
 
         Returns:
-            The lost events. A shard that fails is asked again after a minute.
+            The lost events. A shard that fails is batches again after a minute.
         """
         losses: list[LostEvents] = []
         with suppress(StoreError):

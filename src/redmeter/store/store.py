@@ -174,7 +174,7 @@ class Store(ShardConfigs):
 
     def by_server(self) -> dict[str, list[int]]:
         """Return the numbers of the shards that each server has."""
-        return self.link.by_server([part.keys.meta for part in self.shards])
+        return self.link.by_server([shard.keys.meta for shard in self.shards])
 
     # Reading
 

@@ -254,18 +254,18 @@ class PendingExceptions(PendingByInterval[dict[str, Occurrences]]):
         return sum(len(groups) for start, groups in self._intervals.items() if start < time)
 
     def cut(self, count: int) -> Self:
-        part = type(self)()
+        oldest = type(self)()
         for start in sorted(self._intervals):
             groups = self._intervals[start]
             taken = list(groups)[:count]
             if taken:
-                part._intervals[start] = {group: groups.pop(group) for group in taken}
+                oldest._intervals[start] = {group: groups.pop(group) for group in taken}
             if not groups:
                 del self._intervals[start]
             count -= len(taken)
             if count <= 0:
                 break
-        return part
+        return oldest
 
     @staticmethod
     def events_of(value: Mapping[str, Occurrences]) -> int:
@@ -292,8 +292,8 @@ class PendingExceptions(PendingByInterval[dict[str, Occurrences]]):
         width: int,
     ) -> Operations:
         intervals: Found = {}
-        for run in series.values():
-            for start, groups in run:
+        for pending in series.values():
+            for start, groups in pending:
                 intervals.setdefault(start, {}).update(groups)
         return exception.operations(keys, intervals, width)
 

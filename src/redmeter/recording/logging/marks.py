@@ -82,7 +82,7 @@ class PendingMarks(PendingByInterval[list[Noted]]):
         series: Mapping[str, "PendingMarks"],
         width: int,  # noqa: ARG004
     ) -> Operations:
-        marks = [one for run in series.values() for _, some in run for one in some]
+        marks = [one for pending in series.values() for _, some in pending for one in some]
         return mark.operations(keys, sorted(marks))
 
 

@@ -86,16 +86,16 @@ class PendingLog(PendingByInterval[LogHour]):
         return sum(_parts(hour) for start, hour in self._intervals.items() if start < time)
 
     def cut(self, count: int) -> Self:
-        part = type(self)()
+        oldest = type(self)()
         for start in sorted(self._intervals):
             hour = self._intervals[start]
             if _parts(hour) > count:
                 if count:
-                    part._intervals[start] = hour.cut(count)
+                    oldest._intervals[start] = hour.cut(count)
                 break
-            part._intervals[start] = self._intervals.pop(start)
+            oldest._intervals[start] = self._intervals.pop(start)
             count -= _parts(hour)
-        return part
+        return oldest
 
     @staticmethod
     def events_of(value: LogHour) -> int:
@@ -124,7 +124,7 @@ class PendingLog(PendingByInterval[LogHour]):
         width: int,
     ) -> Operations:
         """Convert messages into operations; messages older than every hour are not counted."""
-        messages = {name: dict(run) for name, run in series.items()}
+        messages = {name: dict(pending) for name, pending in series.items()}
         return message.operations(keys, messages, tallied=width > 0)
 
 
