@@ -27,6 +27,7 @@ from redmeter.errors import (
     StoreUnavailable,
     Unconfirmed,
     UnknownPrecision,
+    WrongKind,
 )
 from redmeter.meter import Meter
 from redmeter.recording.instruments import Counter, Gauge, Histogram
@@ -166,6 +167,7 @@ __all__ = [
     "VerdictRow",
     "VerdictTraffic",
     "VerdictWindow",
+    "WrongKind",
     "__version__",
 ]
 

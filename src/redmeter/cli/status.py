@@ -5,7 +5,7 @@ from redmeter.analysis.explanation import Check
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
 from redmeter.cli.explain import as_plain
-from redmeter.reading.diagnosis.status import read_status
+from redmeter.queries import Queries
 
 
 @command(
@@ -20,7 +20,7 @@ def status(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None
     expected ranges, and names the route and the release that an unusual value began with.
     """
     with opened(url, prefix, reading=True) as store:
-        _, result = read_status(store)
+        result = Queries(store).status()
         if json:
             output.as_json(as_plain(result))
         elif output.is_terminal():
