@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.cli import verdict as module
+from redmeter.queries import Queries
 from support.deploys import record_deploy
 from support.servers import Server
 
@@ -98,7 +98,7 @@ def test_a_bug_is_exit_code_70(redmeter: Run, monkeypatch: pytest.MonkeyPatch) -
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(module.Queries, "verdict", fail)
+    monkeypatch.setattr(Queries, "verdict", fail)
     done = redmeter("verdict", "--since", "1")
     assert done.code == 70
     assert "ZeroDivisionError" in done.err
