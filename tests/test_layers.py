@@ -169,6 +169,79 @@ def test_the_pure_rows_do_no_input_output_and_start_no_threads(trees: Trees) -> 
     assert {path: found for path, found in effects.items() if found} == {}
 
 
+#: Layers that read through queries/, and the files of the page that compose reads of reading/page/.
+READERS = ("cli", "alerting", "dashboard")
+HANDLERS = {"dashboard/handlers.py", "dashboard/diagnoses.py"}
+#: Files that call functions of reading/ which read a store, and why. May only get shorter.
+DIRECT = {
+    "cli/explain.py": "a name that does not parse is read exactly, which Meter.explain() refuses",
+    "cli/export.py": "rows of all series: no method of Meter",
+    "cli/forecast.py": "names of groups, and whether anything was ever counted",
+    "cli/logs.py": "follows a logger: reads only what is new since the last look",
+    "cli/series.py": "counters, gauges and totals of many names in one round trip",
+    "cli/suggestions.py": "names of all kinds, which Meter.names() lists too",
+    "cli/summary.py": "other programs' names are read exactly, which Meter.summary() refuses",
+    "cli/top.py": "names of all kinds; the words of its errors are about options",
+    "dashboard/diagnoses.py": "the answer has the server's clock",
+    "dashboard/handlers.py": "the answer has the server's clock; many names in one round trip",
+}
+
+
+def entry_functions(trees: Trees) -> set[str]:
+    """Return the dotted names of the functions of reading/ that read a store or its keys."""
+    return {
+        f"redmeter.{path.removesuffix('.py').replace('/', '.')}.{node.name}"
+        for path, (own, tree) in trees.items()
+        if own == "reading"
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and node.args.args
+        if ast.unparse(node.args.args[0].annotation or node) in ("Store", "Keys")
+    }
+
+
+def reads(tree: ast.AST, entries: set[str]) -> set[str]:
+    """Return the entry functions that a module imports, or uses by way of their module."""
+    names = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    by_module = {
+        f"{names[node.value.id]}.{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if node.value.id in names
+    }
+    return ({*names.values()} | by_module) & entries
+
+
+def test_there_is_one_way_in_to_read(trees: Trees) -> None:
+    """Commands, alerts and the page call queries/; handlers compose the reads of the page."""
+    entries = entry_functions(trees)
+    assert {"redmeter.reading.aggregates.read_counter", "redmeter.reading.top.read_top"} <= entries
+    direct = {
+        path
+        for path, (own, tree) in trees.items()
+        if own in READERS
+        for name in reads(tree, entries)
+        if not (path in HANDLERS and name.startswith("redmeter.reading.page."))
+    }
+    assert direct == DIRECT.keys(), "call a method of Queries; remove a file that does from DIRECT"
+
+
+def test_the_rule_of_one_way_in_sees_imports_and_uses_of_modules() -> None:
+    """Also of a module under another name."""
+    entries = {"redmeter.reading.top.read_top"}
+    for source in (
+        "from redmeter.reading.top import read_top",
+        "from redmeter.reading import top as ranking\nranking.read_top(store)",
+        "def f():\n    from redmeter.reading.top import read_top as read",
+    ):
+        assert reads(ast.parse(source), entries) == entries
+    assert reads(ast.parse("from redmeter.reading.top import PAGE"), entries) == set()
+
+
 @pytest.mark.parametrize(
     ("own", "source", "faults"),
     [

@@ -24,6 +24,7 @@ from redmeter.errors import (
     StoreUnavailable,
     Unconfirmed,
     UnknownPrecision,
+    WrongKind,
 )
 from redmeter.meter import Meter
 from redmeter.recording.instruments import Counter, Gauge, Histogram
@@ -61,5 +62,6 @@ __all__ = [
     "Timer",
     "Unconfirmed",
     "UnknownPrecision",
+    "WrongKind",
     "__version__",
 ]

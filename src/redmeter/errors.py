@@ -4,6 +4,7 @@
     ├── InvalidName          (ValueError)  a name or a label that the grammar refuses
     ├── InvalidValue         (ValueError)  an amount or a time that cannot be stored
     ├── InvalidSetting       (ValueError)  a URL, a prefix, a retention, an environment variable
+    ├── WrongKind            (ValueError)  a name is recorded, but as another kind
     ├── UnknownPrecision     (ValueError)  asked for a precision that the store does not keep
     ├── LimitExceeded        (ValueError)  asked for more than one request may answer
     ├── QueryError           (ValueError)  a PromQL query that cannot be answered
@@ -92,6 +93,22 @@ class InvalidSetting(RedmeterError, ValueError):
         self.setting = setting
         self.reason = reason
         super().__init__(f"{setting}: {reason}")
+
+
+class WrongKind(RedmeterError, ValueError):
+    """A query reads a name as one kind, and it is recorded as another.
+
+    Attributes:
+        name: the name, without labels.
+        kind: the kind that it is recorded as: "counter", "gauge" or "histogram".
+        fix: the call that reads it.
+    """
+
+    def __init__(self, name: str, kind: str, fix: str) -> None:
+        self.name = name
+        self.kind = kind
+        self.fix = fix
+        super().__init__(f"{shown(name)} is recorded as a {kind}: {fix}")
 
 
 class UnknownPrecision(RedmeterError, ValueError):

@@ -179,10 +179,7 @@ def test_a_name_that_is_not_there_says_what_is(redmeter: Run, meter: Meter) -> N
     )
     done = redmeter("forecast", "took")
     assert (done.code, done.out) == (1, "")
-    assert (
-        done.err
-        == "error: took is a histogram, and histograms have no forecast; redmeter summary took\n"
-    )
+    assert done.err == "error: 'took' is recorded as a histogram; redmeter summary took\n"
 
 
 @pytest.mark.parametrize(

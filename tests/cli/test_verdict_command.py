@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.cli import verdict as module
+from redmeter.queries import Queries
 from support.deploys import record_deploy
 from support.servers import Server
 
@@ -95,10 +95,10 @@ def test_an_unreachable_store_is_exit_code_4(
 def test_a_bug_is_exit_code_70(redmeter: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python itself would end with 1, which means worse."""
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(module, "read_verdict", fail)
+    monkeypatch.setattr(Queries, "verdict", fail)
     done = redmeter("verdict", "--since", "1")
     assert done.code == 70
     assert "ZeroDivisionError" in done.err

@@ -183,7 +183,7 @@ def test_round_trips(open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch) -> 
         ("many", {}, 2),
         ("many", {"labels": {"n": "9"}}, 2),
         ("many", {"labels": {"n": "9", "odd": "1"}}, 1),
-        ("many", {"exact": True}, 1),
+        ("many", {"labels": {"n": "9", "odd": "1"}, "exact": True}, 1),
     ):
         with exchanges(monkeypatch) as seen:
             meter.series(name, precision=3600, **options)

@@ -19,7 +19,7 @@ from redmeter.alerting.rules import (
 )
 from redmeter.alerting.state import Reading, Readings
 from redmeter.analysis.comparing.sentences import unit_of, value_text
-from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision
+from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision, WrongKind
 
 if TYPE_CHECKING:
     from redmeter.queries import Queries
@@ -105,7 +105,7 @@ class Conditions:
                     return self._verdict(rule)
         except _NotKept as error:
             return Readings({}, Reading(None, detail=str(error)))
-        except (UnknownPrecision, LimitExceeded, InvalidValue) as error:
+        except (UnknownPrecision, LimitExceeded, InvalidValue, WrongKind) as error:
             return Readings({}, Reading(None, detail=f"cannot be evaluated: {error}"))
 
     def _threshold(self, rule: Rule, at: float, now: float) -> Readings:

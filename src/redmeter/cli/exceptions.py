@@ -12,18 +12,14 @@ from redmeter.cli import chart, output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
 from redmeter.cli.selectors import Since, Until, time_of
 from redmeter.errors import InvalidSetting
+from redmeter.queries import Queries
 from redmeter.reading.exceptions import (
     DEFAULT_LIMIT,
     MAX_LIMIT,
     ORDERS,
-    ExceptionQuery,
-    read_exception,
-    read_exceptions,
 )
 from redmeter.results.exceptions import ExceptionShare, ExceptionSummaries, ExceptionSummary
-from redmeter.store import Store
 from redmeter.stored.exception import INTERVALS
-from redmeter.types import Window
 
 #: Characters of an ID in a list, and of a message on a terminal.
 _ID, _MESSAGE = 8, 100
@@ -72,19 +68,21 @@ def exceptions(
     if order not in ORDERS:
         raise InvalidSetting("--order", f"{order!r:.40}: give one of {', '.join(ORDERS)}")
     now = time.time()
-    window = time_of("--since", since, now), time_of("--until", until, now)
-    period = Window(0 if precision is None else seconds(precision), *window)
-    query = ExceptionQuery(period, route, order, limit)
-    query.check()
+    window: dict[str, Any] = {
+        "since": time_of("--since", since, now),
+        "until": time_of("--until", until, now),
+        "precision": None if precision is None else seconds(precision),
+    }
     with opened(url, prefix, reading=True) as store:
+        queries = Queries(store)
         if group is None:
-            result = read_exceptions(store, query)
+            result = queries.exceptions(**window, route=route, order=order, limit=limit)
             if json:
                 output.as_json(dataclasses.asdict(result))
             else:
                 _list(result)
         else:
-            one = read_exception(store, _whole(store, group), query)
+            one = queries.exception(_whole(queries, group), **window)
             if one is None:
                 fail(f"there is no group {group}", NOT_FOUND, "redmeter exceptions lists all")
             elif json:
@@ -93,12 +91,11 @@ def exceptions(
                 _show(one)
 
 
-def _whole(store: Store, group: str) -> str:
+def _whole(queries: Queries, group: str) -> str:
     """Return the ID that begins with a text; the text itself if there is none."""
     if len(group) >= 16:
         return group
-    everything = ExceptionQuery(Window(_WIDEST, 0.0), limit=MAX_LIMIT)
-    groups = read_exceptions(store, everything).groups
+    groups = queries.exceptions(since=0.0, precision=_WIDEST, limit=MAX_LIMIT).groups
     matching = [one.id for one in groups if group and one.id.startswith(group.lower())]
     if len(matching) > 1:
         raise InvalidSetting("GROUP", f"several groups begin with {group}: {', '.join(matching)}")

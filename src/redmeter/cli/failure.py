@@ -11,6 +11,7 @@ The fields and the codes are the same as in the API of the page.
 
 import os
 import re
+import shlex
 from typing import Any, NoReturn
 
 import typer
@@ -27,6 +28,7 @@ from redmeter.errors import (
     StoreRefused,
     StoreUnavailable,
     UnknownPrecision,
+    WrongKind,
 )
 
 NOT_FOUND, USAGE, STORE, INTERRUPTED = 1, 2, 3, 130
@@ -37,6 +39,7 @@ MEANINGS = {
     "usage": "no such command or option, or an option with an invalid value",
     "bad-parameter": "a name, a value, a setting or a file cannot be used",
     "too-many": "the request exceeds a limit",
+    "wrong-kind": "the name is recorded as another kind",
     "unknown-precision": "the store does not keep this precision",
     "store-unavailable": "the server does not reply",
     "store-denied": "wrong password, or an ACL that forbids it",
@@ -64,6 +67,7 @@ _KINDS: dict[type[Exception], str] = {
     StoreRefused: "store-refused",
     StoreUnavailable: "store-unavailable",
     UnknownPrecision: "unknown-precision",
+    WrongKind: "wrong-kind",
 }
 #: Typer's own class of usage errors, which it has under several names in its versions.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -117,6 +121,11 @@ def failure_of(error: BaseException) -> Failure | None:
     if isinstance(error, RedmeterError):
         store = isinstance(error, StoreError | ClockDisagreement)
         code = next((code for kind, code in _KINDS.items() if isinstance(error, kind)), "")
+        if isinstance(error, WrongKind):
+            reader = "summary" if error.kind == "histogram" else "series"
+            message = str(error).removesuffix(f": {error.fix}")
+            fix = f"redmeter {reader} {shlex.quote(error.name)}"
+            return Failure(message, NOT_FOUND, fix=fix, code=code)
         lines = isinstance(error, EmbeddedServerError)
         return Failure(str(error), STORE if store else USAGE, code=code, lines=lines)
     if isinstance(error, UsageError):

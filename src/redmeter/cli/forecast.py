@@ -1,6 +1,5 @@
 """forecast: the expected range of a series, and its anomalies."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Annotated
@@ -108,14 +107,11 @@ def forecast(
 def _why(store: Store, reason: str, selection: Selection) -> tuple[str, int, str]:
     """Return why there is no forecast, no such series or too little of it, as fail() takes it."""
     name = name_of(selection)
-    _, totals = run(store, lambda _: read_total(store.keys, selection))
+    _, totals = run(store, lambda _: read_total(store.keys, selection, checked=False))
     if any(totals.values()) or any(
         is_stored(store, selection, kind) for kind in ("counters", "gauges")
     ):
         return f"no forecast of {name}: {reason}", NOT_FOUND, ""
-    if is_stored(store, selection, "histograms"):
-        fix = f"redmeter summary {shlex.quote(name)}"
-        return f"{name} is a histogram, and histograms have no forecast", NOT_FOUND, fix
     return f"nothing is stored under {name}", NOT_FOUND, suggestion(store, name)
 
 

@@ -9,7 +9,7 @@ from redmeter import forgetting, settings
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
 from redmeter.errors import InvalidSetting
-from redmeter.reading.marks import read_marks
+from redmeter.queries import Queries
 from redmeter.recording.sync import check_written
 from redmeter.store import Store
 from redmeter.stored import mark as kind
@@ -93,7 +93,7 @@ def _remove(store: Store, label: str, *, json: bool) -> None:
 
 
 def _list(store: Store, *, json: bool) -> None:
-    marks = read_marks(store)[::-1]
+    marks = Queries(store).marks()[::-1]
     if json:
         output.as_json({"marks": [{"time": one.time, "label": one.label} for one in marks]})
     elif marks:

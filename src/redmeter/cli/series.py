@@ -24,8 +24,8 @@ from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selectio
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.health.check import size_text
+from redmeter.queries import Queries
 from redmeter.reading.aggregates import check_aggregate, read_counter, read_gauge, read_total
-from redmeter.reading.marks import read_marks
 from redmeter.reading.names import matching, read_names
 from redmeter.reading.samples import read_totals
 from redmeter.reading.selection import GroupKey, name_of
@@ -230,7 +230,7 @@ def _show(
         output.as_json({"series": [_as_dict(row) for row in rows]})
     elif output.is_terminal():
         starts = [row.series.start for row in rows if row.series]
-        marks = read_marks(store, since=min(starts)) if starts else []
+        marks = Queries(store).marks(since=min(starts)) if starts else []
         for row in rows:
             if row.kind == "gauge":
                 _draw_gauge(row, marks)
@@ -256,9 +256,9 @@ def _rows(
 
     def queries(_: Kept) -> Query[list[Any]]:
         samples: list[Query[Any]] = [
-            read_counter(keys, one, period, needed=needed) for one in selections
+            read_counter(keys, one, period, needed=needed, kinds=None) for one in selections
         ]
-        return together([*samples, *(read_total(keys, one) for one in selections)])
+        return together([*samples, *(read_total(keys, one, checked=False) for one in selections)])
 
     _, found = run(store, queries)
     counters, totals = found[: len(selections)], found[len(selections) :]
@@ -274,7 +274,17 @@ def _rows(
         _, found = run(
             store,
             lambda _: together(
-                [read_gauge(keys, selections[at], period, aggregate, needed=needed) for at in never]
+                [
+                    read_gauge(
+                        keys,
+                        selections[at],
+                        period,
+                        aggregate,
+                        needed=needed,
+                        kinds=("counters", "gauges"),
+                    )
+                    for at in never
+                ]
             ),
         )
         gauges = {

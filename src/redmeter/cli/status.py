@@ -3,7 +3,7 @@
 from redmeter.analysis.comparing.sentences import value_text
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
-from redmeter.reading.diagnosis.status import read_status
+from redmeter.queries import Queries
 from redmeter.results.explanation import Check
 
 
@@ -19,7 +19,7 @@ def status(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None
     expected ranges, and names the route and the release that an unusual value began with.
     """
     with opened(url, prefix, reading=True) as store:
-        _, result = read_status(store)
+        result = Queries(store).status()
         if json:
             output.as_json(output.plain(result))
         elif output.is_terminal():

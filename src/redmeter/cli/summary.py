@@ -1,7 +1,6 @@
 """summary: the distribution of a histogram's values, as numbers and drawn."""
 
 import math
-import shlex
 from dataclasses import asdict
 from typing import Annotated
 
@@ -22,8 +21,8 @@ from redmeter.cli.app import (
 from redmeter.cli.selectors import By, Exact, Labels, named, selection_of
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
+from redmeter.queries import Queries
 from redmeter.reading.aggregates import read_summary
-from redmeter.reading.marks import read_marks
 from redmeter.reading.selection import name_of
 from redmeter.results.series import Series
 from redmeter.results.summaries import Spread, Summary
@@ -73,8 +72,8 @@ def summary(
         raise InvalidSetting("--above", "give a finite number, e.g. 0.5")
     with opened(url, prefix, reading=True) as store:
         selection = selection_of(store, name, label, by, exact=exact)
-        period = Window(width, intervals=intervals)
-        _, groups = run(store, lambda _: read_summary(store.keys, selection, period))
+        window = Window(width, intervals=intervals)
+        _, groups = run(store, lambda _: read_summary(store.keys, selection, window))
         rows = [(named(selection, key), one) for key, one in groups if one.count or not by]
         count = sum(one.count for _, one in rows)
         if json and by:
@@ -95,7 +94,7 @@ def summary(
         elif count and output.is_terminal():
             for title, one in rows:
                 over_time = one.over_time()
-                _draw(title, one, over_time, above, read_marks(store, since=over_time.start))
+                _draw(title, one, over_time, above, Queries(store).marks(since=over_time.start))
         elif count:
             output.table(*_columns(rows, above))
         if not count:
@@ -107,9 +106,6 @@ def summary(
 def _hint(store: Store, selection: Selection) -> str:
     if is_stored(store, selection, "histograms"):
         return "a coarser precision may reach further back, e.g. -p 1h"
-    for kind in ("counter", "gauge"):
-        if is_stored(store, selection, f"{kind}s"):
-            return f"it is a {kind}: redmeter series {shlex.quote(name_of(selection))}"
     return suggestion(store, name_of(selection), histograms=True)
 
 

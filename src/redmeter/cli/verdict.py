@@ -10,7 +10,7 @@ import typer
 from redmeter.cli import output
 from redmeter.cli.app import AsJson, Prefix, Timezone, Url, command, opened, seconds
 from redmeter.cli.failure import NOT_FOUND, STORE, USAGE, Failure, failure_of
-from redmeter.reading.diagnosis.verdict import question, read_verdict
+from redmeter.queries import Queries
 from redmeter.results.logs import Frequency
 from redmeter.results.verdict import (
     NOT_KEPT,
@@ -68,9 +68,9 @@ def verdict(
     """
     with _own_codes():
         width = None if precision is None else seconds(precision)
-        query = question(label, since, against, width)
         with opened(url, prefix, reading=True, timezone=timezone) as store:
-            _, answer = read_verdict(store, query)
+            queries = Queries(store)
+            answer = queries.verdict(label, since=since, against=against, precision=width)
         if json:
             output.as_json(output.plain(answer))
         else:

@@ -16,10 +16,17 @@ from redmeter.errors import (
     StoreRefused,
     StoreUnavailable,
     UnknownPrecision,
+    WrongKind,
 )
 from redmeter.stored.keys import span
 
 _RETRY = {"Retry-After": "1"}
+#: Kind of a name -> the request that reads it.
+_CALLS = {
+    "counter": "ask /api/series for it",
+    "gauge": "ask /api/series with kind=gauge",
+    "histogram": "ask /api/summary for it",
+}
 
 
 class HTTPError(RedmeterError):
@@ -61,6 +68,9 @@ def http_error_of(error: RedmeterError) -> HTTPError:
     if isinstance(error, UnknownPrecision):
         kept = ", ".join(f"{p} ({span(p)})" for p in error.kept)
         return HTTPError(400, "unknown-precision", text.partition(";")[0], f"kept are: {kept}")
+    if isinstance(error, WrongKind):
+        message = text.removesuffix(f": {error.fix}")
+        return HTTPError(400, "wrong-kind", message, _CALLS[error.kind])
     if isinstance(error, LimitExceeded):
         message, _, fix = text.partition(": ")
         return HTTPError(400, "too-many", message, fix)

@@ -91,6 +91,7 @@ class CounterQueries(QueryBase):
             A Series; with `by` a list of Group, the one with the most events first.
 
         Raises:
+            WrongKind: only a gauge or a histogram has this name; the error names its call.
             UnknownPrecision: the store does not keep it; the error lists those it keeps.
             LimitExceeded: over 2,000 label sets.
             InvalidName: the name or a label is not allowed.
@@ -184,6 +185,7 @@ class CounterQueries(QueryBase):
             A number, 0 if nothing was counted; with `by` a list of TotalGroup, the highest first.
 
         Raises:
+            WrongKind: only a gauge or a histogram has this name; the error names its call.
             InvalidName: the name or a label is not allowed.
             InvalidValue: `exact` and `by` together.
             StoreError: the store is unreachable or refuses.

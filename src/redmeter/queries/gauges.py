@@ -74,6 +74,7 @@ class GaugeQueries(QueryBase):
             A Series; with `by` a list of Group, in order of the labels.
 
         Raises:
+            WrongKind: only a counter or a histogram has this name; the error names its call.
             UnknownPrecision: the store does not keep it; the error lists those it keeps.
             LimitExceeded: over 2,000 label sets.
             InvalidName: the name or a label is not allowed.
@@ -150,6 +151,7 @@ class GaugeQueries(QueryBase):
             of ForecastGroup, of counters the one with the most events first.
 
         Raises:
+            WrongKind: the name is that of a histogram only.
             UnknownPrecision: the store does not keep it; the error lists those it keeps.
             LimitExceeded: fewer than 1 or more than 48 intervals; over 2,000 label sets; over 50
                 groups.

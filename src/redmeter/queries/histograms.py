@@ -82,6 +82,7 @@ class HistogramQueries(QueryBase):
             A Summary; with `by` a list of SummaryGroup, the one with the most values first.
 
         Raises:
+            WrongKind: only a counter or a gauge has this name; the error names its call.
             UnknownPrecision: not kept for histograms; the error lists those that are.
             LimitExceeded: over 500 label sets, or more intervals than are kept.
             TypeError: `intervals` is not an int.

@@ -16,6 +16,7 @@ from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.names import INSTANCE, parse_name
 from redmeter.reading.distributions import SummaryGrid
 from redmeter.reading.foreign_keys import readable, there
+from redmeter.reading.kinds import check_kind
 from redmeter.reading.samples import Grid, counts_among, starts_of
 from redmeter.reading.selection import (
     GroupKey,
@@ -56,17 +57,26 @@ Values = Sequence[float | None]
 
 
 def read_counter(
-    keys: Keys, selection: Selection, window: Window, *, needed: bool = True
+    keys: Keys,
+    selection: Selection,
+    window: Window,
+    *,
+    needed: bool = True,
+    kinds: Collection[str] | None = ("counters",),
 ) -> Query[list[tuple[GroupKey, Series[int]]]]:
     """Read the samples of counters, summed within each group; the busiest group comes first.
 
     Args:
         needed: see readable(); if not, and nothing can be read, there is no group.
+        kinds: if there is no counter of this name, it has one of these kinds, or none; None: any.
 
     Raises:
+        WrongKind: see `kinds`.
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
     view, replies = yield from read_selected(keys, "counters", selection, window.precision)
+    if kinds is not None and _nothing(replies):
+        yield from check_kind(keys, view, selection, kinds)
     replies_of = readable(replies, needed=needed)
     return counted(view, replies_of, selection, window)
 
@@ -112,6 +122,7 @@ def read_gauge(
     aggregate: str | None,
     *,
     needed: bool = True,
+    kinds: Collection[str] = ("gauges",),
 ) -> Query[list[tuple[GroupKey, Series[float | None]]]]:
     """Read the samples of gauges, aggregated within each group; groups are sorted by labels.
 
@@ -119,8 +130,10 @@ def read_gauge(
         aggregate: how to aggregate label sets that differ in more than INSTANCE: a key of
             AGGREGATES.
         needed: see readable(); if not, and nothing can be read, there is no group.
+        kinds: if there is no gauge of this name, it has one of these kinds, or none.
 
     Raises:
+        WrongKind: see `kinds`.
         InvalidValue: they do differ, and `aggregate` is None.
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
@@ -130,6 +143,8 @@ def read_gauge(
             _live_instances(keys, selection),
         ]
     )
+    if _nothing(replies):
+        yield from check_kind(keys, view, selection, kinds)
     replies_of = readable(replies, needed=needed)
     return measured(view, replies_of, live, selection, window, aggregate)
 
@@ -251,9 +266,12 @@ def read_summary(
         needed: see readable(); if not, and nothing can be read, there is no group.
 
     Raises:
+        WrongKind: there is no histogram of this name, but another kind has it.
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
     view, replies = yield from read_selected(keys, "histograms", selection, window.precision)
+    if _nothing(replies):
+        yield from check_kind(keys, view, selection, ("histograms",))
     replies_of = readable(replies, needed=needed)
     grid = SummaryGrid(view.histograms, window, view.now)
     stored = {name: hashes if any(hashes) else () for name, hashes in replies_of.items()}
@@ -287,6 +305,7 @@ def read_forecasts(
         the busiest group first, those of gauges in order of the labels.
 
     Raises:
+        WrongKind: it is a histogram.
         LimitExceeded: more intervals ahead than there may be, or none; too many label sets; over
             MAX_FORECASTS groups.
         TypeError: their number is not an int.
@@ -301,6 +320,8 @@ def read_forecasts(
             _live_instances(keys, selection),
         ]
     )
+    if _nothing(counts) and _nothing(settings):
+        yield from check_kind(keys, view, selection, ("counters", "gauges"))
     replies: dict[tuple[bool, str], Sequence[Reply]] = {}
     for is_gauge, some in ((False, counts), (True, settings)):
         replies |= {(is_gauge, name): own for name, own in some.items()}
@@ -326,37 +347,48 @@ def read_zoned_forecasts(
     return run(store, query)[1]
 
 
-def read_total(keys: Keys, selection: Selection) -> Query[dict[GroupKey, int]]:
+def read_total(
+    keys: Keys, selection: Selection, *, checked: bool = True
+) -> Query[dict[GroupKey, int]]:
     """Read everything ever counted of each group.
 
     Totals are found by name among all totals, not by the index: they do not expire, so a total
     never falls.
 
     Raises:
+        WrongKind: there is no counter of this name, but another kind has it; not without `checked`.
         StoreError: the server is unreachable or refuses.
     """
     if selection.exact:
-        _, (reply,) = yield [indexes.totals(keys, [selection.name])]
+        view, (reply,) = yield [indexes.totals(keys, [selection.name])]
         (value,) = raised(reply)
         texts = {} if value is None else {selection.name: value}
     else:
         whole = name_of(selection)
         one = _total_of(keys, whole)
         scan = scan_fields(keys, keys.total, escaped(selection.name) + "{*")
-        base, others = yield from together([one, scan])
+        both: list[Query[Any]] = [one, scan]
+        (view, base), others = yield from together(both)
         texts = {}
         for field, value in (base | others).items():
             name = field.decode(errors="replace")
             if selects(selection, name):
                 texts[name] = value
+    if checked and not texts:
+        yield from check_kind(keys, view, selection, ("counters",))
     counts = counts_among(texts, keys.total, of=len(texts))
     return {key: sum(some.values()) for key, some in split(selection, counts).items()}
 
 
-def _total_of(keys: Keys, name: str) -> Query[dict[bytes, bytes]]:
-    _, (reply,) = yield [indexes.totals(keys, [name])]
+def _total_of(keys: Keys, name: str) -> Query[tuple[View, dict[bytes, bytes]]]:
+    view, (reply,) = yield [indexes.totals(keys, [name])]
     (value,) = raised(reply)
-    return {} if value is None else {name.encode(): value}
+    return view, {} if value is None else {name.encode(): value}
+
+
+def _nothing(replies: Mapping[str, Sequence[Reply]]) -> bool:
+    """Return whether no series has anything; an error is something."""
+    return not any(any(hashes) for hashes in replies.values())
 
 
 def _groups(selection: Selection, found: Mapping[str, T]) -> dict[GroupKey, dict[str, T]]:

@@ -27,6 +27,7 @@ from redmeter.reading.exceptions import (
     read_exceptions,
 )
 from redmeter.reading.exceptions import window_of as exception_window
+from redmeter.reading.kinds import check_found
 from redmeter.reading.logs import recent
 from redmeter.reading.marks import read_marks
 from redmeter.reading.names import matching, read_names
@@ -37,6 +38,7 @@ from redmeter.reading.selection import (
     MAX_HISTOGRAMS,
     MAX_SERIES,
     GroupKey,
+    base_of,
     check_label_sets,
     name_of,
     selects,
@@ -129,6 +131,11 @@ class MemorySource(Answers):
     # Each method takes the arguments of the function in the table above.
 
     def series(self, selection: Selection, window: Window) -> Groups[Series[int]]:
+        self._retention.check(window.precision)
+        self._check_kind(selection, "counters")
+        return self._counters(selection, window)
+
+    def _counters(self, selection: Selection, window: Window) -> Groups[Series[int]]:
         names = self._selected(selection, "counters", MAX_SERIES)
         parts = {name: one.values for name, one in self._series(names, window).items()}
         starts, running = self._starts(window, self._retention)
@@ -155,6 +162,13 @@ class MemorySource(Answers):
     def gauges(
         self, selection: Selection, window: Window, aggregate: str | None
     ) -> Groups[Series[float | None]]:
+        self._retention.check(window.precision)
+        self._check_kind(selection, "gauges")
+        return self._gauges(selection, window, aggregate)
+
+    def _gauges(
+        self, selection: Selection, window: Window, aggregate: str | None
+    ) -> Groups[Series[float | None]]:
         names = self._selected(selection, "gauges", MAX_SERIES)
         parts = {name: self._gauge(name, window) for name in names}
         starts, running = self._starts(window, self._retention)
@@ -166,9 +180,11 @@ class MemorySource(Answers):
         self, selection: Selection, precision: int, ahead: int | None, aggregate: str | None
     ) -> Groups[Forecast]:
         window = Window(precision)
-        counters = self.series(selection, window)
+        self._retention.check(precision)
+        self._check_kind(selection, "counters", "gauges")
+        counters = self._counters(selection, window)
         counted = any(series for _, series in counters)
-        gauges = [] if counted else self.gauges(selection, window, aggregate)
+        gauges = [] if counted else self._gauges(selection, window, aggregate)
         return aggregates.forecasts(selection, precision, counters, gauges, ahead, self._zone)
 
     def _gauge(self, name: str, window: Window) -> tuple[float | None, ...]:
@@ -177,6 +193,22 @@ class MemorySource(Answers):
             if event.series == name and event.value is not None:
                 newest[slice_start(event.time, window.precision)] = event.value
         return tuple(newest.get(start) for start in self._kept(newest, window))
+
+    def _check_kind(self, selection: Selection, *expected: str) -> None:
+        """Check that the name has one of these kinds, or none.
+
+        Raises:
+            WrongKind: it has others only.
+        """
+
+        def has(kind: str) -> bool:
+            names = self.names("*", kind)
+            if selection.exact:
+                return selection.name in names
+            return any(base_of(name) == selection.name for name in names)
+
+        kinds = ("counters", "gauges", "histograms")
+        check_found(selection, expected, [kind for kind in kinds if has(kind)])
 
     def _selected(self, selection: Selection, kind: str, limit: int) -> list[str]:
         names = [name for name in self.names("*", kind) if selects(selection, name)]
@@ -199,6 +231,8 @@ class MemorySource(Answers):
         return bool(starts) and starts.stop > self._clock.wall()
 
     def summary(self, selection: Selection, window: Window) -> Groups[Summary]:
+        self._histograms.check(window.precision)
+        self._check_kind(selection, "histograms")
         names = self._selected(selection, "histograms", MAX_HISTOGRAMS)
         starts, now = starts_of(window, self._histograms, self._clock.wall()), self._clock.wall()
         groups = split(selection, dict.fromkeys(names))
@@ -272,6 +306,7 @@ class MemorySource(Answers):
         return group_in(stored, window)
 
     def totals(self, selection: Selection) -> dict[GroupKey, int]:
+        self._check_kind(selection, "counters")
         totals = Multiset[str]()
         for event in self._memory.events:
             if event.amount is not None and selects(selection, event.series):

@@ -1,0 +1,72 @@
+"""The kind of a name: why a query found nothing, though the name is recorded.
+
+A counter, a gauge and a histogram may share a name, so a query reads its own kind only. If that has
+nothing at all, one more round trip finds out whether another kind has the name, and that is an
+error which names the right call. A name without any series is just not recorded yet.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from redmeter.errors import WrongKind
+from redmeter.reading.selection import LabelSets, base_of
+from redmeter.store import View, indexes
+from redmeter.store.query import Query, Read
+from redmeter.store.servers.replies import is_misplaced, raised
+from redmeter.stored.families import SERIES_INDEXES
+from redmeter.stored.keys import Keys, entry
+from redmeter.types import Selection
+
+#: Kind -> its singular, and the call that reads it.
+_CALLS: Final = {
+    "counters": ("counter", "use series() or total()"),
+    "gauges": ("gauge", "use gauge_series()"),
+    "histograms": ("histogram", "use summary()"),
+}
+
+
+def check_kind(
+    keys: Keys, view: View, selection: Selection, expected: Collection[str]
+) -> Query[None]:
+    """Read which kinds a name has, in one round trip, after a query found nothing.
+
+    Args:
+        expected: the kinds that the query reads: `counters`, `gauges`, `histograms`.
+
+    Raises:
+        WrongKind: it has others only.
+        StoreError: the server is unreachable or refuses.
+    """
+    reads: list[Read] = []
+    kinds: list[str] = []
+    for index in SERIES_INDEXES:
+        for width in view.retention_of(index.kind):
+            key = keys.key(index.name)
+            reads.append(indexes.score(keys, key, entry(width, selection.name)))
+            if not selection.exact:
+                reads.append(LabelSets(keys, key, width, selection.name).size())
+            kinds += [index.kind] * (len(reads) - len(kinds))
+    reads.append(indexes.total(keys, selection.name))  # of a counter whose samples expired
+    kinds.append("counters")
+    _, replies = yield reads
+    stored: set[str] = set()
+    for kind, reply in zip(kinds, replies, strict=True):
+        number = None if is_misplaced(reply) else raised(reply)
+        if number if isinstance(number, int) else number is not None:  # a size, or a score
+            stored.add(kind)
+    check_found(selection, expected, stored)
+
+
+def check_found(selection: Selection, expected: Collection[str], found: Collection[str]) -> None:
+    """Check the kinds of a name that was not found.
+
+    Args:
+        expected: the kinds that the query reads.
+        found: the kinds that the name has.
+
+    Raises:
+        WrongKind: it has others only.
+    """
+    others: Sequence[str] = [kind for kind in _CALLS if kind in found]
+    if others and not set(others) & set(expected):
+        raise WrongKind(base_of(selection.name), *_CALLS[others[0]])
