@@ -155,11 +155,11 @@ def test_names_tell_kinds_apart(redmeter: Run, client: Any, meter: Meter) -> Non
         "queue\tgauge\t",
         "took_seconds\thistogram\t",
     ]
-    for kind, name in (("counters", "hits"), ("gauges", "queue"), ("histograms", "took_seconds")):
+    for kind, name in (("counter", "hits"), ("gauge", "queue"), ("histogram", "took_seconds")):
         found = json.loads(redmeter("names", "--kind", kind, "--json").out)["names"]
         assert [(row["name"], row["kind"]) for row in found] == [(name, kind[:-1])]
     assert redmeter("names", "--kind", "timers").code == 2
-    assert redmeter("names", "zz", "--kind", "gauges").err.startswith("error: no gauge matches zz")
+    assert redmeter("names", "zz", "--kind", "gauge").err.startswith("error: no gauge matches zz")
 
 
 @pytest.mark.parametrize(

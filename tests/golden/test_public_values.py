@@ -32,7 +32,7 @@ REQUESTS = (
     "series?name=http_requests",
     "series?name=queue_length&kind=gauge&precision=3600",
     "names",
-    "names?kind=histograms&pattern=*_seconds",
+    "names?kind=histogram&pattern=*_seconds",
     "top",
     "top?name=http_requests&by=route&order=failing&failing=status=5xx",
     "top?name=http_request_seconds&by=route&order=p95",
@@ -43,8 +43,8 @@ REQUESTS = (
     "marks",
     "routes",
     "metrics?grouped=1",
-    "metrics?kind=gauges&order=change",
-    "metrics?kind=histograms",
+    "metrics?kind=gauge&order=change",
+    "metrics?kind=histogram",
     "detail?name=hits",
     "detail?name=cart_value",
     "forecast?name=hits&precision=60",
@@ -59,7 +59,7 @@ REQUESTS = (
 
 COMMANDS = (
     "names",
-    "names *_seconds --kind histograms",
+    "names *_seconds --kind histogram",
     "series hits missing -p 5min",
     "series queue_length -p 1h",
     "summary cart_value -p 1h --above 12",

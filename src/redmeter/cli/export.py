@@ -47,9 +47,7 @@ def export(
     label: Labels = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option(
-            "--kind", metavar="<kind>", help="counters, gauges or histograms. Repeatable."
-        ),
+        typer.Option("--kind", metavar="<kind>", help="counter, gauge or histogram. Repeatable."),
     ] = None,
     form: Annotated[
         str | None, typer.Option("--format", help="csv, jsonl or parquet. Default: by extension.")

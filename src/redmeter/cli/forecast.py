@@ -110,10 +110,10 @@ def _why(store: Store, reason: str, selector: Selector) -> tuple[str, int, str]:
     name = name_of(selector)
     _, totals = run(store, lambda _: read_total(store.keys, selector))
     if any(totals.values()) or any(
-        is_stored(store, selector, kind) for kind in ("counters", "gauges")
+        is_stored(store, selector, kind) for kind in ("counter", "gauge")
     ):
         return f"no forecast of {name}: {reason}", NOT_FOUND, ""
-    if is_stored(store, selector, "histograms"):
+    if is_stored(store, selector, "histogram"):
         fix = f"redmeter summary {shlex.quote(name)}"
         return f"{name} is a histogram, and histograms have no forecast", NOT_FOUND, fix
     return f"nothing is stored under {name}", NOT_FOUND, suggestion(store, name)

@@ -102,10 +102,10 @@ def summary(
 
 
 def _hint(store: Store, selector: Selector) -> str:
-    if is_stored(store, selector, "histograms"):
+    if is_stored(store, selector, "histogram"):
         return "a coarser precision may reach further back, e.g. -p 1h"
     for kind in ("counter", "gauge"):
-        if is_stored(store, selector, f"{kind}s"):
+        if is_stored(store, selector, kind):
             return f"it is a {kind}: redmeter series {shlex.quote(name_of(selector))}"
     return suggestion(store, name_of(selector), histograms=True)
 

@@ -290,7 +290,7 @@ def metrics(store: Store, rankings: RowRankings, values: Values) -> Found:
     key = RankingKey(precision, kind, values["pattern"], values["grouped"], order)
     frame = _frame(store, values)
     framed = frame.chosen or frame.shift is not None
-    ranks = order != "name" and kind != "gauges" and not framed
+    ranks = order != "name" and kind != "gauge" and not framed
     ranked = rankings.last(key) if ranks else None
 
     def make(kept: Any) -> Any:
@@ -302,7 +302,7 @@ def metrics(store: Store, rankings: RowRankings, values: Values) -> Found:
         rankings.refresh(key, found)
     window = whole_window(view.retention, precision, frame)
     observed = histogram_window(view.histograms, window)
-    running = (observed if kind == "histograms" else window).running()
+    running = (observed if kind == "histogram" else window).running()
     return Found(
         view.now,
         found,

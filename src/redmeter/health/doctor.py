@@ -233,7 +233,7 @@ class Contents:
         families = [family for family in FAMILIES.values() if family.members]
         #: Key -> its type, and the kind of its records.
         self._kinds = {
-            keys.key(family.name): (family.type.encode(), family.kind) for family in families
+            keys.key(family.name): (family.type.encode(), f"{family.kind}s") for family in families
         }
         self._named = [(key, one) for key in self._kinds for one in keys.in_each(key)]
         # On a single server every read checks `meta:`.
@@ -274,7 +274,7 @@ class Contents:
 
 
 #: The indexes of other records than counters, by kind.
-_OTHERS = {kind: index for kind, index in INDEX_OF.items() if kind != "counters"}
+_OTHERS = {f"{kind}s": index for kind, index in INDEX_OF.items() if kind != "counter"}
 #: Commands for each: its size, a sample of it, and its memory.
 _EACH = 3
 

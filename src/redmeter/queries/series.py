@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from redmeter.results import Forecast, ForecastGroup, Group, Series, TotalGroup
 
 #: The kinds of names().
-KINDS = ("counters", "gauges", "histograms")
+KINDS = ("counter", "gauge", "histogram")
 
 
 class SeriesQueries(QueryBase):
@@ -341,13 +341,13 @@ class SeriesQueries(QueryBase):
 
         return [TotalGroup(group_labels(selector, key), total) for key, total in rows]
 
-    def names(self, pattern: str = "*", *, kind: str = "counters") -> list[str]:
+    def names(self, pattern: str = "*", *, kind: str = "counter") -> list[str]:
         """Return the names of all stored series of a kind, with their labels, sorted.
 
         Args:
             pattern: only names that match it: `*` is any text, `?` one character, `[abc]` one of
                 these.
-            kind: "counters", "gauges" or "histograms".
+            kind: "counter", "gauge" or "histogram".
 
         Raises:
             InvalidValue: there is no such kind.
@@ -357,5 +357,5 @@ class SeriesQueries(QueryBase):
         """
         check_is_text("a pattern", pattern)
         if kind not in KINDS:
-            raise InvalidValue(kind, f"there are names of {', '.join(KINDS)}")
+            raise InvalidValue(kind, f"a kind is one of {', '.join(KINDS)}")
         return self._backend.names(pattern, kind)

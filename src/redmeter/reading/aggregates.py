@@ -65,7 +65,7 @@ def read_counter(
     Raises:
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
-    view, replies = yield from read_selected(keys, "counters", selector, period.precision)
+    view, replies = yield from read_selected(keys, "counter", selector, period.precision)
     replies_of = readable(replies, needed=needed)
     return counted(view, replies_of, selector, period)
 
@@ -124,7 +124,7 @@ def read_gauge(
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
     (view, replies), live = yield from together(
-        [read_selected(keys, "gauges", selector, period.precision), _live_instances(keys, selector)]
+        [read_selected(keys, "gauge", selector, period.precision), _live_instances(keys, selector)]
     )
     replies_of = readable(replies, needed=needed)
     return measured(view, replies_of, live, selector, period, aggregate)
@@ -249,7 +249,7 @@ def read_summary(
     Raises:
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
-    view, replies = yield from read_selected(keys, "histograms", selector, period.precision)
+    view, replies = yield from read_selected(keys, "histogram", selector, period.precision)
     replies_of = readable(replies, needed=needed)
     precision, since, until, intervals, last = period
     grid = SummaryGrid(view.histograms, precision, view.now, since, until, intervals, last)
@@ -293,8 +293,8 @@ def read_forecasts(
     check_ahead(ahead)
     (view, counts), (_, settings), live = yield from together(
         [
-            read_selected(keys, "counters", selector, precision),
-            read_selected(keys, "gauges", selector, precision),
+            read_selected(keys, "counter", selector, precision),
+            read_selected(keys, "gauge", selector, precision),
             _live_instances(keys, selector),
         ]
     )

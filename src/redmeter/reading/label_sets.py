@@ -131,7 +131,7 @@ MAX_COUNTED, MAX_MERGED = 500, 50
 
 
 #: Kinds of records that count events.
-EventKind = Literal["counters", "histograms"]
+EventKind = Literal["counter", "histogram"]
 
 
 class Counts(NamedTuple):
@@ -158,7 +158,7 @@ def event_reads(
         limit: how many label sets are read.
     """
     label_sets = LabelSets(keys, keys.key(INDEX_OF[kind].name), window.fine, base)
-    events = keys.key("count" if kind == "counters" else "moments")
+    events = keys.key("count" if kind == "counter" else "moments")
     return [label_sets.join([of_window(events, window)], limit), label_sets.size()]
 
 
@@ -167,7 +167,7 @@ def event_counts(kind: EventKind, replies: Sequence[Reply]) -> Counts:
     by_name = {}
     for member, (reply,) in Joined(replies[0], 1, needed=False).readable():
         name = name_of(member)
-        if kind == "counters":
+        if kind == "counter":
             by_name[name] = sum(counts_of(reply).values())
         else:
             by_name[name] = sum(m.count for m in map(parse_moments, reply[1::2]) if m)

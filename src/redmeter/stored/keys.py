@@ -363,7 +363,7 @@ class Keys:
     def is_of_histogram(self, key: str) -> bool:
         """Return whether a key holds data of a histogram: buckets, moments or statistics."""
         family = self._family_of(key)
-        return family is not None and family.kind == "histograms"
+        return family is not None and family.kind == "histogram"
 
     def _family_of(self, key: str) -> Family | None:
         """Return the family of a key that has a rest."""

@@ -97,7 +97,7 @@ class MemoryBackend(Backend):
         self._zone = zone
 
     def series(self, selector: Selector, period: Period) -> Groups[Series[int]]:
-        names = self._selected(selector, "counters", MAX_SERIES)
+        names = self._selected(selector, "counter", MAX_SERIES)
         parts = {name: one.values for name, one in self._series(names, period).items()}
         starts, running = self._window(period)
         return summed_up(parts, selector, period.precision, starts, running=running)
@@ -123,7 +123,7 @@ class MemoryBackend(Backend):
     def gauges(
         self, selector: Selector, period: Period, aggregate: str | None
     ) -> Groups[Series[float | None]]:
-        names = self._selected(selector, "gauges", MAX_SERIES)
+        names = self._selected(selector, "gauge", MAX_SERIES)
         parts = {name: self._gauge(name, period) for name in names}
         starts, running = self._window(period)
         return aggregated(parts, selector, period.precision, starts, aggregate, running=running)
@@ -158,7 +158,7 @@ class MemoryBackend(Backend):
         return bool(starts) and starts[-1] + starts.step > self._clock.wall()
 
     def summary(self, selector: Selector, period: Period) -> Groups[Summary]:
-        names = self._selected(selector, "histograms", MAX_HISTOGRAMS)
+        names = self._selected(selector, "histogram", MAX_HISTOGRAMS)
         window, now = self._intervals(period), self._clock.wall()
         groups = split(selector, dict.fromkeys(names))
         rows = [
@@ -248,9 +248,9 @@ class MemoryBackend(Backend):
         names = set()
         for event in self._memory.events:
             by_kind = {
-                "counters": event.amount,
-                "gauges": event.value,
-                "histograms": event.observed,
+                "counter": event.amount,
+                "gauge": event.value,
+                "histogram": event.observed,
             }
             if by_kind[kind] is not None:
                 names.add(event.series)
@@ -258,7 +258,7 @@ class MemoryBackend(Backend):
 
     def top(self, wanted: Top) -> Ranking:
         order = check(wanted)
-        counters, observed = self._chosen(wanted, "counters"), self._chosen(wanted, "histograms")
+        counters, observed = self._chosen(wanted, "counter"), self._chosen(wanted, "histogram")
         counted = order.word == "failing" or (
             order.word == "count" and bool(counters or not observed)
         )

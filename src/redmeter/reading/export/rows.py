@@ -18,9 +18,9 @@ from redmeter.reading.samples import Grid, read_series, window
 from redmeter.store import Store
 from redmeter.stored.keys import slice_start
 
-KINDS = ("counters", "gauges", "histograms")
+KINDS = ("counter", "gauge", "histogram")
 #: Series that one round trip reads.
-CHUNK = {"counters": 200, "gauges": 200, "histograms": 20}
+CHUNK = {"counter": 200, "gauge": 200, "histogram": 20}
 
 #: What a pattern begins with literally.
 _HEAD = re.compile(r"[^*?\[{]*")
@@ -162,7 +162,7 @@ def _histograms(
 
 
 _READERS: Mapping[str, Reader] = {
-    "counters": _counters,
-    "gauges": _gauges,
-    "histograms": _histograms,
+    "counter": _counters,
+    "gauge": _gauges,
+    "histogram": _histograms,
 }

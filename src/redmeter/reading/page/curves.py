@@ -173,8 +173,8 @@ def _curve(keys: Keys, name: str, window: Window, observed: Window, limit: int) 
         *asked_spreads(keys, [name], observed.fine),
     ]
     if "{" not in name:
-        reads += label_sets.event_reads(keys, "counters", name, window, limit)
-        reads += label_sets.event_reads(keys, "histograms", name, observed, limit)
+        reads += label_sets.event_reads(keys, "counter", name, window, limit)
+        reads += label_sets.event_reads(keys, "histogram", name, observed, limit)
     view, (count, gauge, buckets, moments, *sets) = yield reads
     now, start = view.now, window.start(view.now)
     curve = measured(name, gauge, window.fine, start, now)
@@ -184,8 +184,8 @@ def _curve(keys: Keys, name: str, window: Window, observed: Window, limit: int) 
         curve = counted(name, [count], window.fine, start, now)
     if curve.values or not sets:
         return curve
-    counters = label_sets.event_counts("counters", sets[:2])
-    histograms = label_sets.event_counts("histograms", sets[2:])
+    counters = label_sets.event_counts("counter", sets[:2])
+    histograms = label_sets.event_counts("histogram", sets[2:])
     if counters.by_name:
         view, replies = yield asked_counts(keys, counters.busiest(), window.fine)
         start = window.start(view.now)
