@@ -80,7 +80,7 @@ def test_names_are_filtered_by_a_pattern(redmeter: Run, meter: Meter) -> None:
             "nothing is recorded yet; record metrics in your application, or read an access log: ",
         ),
         (["names", "zz*"], "no counter, gauge or histogram matches zz*"),
-        (["top"], "nothing was recorded in the newest 60 intervals of 1min; -p 1d looks further"),
+        (["top"], "nothing was recorded in the newest 60 intervals of 1m; -p 1d looks further"),
         (["series", "hits"], "nothing is stored under hits; redmeter names lists"),
         (["clean", "--forget", "hits"], "there is no series hits; redmeter names lists all"),
     ],
@@ -134,7 +134,7 @@ def test_series_are_columns_in_a_pipe(redmeter: Run, meter: Meter) -> None:
     now = slice_start(time.time(), 60)
     meter.count("hits", 4, at=now - 120)
     meter.count("hits", 2, at=now)
-    done = redmeter("series", "hits", "-p", "1min")
+    done = redmeter("series", "hits", "-p", "1m")
     lines = [line.split("\t") for line in done.out.splitlines()]
     assert lines[0] == ["NAME", "START", "COUNT"]
     assert lines[1:4] == [
@@ -308,7 +308,7 @@ def test_a_precision_may_have_a_unit(redmeter: Run, meter: Meter, given: str, se
     ("given", "words"),
     [
         ("7", "precision 7 is not kept; kept are (seconds): 1, 5, 60, 300, 3600, 18000, 86400"),
-        ("1w", "precision: '1w': give seconds, or 5s, 1min, 5h, 1d"),
+        ("1w", "precision: '1w': give seconds, or 5s, 1m, 5h, 1d"),
         ("-5", "precision: '-5': give seconds"),
         ("", "precision: '': give seconds"),
         ("1e9", "precision: '1e9': give seconds"),

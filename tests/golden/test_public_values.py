@@ -60,7 +60,7 @@ REQUESTS = (
 COMMANDS = (
     "names",
     "names *_seconds --kind histogram",
-    "series hits missing -p 5min",
+    "series hits missing -p 5m",
     "series queue_length -p 1h",
     "summary cart_value -p 1h --above 12",
     "summary http_request_seconds",

@@ -29,7 +29,7 @@ _FORMATS = ("csv", "jsonl", "parquet")
 @command(
     name="export",
     epilog="Examples: redmeter export --to all.csv · "
-    "redmeter export 'http_*' -p 1min --since 2h --to http.jsonl · "
+    "redmeter export 'http_*' -p 1m --since 2h --to http.jsonl · "
     "redmeter export orders --label plan=pro -p 1h --to orders.parquet · "
     "redmeter export hits --to - | head",
 )

@@ -41,7 +41,7 @@ _NARROW, _ROOMY = ("count", "p95"), 60
 
 @command(
     name="summary",
-    epilog="Examples: redmeter summary checkout_seconds -p 1min · "
+    epilog="Examples: redmeter summary checkout_seconds -p 1m · "
     "redmeter summary checkout_seconds -p 1h --intervals 24 --above 0.5 · "
     "redmeter summary http_seconds --by route --label method=GET --json",
 )

@@ -415,8 +415,8 @@ def parse_entry(text: str) -> tuple[int, str] | None:
 
 
 def span(seconds: int) -> str:
-    """Return a width in words: 300 is 5min."""
-    for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
+    """Return a width in words: 300 is 5m."""
+    for unit, name in ((86400, "d"), (3600, "h"), (60, "m")):
         if seconds % unit == 0:
             return f"{seconds // unit}{name}"
     return f"{seconds}s"
