@@ -28,7 +28,7 @@ class NameSize(NamedTuple):
 
     #: A name without labels, a logger, or "(exceptions)".
     name: str
-    #: "counters", "gauges", "histograms", "messages" or "exceptions".
+    #: "counter", "gauge", "histogram", "message" or "exception".
     kind: Kind
     #: Series of the name, severities of the logger, or groups of exceptions.
     series: int

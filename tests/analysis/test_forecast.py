@@ -171,7 +171,7 @@ def test_a_gauge_that_nobody_sets_any_more_has_no_forecast() -> None:
     short = measured([*values, None, None, None])
     assert short.ahead[0].high - short.ahead[0].low > 0
     gone = measured([*values, *[None] * 24])
-    assert gone.reason == "no values in the last 24 intervals of 1min"
+    assert gone.reason == "no values in the last 24 intervals of 1m"
     assert measured([None] * 30).reason.startswith("0 complete intervals")
 
 

@@ -135,9 +135,9 @@ def test_more_tests_need_more_evidence() -> None:
 
 def test_response_times_that_are_not_kept_leave_the_error_rate() -> None:
     """They are not kept, and say why."""
-    (row,) = judged(traffic("/", 0.02, times=4), without_times="histograms of 1min do not reach")
+    (row,) = judged(traffic("/", 0.02, times=4), without_times="histograms of 1m do not reach")
     assert (row.verdict, row.p95.verdict) == ("worse", "not kept")
-    assert row.p95.reason == "histograms of 1min do not reach"
+    assert row.p95.reason == "histograms of 1m do not reach"
 
 
 def test_what_was_never_recorded_does_not_count() -> None:

@@ -76,7 +76,7 @@ def timed(homes: Homes) -> Site:
 @pytest.mark.parametrize("width", [1280, 390])
 def test_histograms_show_their_p95_and_its_change(open_page: Open, timed: Site, width: int) -> None:
     """Not their counts; ordered by change, the list names what it is ordered by."""
-    query = "?view=metrics&kind=histograms&order=change&range=60"
+    query = "?view=metrics&kind=histogram&order=change&range=60"
     page = open_page(query, of=timed, width=width)
     panel = ready(page).get_by_role("region", name="Histograms", exact=True)
     row = panel.get_by_role("row").filter(has_text="checkout_seconds")

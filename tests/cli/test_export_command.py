@@ -84,8 +84,8 @@ def test_json_lines_and_parquet_have_the_same_rows(
         (["orders"], {"orders"}),
         (["orders*"], {"orders", "orders_failed"}),
         (["--label", "plan=pro"], {"orders"}),
-        (["--kind", "gauges", "--kind", "histograms"], {"queue", "took_seconds"}),
-        (["-p", "5m", "--kind", "counters"], {"orders", "orders_failed"}),
+        (["--kind", "gauge", "--kind", "histogram"], {"queue", "took_seconds"}),
+        (["-p", "5m", "--kind", "counter"], {"orders", "orders_failed"}),
         (["-p", "5m"], {"orders", "orders_failed", "queue"}),  # histograms have no 5 minutes
         (["*s", "--since", "1h"], {"orders", "took_seconds"}),
     ],

@@ -133,7 +133,7 @@ def test_a_gauge_is_drawn_in_its_unit(screen: Run, server: Server) -> None:
         if at != 7:
             measure(store, {"drift_seconds": 0.25 * math.sin(at) - 0.1}, now - 60 * at)
     store.close()
-    seen = plain(screen("forecast", "drift_seconds", "-p", "1min").out)
+    seen = plain(screen("forecast", "drift_seconds", "-p", "1m").out)
     assert re.search(r"-\d+ ms ┤", seen)
     drawn = [line.partition("┤")[2] for line in seen.splitlines() if "┤" in line]
     gap = len(drawn[0]) - 12 - 7  # before 12 intervals ahead, the running one among them

@@ -174,8 +174,8 @@ def test_retention_is_shown(redmeter: Run) -> None:
     """Width in words and seconds, samples, and how far they reach back."""
     lines = redmeter("retention").out.splitlines()
     assert lines[0] == "PRECISION\tSECONDS\tSAMPLES\tREACHES BACK\tOF"
-    assert lines[3] == "1min\t60\t120\t2h\tcounters, gauges"
-    assert lines[8] == "5s\t5\t24\t2min\thistograms"
+    assert lines[3] == "1m\t60\t120\t2h\tcounters, gauges"
+    assert lines[8] == "5s\t5\t24\t2m\thistograms"
     assert len(lines) == 11
     kept = json.loads(redmeter("retention", "--json").out)
     assert kept == {
@@ -189,7 +189,7 @@ def test_retention_is_shown(redmeter: Run) -> None:
 def test_retention_is_changed_for_all(redmeter: Run, meter: Meter) -> None:
     """A precision more, one less, one with a unit; a meter that was there goes by it."""
     meter.count("hits")
-    done = redmeter("retention", "10=30", "1=0", "1min=240", "--json")
+    done = redmeter("retention", "10=30", "1=0", "1m=240", "--json")
     assert done.code == 0
     assert done.err.startswith("changed: every writer applies it")
     kept = {"5": 120, "10": 30, "60": 240, "300": 120, "3600": 240, "18000": 120, "86400": 120}
@@ -225,7 +225,7 @@ def test_what_is_so_already_is_no_change(redmeter: Run, words: list[str]) -> Non
 def test_the_retention_of_histograms_is_changed_by_itself(redmeter: Run) -> None:
     """That of counters stays as it is."""
     before = json.loads(redmeter("retention", "--json").out)
-    done = redmeter("retention", "--histograms", "1min=240", "5=0", "--json")
+    done = redmeter("retention", "--histograms", "1m=240", "5=0", "--json")
     assert json.loads(done.out) == before | {"histogram_retention": {"60": 240, "3600": 240}}
     assert redmeter("retention", "--json").out == done.out
     assert json.loads(redmeter("doctor", "--json").out)["histogram_retention"]["60"] == 240
@@ -244,7 +244,7 @@ def test_the_retention_of_histograms_is_changed_by_itself(redmeter: Run) -> None
         ["0=5"],
         ["60=1.5"],
         ["60=1", "60=2"],
-        ["1min=5", "300=5", "60=5"],
+        ["1m=5", "300=5", "60=5"],
         ["1w=5"],
         ["60=5", "oops"],
         [f"{p}=0" for p in (1, 5, 60, 300, 3600, 18000, 86400)],
@@ -300,7 +300,7 @@ def test_doctor_tells_what_it_connected_to(redmeter: Run, meter: Meter, server: 
     assert [line.split()[1] for line in lines[1:5]] == ["server", "clock", "memory", "persistence"]
     assert lines[4] == "warn  persistence  none: a restart loses all counts"
     assert lines[5] == f"{'':19}-> set appendonly yes"
-    assert lines[-4] == "counters   1s 1, 5s 1, 1min 1, 5min 1, 1h 1, 5h 1, 1d 1"
+    assert lines[-4] == "counters   1s 1, 5s 1, 1m 1, 5m 1, 1h 1, 5h 1, 1d 1"
     assert (
         lines[-3] == "others     gauges 0, histograms 0, messages 0, exceptions 0 (index entries)"
     )
@@ -334,7 +334,7 @@ def test_doctor_tells_of_the_writers(redmeter: Run, meter: Meter, client: Any) -
     done = redmeter("doctor")
     lines = [line for line in done.out.splitlines() if " writers " in line]
     assert lines == [
-        "ok    writers      1 active within 3min, 1 within a day",
+        "ok    writers      1 active within 3m, 1 within a day",
         (
             "warn  writers      events that arrived too late (aged) are missing: 12 in charts by "
             "1s; all others and the grand totals have them; by web-1 pid 7"

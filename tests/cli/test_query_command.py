@@ -47,7 +47,7 @@ def test_a_query_is_json_for_programs(redmeter: Run, counted: float) -> None:
     assert float(value) == 90
     assert abs(time_ - counted) < 60
     assert answer["warnings"] == answer["infos"] == []
-    window = ("--since", "2min", "--until", "10s", "--step", "10s")
+    window = ("--since", "2m", "--until", "10s", "--step", "10s")
     done = redmeter("query", "temperature", *window, "--json")
     assert json.loads(done.out)["resultType"] == "matrix"
 
@@ -55,7 +55,7 @@ def test_a_query_is_json_for_programs(redmeter: Run, counted: float) -> None:
 def test_a_query_over_time_is_a_chart_on_a_terminal(screen: Run, counted: float) -> None:
     """One for each series, with what they are."""
     del counted
-    done = screen("query", "increase(http_requests_total[10m])", "--since", "5min")
+    done = screen("query", "increase(http_requests_total[10m])", "--since", "5m")
     shown = plain(done.out)
     assert done.code == 0
     assert '{route="/"} · every 3s · 60' in shown

@@ -72,7 +72,7 @@ def samples(redmeter: Run, name: str, precision: str) -> dict[int, int]:
     ("changes", "series", "top"),
     [
         ("1=120", "1h", "1d"),
-        ("3600=0", "5min", "1d"),
+        ("3600=0", "5m", "1d"),
         ("86400=0 90=9", "1h", "5h"),
         ("1=0 5=0 60=0 300=0 3600=0", "5h", "1d"),
     ],

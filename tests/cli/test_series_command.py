@@ -80,7 +80,7 @@ def test_names_are_filtered_by_a_pattern(redmeter: Run, meter: Meter) -> None:
             "nothing is recorded yet; record metrics in your application, or read an access log: ",
         ),
         (["names", "zz*"], "no counter, gauge or histogram matches zz*"),
-        (["top"], "nothing was recorded in the newest 60 intervals of 1min; -p 1d looks further"),
+        (["top"], "nothing was recorded in the newest 60 intervals of 1m; -p 1d looks further"),
         (["series", "hits"], "nothing is stored under hits; redmeter names lists"),
         (["clean", "--forget", "hits"], "there is no series hits; redmeter names lists all"),
     ],
@@ -134,7 +134,7 @@ def test_series_are_columns_in_a_pipe(redmeter: Run, meter: Meter) -> None:
     now = slice_start(time.time(), 60)
     meter.count("hits", 4, at=now - 120)
     meter.count("hits", 2, at=now)
-    done = redmeter("series", "hits", "-p", "1min")
+    done = redmeter("series", "hits", "-p", "1m")
     lines = [line.split("\t") for line in done.out.splitlines()]
     assert lines[0] == ["NAME", "START", "COUNT"]
     assert lines[1:4] == [
@@ -308,7 +308,7 @@ def test_a_precision_may_have_a_unit(redmeter: Run, meter: Meter, given: str, se
     ("given", "words"),
     [
         ("7", "precision 7 is not kept; kept are (seconds): 1, 5, 60, 300, 3600, 18000, 86400"),
-        ("1w", "precision: '1w': give seconds, or 5s, 1min, 5h, 1d"),
+        ("1w", "precision: '1w': give seconds, or 5s, 1m, 5h, 1d"),
         ("-5", "precision: '-5': give seconds"),
         ("", "precision: '': give seconds"),
         ("1e9", "precision: '1e9': give seconds"),
@@ -484,15 +484,14 @@ def test_a_gauge_can_be_forgotten(redmeter: Run, store: Store) -> None:
 
 
 @pytest.mark.parametrize("kind", ["counter", "gauge", "histogram"])
-def test_a_kind_may_be_named_as_json_names_it(redmeter: Run, meter: Meter, kind: str) -> None:
-    """Or in the plural."""
+def test_a_kind_is_named_as_json_names_it(redmeter: Run, meter: Meter, kind: str) -> None:
+    """The plural is an error."""
     meter.count("hits")
     meter.gauge("depth").set(1)
     meter.observe("took", 1)
-    for word in (kind, f"{kind}s"):
-        (one,) = json.loads(redmeter("names", "--kind", word, "--json").out)["names"]
-        assert one["kind"] == kind
-    assert redmeter("names", "--kind", "counterss").code == 2
+    (one,) = json.loads(redmeter("names", "--kind", kind, "--json").out)["names"]
+    assert one["kind"] == kind
+    assert redmeter("names", "--kind", f"{kind}s").code == 2
 
 
 def test_a_series_that_cannot_be_read_leaves_the_others(
@@ -523,12 +522,12 @@ def test_names_by_size(redmeter: Run, meter: Meter) -> None:
     meter.flush()
     heading, first, *others = redmeter("names", "--by-size").out.splitlines()
     assert heading.split() == ["NAME", "KIND", "SERIES", "MEMORY", "SHARE"]
-    assert first.split()[:3] == ["logins", "counters", "30"]
+    assert first.split()[:3] == ["logins", "counter", "30"]
     named = {tuple(line.split()[:3]) for line in others}
     assert named >= {
-        ("orders", "counters", "1"),
-        ("queue", "gauges", "1"),
-        ("seconds", "histograms", "1"),
+        ("orders", "counter", "1"),
+        ("queue", "gauge", "1"),
+        ("seconds", "histogram", "1"),
         ("shop", "messages", "1"),
     }
     done = redmeter("names", "log*", "--by-size", "--json")

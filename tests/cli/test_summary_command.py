@@ -66,7 +66,7 @@ def test_a_summary_is_drawn_on_a_terminal(screen: Run, client: Any, meter: Meter
     done = screen("summary", "took_seconds", "--above", "0.5")
     shown = plain(done.out)
     assert (done.code, is_clean(shown)) == (0, True)
-    assert shown.startswith("took_seconds · every 1min · 100 values in 5")
+    assert shown.startswith("took_seconds · every 1m · 100 values in 5")
     for line in (
         r"count +100",
         r"low +10 ms",
@@ -76,7 +76,7 @@ def test_a_summary_is_drawn_on_a_terminal(screen: Run, client: Any, meter: Meter
     ):
         assert re.search(f"^{line}", shown, re.MULTILINE), line
     assert re.search(r"707 ms … 1 s +\d+ +\d+\.\d% +█", shown)
-    assert "p95 over time · every 1min" in shown
+    assert "p95 over time · every 1m" in shown
     assert re.search(r"^ +▼ *$", shown, re.MULTILINE)
     assert re.search(r"^▼ [-0-9]+ [0-9:]+ v2$", shown, re.MULTILINE)
     assert "START (UTC)" in shown
@@ -151,11 +151,11 @@ def test_names_tell_kinds_apart(redmeter: Run, client: Any, meter: Meter) -> Non
         "queue\tgauge\t",
         "took_seconds\thistogram\t",
     ]
-    for kind, name in (("counters", "hits"), ("gauges", "queue"), ("histograms", "took_seconds")):
+    for kind, name in (("counter", "hits"), ("gauge", "queue"), ("histogram", "took_seconds")):
         found = json.loads(redmeter("names", "--kind", kind, "--json").out)["names"]
         assert [(row["name"], row["kind"]) for row in found] == [(name, kind[:-1])]
     assert redmeter("names", "--kind", "timers").code == 2
-    assert redmeter("names", "zz", "--kind", "gauges").err.startswith("error: no gauge matches zz")
+    assert redmeter("names", "zz", "--kind", "gauge").err.startswith("error: no gauge matches zz")
 
 
 @pytest.mark.parametrize(

@@ -280,7 +280,7 @@ def test_what_is_observed_does_not_fail(redmeter: Run, meter: Meter) -> None:
     )
     meter.count("hits", labels={"route": "/", "status": "2xx"})
     done = redmeter("top", "hits", "--by", "route", "--failing", "status=5xx")
-    assert done.err.startswith("nothing failed in the newest 60 intervals of 1min")
+    assert done.err.startswith("nothing failed in the newest 60 intervals of 1m")
 
 
 def test_a_ranking_of_observed_values_is_json(redmeter: Run, client: Any) -> None:
@@ -333,7 +333,7 @@ def test_that_nothing_failed_where_nothing_happened_says_both(redmeter: Run, met
     done = redmeter("top", "http", "--by", "route", "--failing", "status=5xx")
     assert done.code == 0
     assert done.err == (
-        "nothing failed in the newest 60 intervals of 1min; nothing was counted in it at all; "
+        "nothing failed in the newest 60 intervals of 1m; nothing was counted in it at all; "
         "-p 1d looks further back\n"
     )
 
@@ -394,9 +394,7 @@ def test_nothing_observed_says_what_to_do(redmeter: Run, client: Any) -> None:
     put_observed(client, {'http_seconds{route="/both"}': [(time.time() - 600, 1.0)]})
     done = redmeter("top", "http_seconds", "--by", "route", "--order", "p95", "-n", "5")
     assert done.code == 1
-    assert done.err.startswith(
-        "error: nothing was recorded in the newest 5 intervals of 1min; -p 1h"
-    )
+    assert done.err.startswith("error: nothing was recorded in the newest 5 intervals of 1m; -p 1h")
     assert 'available: http_seconds{route="/both"}' in done.err
 
 

@@ -29,7 +29,7 @@ def test_a_worse_deploy_is_exit_code_1(redmeter: Run, server: Server) -> None:
     lines = done.out.splitlines()
     assert lines[0].startswith("worse: ")
     assert " of /cart: " in lines[0]
-    assert lines[1] == "5min after v2, against previous · by 1min"
+    assert lines[1] == "5m after v2, against previous · by 1m"
     assert lines[3].startswith("ROUTE\tVERDICT\tREQUESTS/s\tBEFORE\tERRORS")
     assert lines[4].startswith("(all)\tworse\t")
     assert lines[5].startswith("/cart\tworse\t")

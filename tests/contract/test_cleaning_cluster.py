@@ -188,7 +188,7 @@ def test_what_is_forgotten_is_gone_from_its_shard(open_store: OpenStore, cluster
         assert not forgetting.forget_logger(store, "shop")
         assert forgetting.forget_mark(store, "v1") == 1
         assert forgetting.forget_mark(store, "v1") == 0
-        for kind in ("counters", "gauges", "histograms"):
+        for kind in ("counter", "gauge", "histogram"):
             assert meter.names(kind=kind) == ["others"]
         assert (meter.total("hits"), meter.total("others")) == (0, 3)
         assert {source.logger for source in meter.loggers()} == {"app"}

@@ -121,6 +121,6 @@ def test_a_list_of_a_window_that_ends_now_has_what_is_running(
     start = slice_start(now, 60)
     fill(client, store, [start - 600, start - 60, start])
     frame = Frame(start - 120, None, None, now)
-    found = run(store, lambda kept: listing(store.keys, window_for(kept, "counters", 60, frame)))[1]
+    found = run(store, lambda kept: listing(store.keys, window_for(kept, "counter", 60, frame)))[1]
     (hits,) = (row for row in found.rows if row.name == "hits")
     assert hits.count == 5

@@ -213,8 +213,8 @@ def test_an_empty_label_instance_of_an_application_is_left_out(
         assert meter.flush()
         assert meter.recorder_health().buffered == 0
         assert meter.names() == ["orders"]
-        assert meter.names(kind="gauges") == ["queue"]
-        assert meter.names(kind="histograms") == ["order_seconds"]
+        assert meter.names(kind="gauge") == ["queue"]
+        assert meter.names(kind="histogram") == ["order_seconds"]
 
 
 @pytest.mark.parametrize("sync", [True, False])
@@ -409,8 +409,8 @@ def test_names_of_gauges_are_their_own(client: Any, open_store: OpenStore) -> No
         count(store, name, int(now))
     measure(store, {"queue": 1.0, "both": 2.0, 'queue{host="a"}': 3.0}, now)
     assert reading_names.read_names(store) == ["both", "hits"]
-    assert reading_names.read_names(store, kind="gauges") == ["both", "queue", 'queue{host="a"}']
-    assert reading_names.read_names(store, "queue{*", "gauges") == ['queue{host="a"}']
+    assert reading_names.read_names(store, kind="gauge") == ["both", "queue", 'queue{host="a"}']
+    assert reading_names.read_names(store, "queue{*", "gauge") == ['queue{host="a"}']
 
 
 # --- Cleaning ------------------------------------------------------------------------------

@@ -256,13 +256,13 @@ def _check(meter: Meter) -> None:
     assert meter.series("x", labels={"a": "1"}, precision=DAY).values == (2,)
     assert meter.gauge_series("depth", precision=DAY).values == (1.5,)
     assert meter.names() == ['x{a="1"}', 'x{a="2"}']
-    assert meter.names(kind="gauges") == ["depth"]
-    assert meter.names(kind="histograms") == ['spent{a="1"}', 'spent{a="2"}']
+    assert meter.names(kind="gauge") == ["depth"]
+    assert meter.names(kind="histogram") == ['spent{a="1"}', 'spent{a="2"}']
 
     merged = meter.summary("spent", precision=3600)
     assert (merged.count, merged.low, merged.high) == (3, 1.0, 8.0)
     assert meter.summary("spent", precision=60, labels={"a": "1"}).total == 4.0
-    summaries = meter.summary_many(meter.names(kind="histograms"), precision=3600)
+    summaries = meter.summary_many(meter.names(kind="histogram"), precision=3600)
     assert [found.count for found in summaries.values()] == [2, 1]
     hour = meter.statistics("spent", labels={"a": "1"}).this
     assert hour is not None

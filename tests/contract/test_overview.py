@@ -39,7 +39,7 @@ def durations(route: str, **more: str) -> str:
 
 def rows(store: Store, precision: int = 60, **options: Any) -> Listing:
     """Read a list."""
-    histograms = options.get("kind") == "histograms"
+    histograms = options.get("kind") == "histogram"
 
     def question(kept: Any) -> Any:
         window = whole_window(kept.series, precision)
@@ -585,9 +585,9 @@ def test_gauges_and_observed_values_have_lists_too(
         meter.gauge("depth").set(17)
     put_observed(client, {'t{a="1"}': [(now, 1.0)] * 3, 't{a="2"}': [(now, 5.0)]})
     store = open_store()
-    (gauge,) = rows(store, kind="gauges").rows
+    (gauge,) = rows(store, kind="gauge").rows
     assert (gauge.name, gauge.value, gauge.values[-1], gauge.values[0]) == ("depth", 17, 17, None)
-    (observed,) = rows(store, kind="histograms", grouped=True).rows
+    (observed,) = rows(store, kind="histogram", grouped=True).rows
     assert (observed.name, observed.series, observed.count, observed.value) == ("t", 2, 4, 2.0)
 
 

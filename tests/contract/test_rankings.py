@@ -641,11 +641,11 @@ def test_names_are_those_of_one_kind(client: Any, any_server: Server) -> None:
             one.count("hits")
             one.gauge("queue").set(1)
             one.observe("took", 1.0)
-            assert (one.names(), one.names("q*", kind="gauges")) == (["hits"], ["queue"])
-            assert one.names(kind="histograms") == ["took"]
+            assert (one.names(), one.names("q*", kind="gauge")) == (["hits"], ["queue"])
+            assert one.names(kind="histogram") == ["took"]
             with pytest.raises(InvalidValue):
                 one.names(kind="timers")
             none: Any = None
             with pytest.raises(TypeError, match=r"a pattern is text \(str\), not NoneType"):
                 one.names(none)
-    assert Meter("off").names(kind="gauges") == []
+    assert Meter("off").names(kind="gauge") == []

@@ -27,8 +27,8 @@ def histograms(store: Store, precision: int = 60, **options: Any) -> Listing:
     """Read a list of histograms."""
 
     def question(kept: Any) -> Any:
-        window = window_for(kept, "histograms", precision)
-        return listing(store.keys, window, kind="histograms", **options)
+        window = window_for(kept, "histogram", precision)
+        return listing(store.keys, window, kind="histogram", **options)
 
     found: Listing = run(store, question)[1]
     return found

@@ -313,6 +313,6 @@ def test_histograms_are_ranked_by_the_relative_change_of_their_means(
             "c_seconds": [(now, 5.0)],
         },
     )
-    ranked, _ = rank_all(open_store(), RankingKey(60, "histograms", order="change"))
+    ranked, _ = rank_all(open_store(), RankingKey(60, "histogram", order="change"))
     assert [group.row.name for group in ranked.rows] == ["b_seconds", "a_bytes", "c_seconds"]
     assert rows.place(ranked.rows[0].row, "change")[0] == pytest.approx(-2 / 3)

@@ -39,7 +39,7 @@ QUESTIONS = {
         "?name=http_requests&label=method=GET",
         "?name=nothing&by=route",
     ],
-    "/api/names": ["", "?pattern=h*", "?kind=gauges", "?kind=histograms&limit=1"],
+    "/api/names": ["", "?pattern=h*", "?kind=gauge", "?kind=histogram&limit=1"],
     "/api/top": [
         "",
         "?name=http_requests&by=route",
@@ -62,7 +62,7 @@ QUESTIONS = {
     ],
     "/api/marks": ["", "?since=0&until=4000000000"],
     "/api/routes": ["", "?order=p95", "?order=failing&limit=1", "?order=total"],
-    "/api/metrics": ["", "?order=change&grouped=1", "?kind=gauges", "?kind=histograms&pattern=h*"],
+    "/api/metrics": ["", "?order=change&grouped=1", "?kind=gauge", "?kind=histogram&pattern=h*"],
     "/api/detail": [
         "?name=hits",
         "?name=http_requests",
@@ -307,7 +307,7 @@ def test_ten_who_watch_cost_what_one_does(
         ("/api/overview", "zzz_orders"),
         ("/api/metrics?order=count&limit=10", "zzz_orders"),
         ("/api/metrics?order=change&pattern=*o*&limit=10", "zzz_orders"),
-        ("/api/metrics?order=count&kind=histograms", "zzz_took"),
+        ("/api/metrics?order=count&kind=histogram", "zzz_took"),
     ],
 )
 def test_of_very_many_series_the_busiest_is_first_whatever_its_name(
@@ -356,7 +356,7 @@ def test_lists_by_name_are_never_ranked(
         for index in ("known", "gauges"):
             names = {f"60:n{n:04}": 0 for n in range(1_600)}
             redis.zadd(f"redmeter:{index}:", names)
-    for query in ("order=name", "kind=gauges&order=count", "kind=gauges&order=change"):
+    for query in ("order=name", "kind=gauge&order=count", "kind=gauge&order=change"):
         found = client.get(f"/api/metrics?{query}&offset=1550&limit=50").json()
         assert [row["name"] for row in found["rows"]] == [f"n{n:04}" for n in range(1_550, 1_600)]
         assert (found["found"], found["ranked_at"]) == (1_600, None)

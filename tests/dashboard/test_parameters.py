@@ -103,7 +103,7 @@ def test_an_unknown_precision_lists_those_that_are_kept(client: httpx.Client) ->
     """With what each is in words."""
     error = error_of(client.get("/api/series?name=hits&precision=61"))
     assert error["fix"] == (
-        "kept are: 1 (1s), 5 (5s), 60 (1min), 300 (5min), 3600 (1h), 18000 (5h), 86400 (1d)"
+        "kept are: 1 (1s), 5 (5s), 60 (1m), 300 (5m), 3600 (1h), 18000 (5h), 86400 (1d)"
     )
 
 

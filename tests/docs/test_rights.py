@@ -347,8 +347,8 @@ def test_the_doctor_says_more_where_it_may_ask_for_settings(any_server: Server, 
 #: What each user calls.
 COMMANDS = {
     "reader": (
-        *("names", "series hits -p 1min", "top http_requests --by status -p 1min", "logs shop"),
-        *("summary cart_value -p 1min", "forecast hits -p 1s", "logs", "mark --list", "verdict"),
+        *("names", "series hits -p 1m", "top http_requests --by status -p 1m", "logs shop"),
+        *("summary cart_value -p 1m", "forecast hits -p 1s", "logs", "mark --list", "verdict"),
     ),
     "writer": ("mark v2", "retention 60=60", "replay access.log"),
     "cleaner": ("mark --remove v1", "clean --forget hits", "clean --forget-logger shop", "clean"),

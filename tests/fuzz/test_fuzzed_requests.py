@@ -38,7 +38,7 @@ BASIC = "Basic " + base64.b64encode(f"ada:{PASSWORD}".encode()).decode()
 QUERIES = (
     *("name=hits&precision=60", "name=x%7Ba%3D%221%22%7D&since=1700000000.5&until=1.8e9"),
     *("by=route&label=status%3D5xx&order=p99.9&limit=20", "pattern=sal*&grouped=1&offset=50"),
-    *("logger=shop&severity=error&over_time=1&q=0.5", "kind=gauges&intervals=12", "filter=%2Fa"),
+    *("logger=shop&severity=error&over_time=1&q=0.5", "kind=gauge&intervals=12", "filter=%2Fa"),
 )
 HOSTS = ("localhost", "localhost:8265", "[::1]:8265", "127.0.0.1:", "example.org.", "LOCALHOST")
 PATHS = (

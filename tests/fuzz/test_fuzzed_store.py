@@ -25,8 +25,8 @@ from support.servers import Server
 
 PATHS = (
     *("/api/overview?precision=60", "/api/routes", "/api/routes?order=p95", "/api/doctor"),
-    *("/api/metrics?grouped=1&order=change", "/api/metrics?kind=gauges"),
-    *("/api/metrics?kind=histograms&grouped=1", "/api/detail?name=hits", "/api/detail?name=took"),
+    *("/api/metrics?grouped=1&order=change", "/api/metrics?kind=gauge"),
+    *("/api/metrics?kind=histogram&grouped=1", "/api/detail?name=hits", "/api/detail?name=took"),
     *("/api/detail?name=depth", "/api/series?name=hits&name=depth", "/api/names", "/api/marks"),
     *("/api/summary?name=took&over_time=1", "/api/top?name=http_requests&by=route"),
     *("/api/top?name=took&order=p95", "/api/messages", "/api/messages?logger=shop"),
@@ -34,7 +34,7 @@ PATHS = (
     "/api/verdict",
 )
 CALLS = (
-    *(("doctor",), ("series", "hits"), ("names",), ("names", "--kind", "gauges"), ("retention",)),
+    *(("doctor",), ("series", "hits"), ("names",), ("names", "--kind", "gauge"), ("retention",)),
     *(
         ("summary", "took"),
         ("top", "http_requests", "--by", "route"),

@@ -78,8 +78,8 @@ def counted(*found: Writer, unreadable: int = 0) -> str:
 def test_writers_are_counted_by_when_they_were_seen() -> None:
     """Within three minutes, and within a day; those that are well need no more words."""
     found = [writer(seen=NOW - ago) for ago in (0, 179, 180, 181, 80_000)]
-    assert counted(*found) == "3 active within 3min, 5 within a day"
-    assert counted(*found, unreadable=2) == "3 active within 3min, 7 within a day"
+    assert counted(*found) == "3 active within 3m, 5 within a day"
+    assert counted(*found, unreadable=2) == "3 active within 3m, 7 within a day"
     assert judged(*found) == []
 
 
@@ -118,7 +118,7 @@ def test_lost_events_are_summed_by_reason_and_precision() -> None:
     second, first = judged(writer(losses=losses), writer("web-2", "8", losses=more), writer())
     assert first.text == (
         "events that arrived too late (aged) are missing: 109 in charts by 1s, 5s; "
-        "1 in charts by 1min; all others and the grand totals have them; "
+        "1 in charts by 1m; all others and the grand totals have them; "
         "by 2 writers, most by web-2 pid 8"
     )
     assert "shorten outages of Redis" in first.fix
@@ -157,7 +157,7 @@ def test_many_precisions_and_reasons_are_cut_visibly() -> None:
     """Five of them, and how many more."""
     losses = [Loss("denied", "a", 60 * n, 3) for n in range(1, 9)]
     (finding,) = judged(writer(losses=tuple(losses)))
-    assert "3 in charts by 1min, 2min, 3min, 4min, 5min … (3 more); all others" in finding.text
+    assert "3 in charts by 1m, 2m, 3m, 4m, 5m … (3 more); all others" in finding.text
     losses = [Loss(f"reason-{n:02}", "a", 1, 100 - n) for n in range(12)]
     *five, rest = judged(writer(losses=tuple(losses)))
     assert [finding.text.partition(":")[0] for finding in five] == [
@@ -290,7 +290,7 @@ def test_a_report_that_is_none_is_skipped_and_counted(
     client.hset(REPORTS, mapping={"bad": text, "good": '{"dropped": 2}'})
     assert [writer.producer for writer in read_writers(store)] == ["good"]
     texts = [finding.text for finding in examine(store).findings if finding.topic == "writers"]
-    assert texts[0] == "1 active within 3min, 2 within a day"
+    assert texts[0] == "1 active within 3m, 2 within a day"
     assert texts[-1] == "reports that cannot be parsed: 1"
 
 
@@ -352,7 +352,7 @@ def test_doctor_knows_what_writers_told(store: Store, client: Any) -> None:
     assert (one.producer, one.instance, one.number("dropped")) == ("a" * 32, 0, 3)
     texts = [finding.text for finding in found.findings if finding.topic == "writers"]
     assert texts == [
-        "1 active within 3min, 1 within a day",
+        "1 active within 3m, 1 within a day",
         "3 events were dropped: no precision and no grand total has them; by web-1 pid 7",
     ]
     assert found.level == "warn"

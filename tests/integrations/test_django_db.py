@@ -59,7 +59,7 @@ def end():
 
 def names():
     from redmeter.reading.names import read_names
-    return read_names(meter()._store, "*", "histograms")
+    return read_names(meter()._store, "*", "histogram")
 """
 
 

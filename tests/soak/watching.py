@@ -101,7 +101,7 @@ class Reader(Watcher):
 
     def names(self) -> None:
         """All names of all kinds."""
-        for kind in ("counters", "gauges", "histograms"):
+        for kind in ("counter", "gauge", "histogram"):
             self.meter.names(kind=kind)
 
     def series(self) -> None:

@@ -151,7 +151,7 @@ def test_what_the_page_asks_is_answered_alike(url: str, twins: Twins) -> None:
 def test_what_a_meter_is_asked_is_answered_alike(question: str, twins: Twins) -> None:
     """Totals, names, series, gauges, summaries, statistics, marks, messages, rankings."""
     wanted: Any = {
-        "names": lambda m: [m.names(kind=k) for k in ("counters", "gauges", "histograms")],
+        "names": lambda m: [m.names(kind=k) for k in ("counter", "gauge", "histogram")],
         "total": lambda m: [m.total(name) for name in ("hits", "nothing", 'jobs{queue="q7"}')],
         "top-p95": lambda m: m.top("http_request_seconds", by="route", precision=60, order="p95"),
         "top": lambda m: m.top("jobs", by="queue", precision=60, limit=200),

@@ -290,7 +290,7 @@ def _expected(meter: Meter) -> object:
 #: What a Meter is asked; each has an answer that is not empty.
 QUESTIONS: dict[str, Callable[[Meter], object]] = {
     "total": lambda meter: meter.total("hits") > meter.total("hits", exact=True) == 12,
-    "names": lambda meter: [meter.names(kind=k) for k in ("counters", "gauges", "histograms")],
+    "names": lambda meter: [meter.names(kind=k) for k in ("counter", "gauge", "histogram")],
     "series": lambda meter: meter.series("hits", precision=60).total,
     "gauge": lambda meter: meter.gauge_series("queue_length", precision=60).values,
     "summary": lambda meter: meter.summary("http_request_seconds", precision=60).count,

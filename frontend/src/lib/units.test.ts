@@ -66,7 +66,7 @@ test("a missing value is a dash, never NaN", () => {
 });
 
 test("durations in a text are written as elsewhere, names are left alone", () => {
-  expect(spaced("3 seen within 3min, 12 at 1s (5min): host-3d")).toBe(
+  expect(spaced("3 seen within 3m, 12 at 1s (5m): host-3d")).toBe(
     "3 seen within 3 min, 12 at 1 s (5 min): host-3d",
   );
 });

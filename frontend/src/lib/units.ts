@@ -92,9 +92,10 @@ export function percent(share: number): string {
   return fixed(value, 0, size < 1 ? 2 : size < 10 ? 1 : 0) + " %";
 }
 
-/** Durations in a text as this page writes them: "3min" as "3 min". */
+/** Durations in a text as this page writes them: "3m" as "3 min". */
 export function spaced(text: string): string {
-  return text.replace(/(?<=^|[\s(])(\d+)(ms|s|min|h|d)(?=$|[\s),.;:])/g, "$1 $2");
+  const durations = /(?<=^|[\s(])(\d+)(ms|s|m|h|d)(?=$|[\s),.;:])/g;
+  return text.replace(durations, (_, size, unit) => `${size} ${unit === "m" ? "min" : unit}`);
 }
 
 /** A value in its unit; a dash where there is none. */

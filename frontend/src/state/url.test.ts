@@ -25,7 +25,7 @@ test("every field survives a round trip through the URL", () => {
     tables: ["main"],
     name: "<b>%00\u202e",
     order: "p95",
-    kind: "gauges",
+    kind: "gauge",
     filter: "a*+ b",
     offset: 50,
     logger: "shop.db",

@@ -10,7 +10,7 @@ const CHOICES = [{ value: "all", text: "All" }, ...KINDS] as const;
 
 export function Metrics() {
   const order = ORDERS.find((each) => each.value === state.value.order)?.value ?? "name";
-  const kind = CHOICES.find((each) => each.value === state.value.kind)?.value ?? "counters";
+  const kind = CHOICES.find((each) => each.value === state.value.kind)?.value ?? "counter";
   return (
     <>
       <Toolbar title="Metrics" ranged />
@@ -20,7 +20,7 @@ export function Metrics() {
           label="Kind"
           options={CHOICES}
           chosen={kind}
-          choose={(value) => set({ kind: value === "counters" ? "" : value, offset: 0 }, true)}
+          choose={(value) => set({ kind: value === "counter" ? "" : value, offset: 0 }, true)}
         />
         <Choice
           label="Order"

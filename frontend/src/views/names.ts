@@ -6,7 +6,7 @@ import type { NamesAnswer } from "../api/types";
 const OFFERED = 30;
 /** Maximum number of similar names. */
 const SIMILAR = 12;
-const KINDS = ["counters", "gauges", "histograms"] as const;
+const KINDS = ["counter", "gauge", "histogram"] as const;
 
 /** A pattern that finds names containing the text, unless it is a pattern already. */
 export function patternOf(text: string): string {
@@ -44,7 +44,7 @@ export async function gaugesOf(names: readonly string[], signal: AbortSignal): P
   const answers = await Promise.all(
     patterns.map((name) =>
       ask<NamesAnswer>(
-        address("names", { pattern: name === "*" ? name : `${name}{*`, kind: "gauges", limit: SIMILAR }),
+        address("names", { pattern: name === "*" ? name : `${name}{*`, kind: "gauge", limit: SIMILAR }),
         null,
         signal,
       ),

@@ -15,9 +15,9 @@ import { nextPlace, patternIn, type Place } from "./filtering";
 import { madeFrom, reachable } from "./ranking";
 
 export const KINDS = [
-  { value: "counters", text: "Counters" },
-  { value: "gauges", text: "Gauges" },
-  { value: "histograms", text: "Histograms" },
+  { value: "counter", text: "Counters" },
+  { value: "gauge", text: "Gauges" },
+  { value: "histogram", text: "Histograms" },
 ] as const;
 export type Kind = (typeof KINDS)[number]["value"];
 
@@ -28,9 +28,9 @@ export const ORDERS = [
 ] as const;
 
 const FILLS: Record<Kind, string> = {
-  counters: 'from redmeter import Meter; Meter().count("signups")',
-  gauges: 'from redmeter import Meter; Meter().gauge("queue_length").set(7)',
-  histograms: 'from redmeter import Meter; Meter().observe("cart_value", 12.5)',
+  counter: 'from redmeter import Meter; Meter().count("signups")',
+  gauge: 'from redmeter import Meter; Meter().gauge("queue_length").set(7)',
+  histogram: 'from redmeter import Meter; Meter().observe("cart_value", 12.5)',
 };
 /** Rows per kind if all kinds are listed. */
 const AMONG = 20;
@@ -74,9 +74,9 @@ function Listed({ answer, kind, order, offset, among, place }: ListedProps) {
   const partly = found < answer.total || answer.ranked_at !== null;
   const more = partly ? madeFrom(answer, now, order !== "name") : "";
   // Percentiles are read only for the rows on display, so rows are ordered by their means.
-  const by = kind === "histograms" && order === "change" ? ", ordered by the change of the mean" : "";
+  const by = kind === "histogram" && order === "change" ? ", ordered by the change of the mean" : "";
   const all = (
-    <button type="button" class="quiet" onClick={() => set({ kind: kind === "counters" ? "" : kind }, true)}>
+    <button type="button" class="quiet" onClick={() => set({ kind: kind === "counter" ? "" : kind }, true)}>
       All of them
     </button>
   );

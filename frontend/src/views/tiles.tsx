@@ -148,7 +148,7 @@ export function useOther({ counters, routes }: OverviewAnswer) {
   const { range } = state.value;
   const every = Math.max(pollEvery(range), 10_000);
   const bare = counters.total === 0 && routes.of === 0 && link.value.missing.length === 0;
-  const options = { precision: range, ...frame(), kind: "gauges", limit: 4 };
+  const options = { precision: range, ...frame(), kind: "gauge", limit: 4 };
   const gauges = useFeed<MetricsAnswer>(bare ? address("metrics", options) : "", every, false);
   const logged = useFeed<MessagesAnswer>(bare ? address("messages", { limit: 500 }) : "", every, false);
   const messages = new Map<string, number>();

@@ -151,7 +151,7 @@ Timezone = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Precision = Annotated[
-    str, typer.Option("--precision", "-p", help="Interval width: seconds, or 5s, 1min, 5h, 1d.")
+    str, typer.Option("--precision", "-p", help="Interval width: seconds, or 5s, 1m, 5h, 1d.")
 ]
 
 P = ParamSpec("P")
@@ -290,7 +290,7 @@ def seconds(text: str) -> int:
     """
     number = seconds_of(text)
     if number is None:
-        raise InvalidSetting("precision", f"{text!r:.40}: give seconds, or 5s, 1min, 5h, 1d")
+        raise InvalidSetting("precision", f"{text!r:.40}: give seconds, or 5s, 1m, 5h, 1d")
     return number
 
 

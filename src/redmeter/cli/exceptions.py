@@ -42,7 +42,7 @@ def exceptions(
     until: Until = None,
     precision: Annotated[
         str | None,
-        typer.Option("--precision", "-p", help="Interval width: 5min, 1h, 1d; default: by window."),
+        typer.Option("--precision", "-p", help="Interval width: 5m, 1h, 1d; default: by window."),
     ] = None,
     route: Annotated[
         str | None, typer.Option("--route", help="Only groups seen on this route, or in this task.")

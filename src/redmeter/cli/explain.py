@@ -34,8 +34,8 @@ _COLUMNS = ("LABEL", "VALUE", "BEFORE", "NOW", "CHANGE", "SHARE", "CAUSE")
 @command(
     name="explain",
     epilog="Exit codes: 0 compared, 1 no data or not kept. "
-    "Examples: redmeter explain http_requests --last 15min · "
-    "redmeter explain http_requests --failing status=5xx --since 30min · "
+    "Examples: redmeter explain http_requests --last 15m · "
+    "redmeter explain http_requests --failing status=5xx --since 30m · "
     "redmeter explain http_request_seconds --last 1h --against yesterday --json",
 )
 def explain(
@@ -44,7 +44,7 @@ def explain(
     until: Until = None,
     last: Annotated[
         str | None,
-        typer.Option("--last", help="Length of a window up to now: seconds, or 15min, 2h."),
+        typer.Option("--last", help="Length of a window up to now: seconds, or 15m, 2h."),
     ] = None,
     against: Annotated[
         str,

@@ -28,7 +28,7 @@ _FORMATS = ("csv", "jsonl", "parquet")
 @command(
     name="export",
     epilog="Examples: redmeter export --to all.csv · "
-    "redmeter export 'http_*' -p 1min --since 2h --to http.jsonl · "
+    "redmeter export 'http_*' -p 1m --since 2h --to http.jsonl · "
     "redmeter export orders --label plan=pro -p 1h --to orders.parquet · "
     "redmeter export hits --to - | head",
 )
@@ -46,9 +46,7 @@ def export(
     label: Labels = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option(
-            "--kind", metavar="<kind>", help="counters, gauges or histograms. Repeatable."
-        ),
+        typer.Option("--kind", metavar="<kind>", help="counter, gauge or histogram. Repeatable."),
     ] = None,
     form: Annotated[
         str | None, typer.Option("--format", help="csv, jsonl or parquet. Default: by extension.")

@@ -109,7 +109,7 @@ def _why(store: Store, reason: str, selection: Selection) -> tuple[str, int, str
     name = name_of(selection)
     _, totals = run(store, lambda _: read_total(store.keys, selection, checked=False))
     if any(totals.values()) or any(
-        is_stored(store, selection, kind) for kind in ("counters", "gauges")
+        is_stored(store, selection, kind) for kind in ("counter", "gauge")
     ):
         return f"no forecast of {name}: {reason}", NOT_FOUND, ""
     return f"nothing is stored under {name}", NOT_FOUND, suggestion(store, name)

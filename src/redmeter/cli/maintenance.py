@@ -151,7 +151,7 @@ def _print_report(
 def retention(
     changes: Annotated[
         list[str] | None,
-        typer.Argument(help="PRECISION=SAMPLES …, e.g. 60=240 or 1min=240; 0 drops the precision."),
+        typer.Argument(help="PRECISION=SAMPLES …, e.g. 60=240 or 1m=240; 0 drops the precision."),
     ] = None,
     histograms: Annotated[
         bool,
@@ -195,7 +195,7 @@ def _effect(store: Store, histograms: bool) -> str:
 
 
 def _in_seconds(change: str) -> str:
-    """Return 60=240 for 1min=240; other texts stay, and are rejected when they are parsed."""
+    """Return 60=240 for 1m=240; other texts stay, and are rejected when they are parsed."""
     precision, equals, samples = change.partition("=")
     if not equals or not precision[:1].isdigit() or precision.isdigit():
         return change

@@ -39,20 +39,20 @@ from redmeter.types import Mark, Selection, Window
 #: Samples listed below a chart.
 _LISTED = 10
 #: Kinds of series: plural as an option takes it, singular as it is shown.
-_KINDS = {"counters": "counter", "gauges": "gauge", "histograms": "histogram"}
+_KINDS = ("counter", "gauge", "histogram")
 
 
 @command(
     name="names",
     epilog="Examples: redmeter names · redmeter names 'http_*' --json · "
-    "redmeter names --kind histograms · redmeter names --by-size",
+    "redmeter names --kind histogram · redmeter names --by-size",
 )
 def names(
     pattern: Annotated[
         str, typer.Argument(help="*: any text, ?: one character, [ab]: a or b.")
     ] = "*",
     kind: Annotated[
-        str | None, typer.Option("--kind", help="Only counters, gauges or histograms.")
+        str | None, typer.Option("--kind", help="Only this kind: counter, gauge or histogram.")
     ] = None,
     by_size: Annotated[
         bool,
@@ -71,8 +71,6 @@ def names(
     With --by-size, also loggers and exceptions, and an estimate of the memory of all series of a
     name, from a sample of 1,000 entries of each index.
     """
-    if kind is not None:
-        kind = next((many for many, one in _KINDS.items() if one == kind), kind)
     if kind is not None and kind not in _KINDS:
         raise InvalidSetting("--kind", f"{kind!r:.40}: give one of {', '.join(_KINDS)}")
     if not pattern:
@@ -96,12 +94,12 @@ def names(
     if not rows:
         fail_where_left_out(store)
     if not rows and pattern == "*" and kind:
-        fail(f"there are no {kind} yet", NOT_FOUND)
+        fail(f"there are no {kind}s yet", NOT_FOUND)
     if not rows and pattern == "*":
         fix = "record metrics in your application, or read an access log: redmeter replay FILE"
         fail("nothing is recorded yet", NOT_FOUND, fix)
     if not rows:
-        what = kind.removesuffix("s") if kind else "counter, gauge or histogram"
+        what = kind or "counter, gauge or histogram"
         fail(f"no {what} matches {_shortened(pattern)}", NOT_FOUND, "redmeter names lists all")
 
 
@@ -151,9 +149,9 @@ def _named(store: Store, pattern: str, kind: str) -> list[tuple[str, str, int | 
     """
     names = read_names(store, pattern, kind)
     totals: dict[str, int] = {}
-    for at in range(0, len(names) if kind == "counters" else 0, 5_000):
+    for at in range(0, len(names) if kind == "counter" else 0, 5_000):
         totals |= read_totals(store, names[at : at + 5_000])
-    return [(name, _KINDS[kind], totals.get(name)) for name in names]
+    return [(name, kind, totals.get(name)) for name in names]
 
 
 @command(
@@ -281,7 +279,7 @@ def _rows(
                         period,
                         aggregate,
                         needed=needed,
-                        kinds=("counters", "gauges"),
+                        kinds=("counter", "gauge"),
                     )
                     for at in never
                 ]
@@ -290,7 +288,7 @@ def _rows(
         gauges = {
             at: groups
             for at, groups in zip(never, found, strict=True)
-            if any(one for _, one in groups) or is_stored(store, selections[at], "gauges")
+            if any(one for _, one in groups) or is_stored(store, selections[at], "gauge")
         }
     rows: list[_Row] = []
     for at, selection in enumerate(selections):

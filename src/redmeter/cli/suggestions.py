@@ -37,7 +37,7 @@ def stored(store: Store, name: str) -> Stored:
     return Stored(
         *(
             [one for each in patterns for one in read_names(store, each, kind)]
-            for kind in ("counters", "histograms", "gauges")
+            for kind in ("counter", "histogram", "gauge")
         )
     )
 
@@ -73,7 +73,7 @@ def suggestion(store: Store, name: str, *, histograms: bool = False) -> str:
             return _listed(mine)
         if names.observed:
             return f"it is a histogram: redmeter summary {shlex.quote(base)}"
-        for kind in ("histograms",) if histograms else ("counters", "histograms"):
+        for kind in ("histogram",) if histograms else ("counter", "histogram"):
             if some := _similar(store, base, kind):
                 return _listed(some)
     return "redmeter names lists all"

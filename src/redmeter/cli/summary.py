@@ -40,7 +40,7 @@ _NARROW, _ROOMY = ("count", "p95"), 60
 
 @command(
     name="summary",
-    epilog="Examples: redmeter summary checkout_seconds -p 1min · "
+    epilog="Examples: redmeter summary checkout_seconds -p 1m · "
     "redmeter summary checkout_seconds -p 1h --intervals 24 --above 0.5 · "
     "redmeter summary http_seconds --by route --label method=GET --json",
 )
@@ -104,7 +104,7 @@ def summary(
 
 
 def _hint(store: Store, selection: Selection) -> str:
-    if is_stored(store, selection, "histograms"):
+    if is_stored(store, selection, "histogram"):
         return "a coarser precision may reach further back, e.g. -p 1h"
     return suggestion(store, name_of(selection), histograms=True)
 

@@ -268,7 +268,7 @@ def _farther(store: Store, width: int, intervals: int, *, observed: bool) -> lis
 
 
 def _window(intervals: int, width: int, first: float | None, last: float | None) -> str:
-    """Return the window that was ranked, e.g. "the newest 60 intervals of 1min"."""
+    """Return the window that was ranked, e.g. "the newest 60 intervals of 1m"."""
     newest = "the newest" if first is None and last is None else "these"
     return f"{newest} {output.many(intervals, 'interval')} of {output.span(width)}"
 

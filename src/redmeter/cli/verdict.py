@@ -50,7 +50,7 @@ def verdict(
         typer.Option(
             "--precision",
             "-p",
-            help="Interval width: seconds, or 1min, 1h. Default: 1min; 1h for another day.",
+            help="Interval width: seconds, or 1m, 1h. Default: 1m; 1h for another day.",
         ),
     ] = None,
     timezone: Timezone = None,

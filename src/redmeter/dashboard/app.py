@@ -152,7 +152,7 @@ class Dashboard(Starlette):
         check_order_of_times(values)
         fine = (values.get("precision") or 60) < 60
         keep = KEEP_FINE if fine else KEEP
-        if values.get("kind") == "histograms" and endpoint.path == "/api/metrics":
+        if values.get("kind") == "histogram" and endpoint.path == "/api/metrics":
             keep *= PERCENTILES_FINE if fine else PERCENTILES
         key = endpoint.path, tuple(sorted(values.items()))
         body = await self._answered(

@@ -89,9 +89,7 @@ _AGGREGATE = Parameter(
 )
 
 _PATTERN = Parameter("pattern", PATTERN, "`*` any text, `?` one character, `[abc]`.", "*")
-_KIND = Parameter(
-    "kind", choice("counters", "gauges", "histograms"), "Kind of the series.", "counters"
-)
+_KIND = Parameter("kind", choice("counter", "gauge", "histogram"), "Kind of the series.", "counter")
 _EXCEPTION_PRECISION = Parameter(
     "precision",
     WIDTH,

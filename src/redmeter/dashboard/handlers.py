@@ -314,7 +314,7 @@ def metrics(context: Context, values: Values) -> Found:
     key = RankingKey(precision, kind, values["pattern"], values["grouped"], order)
     frame = _frame(store, values)
     framed = frame.chosen or frame.shift is not None
-    ranks = order != "name" and kind != "gauges" and not framed
+    ranks = order != "name" and kind != "gauge" and not framed
     ranked = context.rankings.last(key) if ranks else None
 
     def make(kept: Any) -> Any:
@@ -326,7 +326,7 @@ def metrics(context: Context, values: Values) -> Found:
         context.rankings.refresh(key, found)
     window = whole_window(view.retention, precision, frame)
     observed = histogram_window(view.histograms, window)
-    running = (observed if kind == "histograms" else window).running()
+    running = (observed if kind == "histogram" else window).running()
     return Found(
         view.now,
         found,

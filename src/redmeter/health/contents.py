@@ -188,7 +188,7 @@ COUNTERS = DoctorCheck(_read_counters, _counter_findings)
 
 
 def _read_others(store: Store) -> Query[dict[str, IndexSample]]:
-    others = {kind: index for kind, index in INDEX_OF.items() if kind != "counters"}
+    others = {f"{kind}s": index for kind, index in INDEX_OF.items() if kind != "counter"}
     samples = yield from together([_read_index(store.keys, each) for each in others.values()])
     return dict(zip(others, samples, strict=True))
 

@@ -105,7 +105,7 @@ def _type_findings(found: Misused, seen: Seen) -> Iterator[Finding]:
         shown = f" (and {len(more)} more shard{'s' * (len(more) > 1)})" if more else ""
         yield Finding(
             "fail",
-            family.kind,
+            f"{family.kind}s",
             f"{key} is a {_TYPES.get(kind, kind)}, not a {_TYPES[family.type]}{shown}: another "
             "program uses it",
             _SEPARATE,

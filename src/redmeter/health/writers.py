@@ -432,7 +432,7 @@ def _waits(writer: Writer) -> float:
 def _missing(events: dict[int, int]) -> str:
     """Return which precisions lack how many events.
 
-    Of {1: 12, 5: 12, 60: 3}: "12 in charts by 1s, 5s; 3 in charts by 1min; all others and the grand
+    Of {1: 12, 5: 12, 60: 3}: "12 in charts by 1s, 5s; 3 in charts by 1m; all others and the grand
     totals have them". Of {0: 3}: "3 in grand totals".
     """
     groups: dict[int, list[str]] = {}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from redmeter.results.series import Group, Ranking, Series, TotalGroup
 
 #: The kinds of names().
-KINDS = ("counters", "gauges", "histograms")
+KINDS = ("counter", "gauge", "histogram")
 
 
 class CounterQueries(QueryBase):
@@ -200,13 +200,13 @@ class CounterQueries(QueryBase):
         rows = sorted(groups.items(), key=lambda row: (-row[1], [value or "" for value in row[0]]))
         return [TotalGroup(group_labels(selection, key), total) for key, total in rows]
 
-    def names(self, pattern: str = "*", *, kind: str = "counters") -> list[str]:
+    def names(self, pattern: str = "*", *, kind: str = "counter") -> list[str]:
         """Return the names of all stored series of a kind, with their labels, sorted.
 
         Args:
             pattern: only names that match it: `*` is any text, `?` one character, `[abc]` one of
                 these.
-            kind: "counters", "gauges" or "histograms".
+            kind: "counter", "gauge" or "histogram".
 
         Raises:
             InvalidValue: there is no such kind.
@@ -216,7 +216,7 @@ class CounterQueries(QueryBase):
         """
         check_is_text("a pattern", pattern)
         if kind not in KINDS:
-            raise InvalidValue(kind, f"there are names of {', '.join(KINDS)}")
+            raise InvalidValue(kind, f"a kind is one of {', '.join(KINDS)}")
         from redmeter.reading.names import read_names
 
         return self._source.ask(read_names, pattern, kind)

@@ -116,7 +116,7 @@ class HistogramQueries(QueryBase):
         the log; if no other name is left, that is a StoreRefused.
 
         Args:
-            names: names with their labels, as names(kind="histograms") returns them; the order of
+            names: names with their labels, as names(kind="histogram") returns them; the order of
                 labels does not matter.
             precision, since, until, last, intervals: as for summary().
 

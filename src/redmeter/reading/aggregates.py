@@ -62,7 +62,7 @@ def read_counter(
     window: Window,
     *,
     needed: bool = True,
-    kinds: Collection[str] | None = ("counters",),
+    kinds: Collection[str] | None = ("counter",),
 ) -> Query[list[tuple[GroupKey, Series[int]]]]:
     """Read the samples of counters, summed within each group; the busiest group comes first.
 
@@ -74,7 +74,7 @@ def read_counter(
         WrongKind: see `kinds`.
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
-    view, replies = yield from read_selected(keys, "counters", selection, window.precision)
+    view, replies = yield from read_selected(keys, "counter", selection, window.precision)
     if kinds is not None and _nothing(replies):
         yield from check_kind(keys, view, selection, kinds)
     replies_of = readable(replies, needed=needed)
@@ -122,7 +122,7 @@ def read_gauge(
     aggregate: str | None,
     *,
     needed: bool = True,
-    kinds: Collection[str] = ("gauges",),
+    kinds: Collection[str] = ("gauge",),
 ) -> Query[list[tuple[GroupKey, Series[float | None]]]]:
     """Read the samples of gauges, aggregated within each group; groups are sorted by labels.
 
@@ -139,7 +139,7 @@ def read_gauge(
     """
     (view, replies), live = yield from together(
         [
-            read_selected(keys, "gauges", selection, window.precision),
+            read_selected(keys, "gauge", selection, window.precision),
             _live_instances(keys, selection),
         ]
     )
@@ -269,9 +269,9 @@ def read_summary(
         WrongKind: there is no histogram of this name, but another kind has it.
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
-    view, replies = yield from read_selected(keys, "histograms", selection, window.precision)
+    view, replies = yield from read_selected(keys, "histogram", selection, window.precision)
     if _nothing(replies):
-        yield from check_kind(keys, view, selection, ("histograms",))
+        yield from check_kind(keys, view, selection, ("histogram",))
     replies_of = readable(replies, needed=needed)
     grid = SummaryGrid(view.histograms, window, view.now)
     stored = {name: hashes if any(hashes) else () for name, hashes in replies_of.items()}
@@ -315,13 +315,13 @@ def read_forecasts(
     check_ahead(ahead)
     (view, counts), (_, settings), live = yield from together(
         [
-            read_selected(keys, "counters", selection, precision),
-            read_selected(keys, "gauges", selection, precision),
+            read_selected(keys, "counter", selection, precision),
+            read_selected(keys, "gauge", selection, precision),
             _live_instances(keys, selection),
         ]
     )
     if _nothing(counts) and _nothing(settings):
-        yield from check_kind(keys, view, selection, ("counters", "gauges"))
+        yield from check_kind(keys, view, selection, ("counter", "gauge"))
     replies: dict[tuple[bool, str], Sequence[Reply]] = {}
     for is_gauge, some in ((False, counts), (True, settings)):
         replies |= {(is_gauge, name): own for name, own in some.items()}
@@ -375,7 +375,7 @@ def read_total(
             if selects(selection, name):
                 texts[name] = value
     if checked and not texts:
-        yield from check_kind(keys, view, selection, ("counters",))
+        yield from check_kind(keys, view, selection, ("counter",))
     counts = counts_among(texts, keys.total, of=len(texts))
     return {key: sum(some.values()) for key, some in split(selection, counts).items()}
 

@@ -17,11 +17,11 @@ from redmeter.stored.families import SERIES_INDEXES
 from redmeter.stored.keys import Keys, entry
 from redmeter.types import Selection
 
-#: Kind -> its singular, and the call that reads it.
+#: Kind -> the call that reads it.
 _CALLS: Final = {
-    "counters": ("counter", "use series() or total()"),
-    "gauges": ("gauge", "use gauge_series()"),
-    "histograms": ("histogram", "use summary()"),
+    "counter": "use series() or total()",
+    "gauge": "use gauge_series()",
+    "histogram": "use summary()",
 }
 
 
@@ -31,7 +31,7 @@ def check_kind(
     """Read which kinds a name has, in one round trip, after a query found nothing.
 
     Args:
-        expected: the kinds that the query reads: `counters`, `gauges`, `histograms`.
+        expected: the kinds that the query reads: `counter`, `gauge`, `histogram`.
 
     Raises:
         WrongKind: it has others only.
@@ -47,7 +47,7 @@ def check_kind(
                 reads.append(LabelSets(keys, key, width, selection.name).size())
             kinds += [index.kind] * (len(reads) - len(kinds))
     reads.append(indexes.total(keys, selection.name))  # of a counter whose samples expired
-    kinds.append("counters")
+    kinds.append("counter")
     _, replies = yield reads
     stored: set[str] = set()
     for kind, reply in zip(kinds, replies, strict=True):
@@ -69,4 +69,4 @@ def check_found(selection: Selection, expected: Collection[str], found: Collecti
     """
     others: Sequence[str] = [kind for kind in _CALLS if kind in found]
     if others and not set(others) & set(expected):
-        raise WrongKind(base_of(selection.name), *_CALLS[others[0]])
+        raise WrongKind(base_of(selection.name), others[0], _CALLS[others[0]])

@@ -17,7 +17,7 @@ from redmeter.reading.join import decoded, list_entries
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
 from redmeter.stored.families import INDEX_OF
-from redmeter.stored.keys import HISTOGRAMS, Kept, Keys, entry
+from redmeter.stored.keys import Kept, Keys, entry
 
 #: Most index entries of one precision that one request looks at.
 MAX_NAMES = 100_000
@@ -27,13 +27,13 @@ _HEAD = re.compile("[^*?\\[\ud800-\udfff]*")
 _NARROW_PATTERN = "begin the pattern with more literal text"
 
 
-def read_names(store: Store, pattern: str = "*", kind: str = "counters") -> list[str]:
+def read_names(store: Store, pattern: str = "*", kind: str = "counter") -> list[str]:
     """Return the names of all counters, gauges or histograms that match, sorted.
 
     Args:
         pattern: `*` any text, `?` one character, `[abc]` one of these; the rest is literal. Only
             names that begin with the literal start of the pattern are examined.
-        kind: `counters`, `gauges` or `histograms`.
+        kind: `counter`, `gauge` or `histogram`.
 
     Raises:
         LimitExceeded: over MAX_NAMES have to be looked at.
@@ -45,7 +45,7 @@ def read_names(store: Store, pattern: str = "*", kind: str = "counters") -> list
 def find_names(keys: Keys, kept: Kept, pattern: str, kind: str) -> Query[list[str]]:
     """Read the names that match a pattern: see read_names()."""
     index = keys.key(INDEX_OF[kind].name)
-    widths = kept.histograms if kind == HISTOGRAMS else kept.series
+    widths = kept.histograms if kind == "histogram" else kept.series
     listed = yield from together(
         [
             list_entries(keys, index, matching_ends(width, pattern), MAX_NAMES + 1)

@@ -34,7 +34,7 @@ from redmeter.store import View, indexes
 from redmeter.store.query import Query, Read
 from redmeter.store.servers.replies import Command, Reply, translate
 from redmeter.stored.families import INDEX_OF, listed_by
-from redmeter.stored.keys import HISTOGRAMS, Keys, entry
+from redmeter.stored.keys import Keys, entry
 from redmeter.types import Selection
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ def read_selected(
     width = precision if isinstance(precision, int) else 0
     index = INDEX_OF[kind]
     families = [family.name for family in listed_by(index)]
-    limit = MAX_HISTOGRAMS if kind == HISTOGRAMS else MAX_SERIES
+    limit = MAX_HISTOGRAMS if kind == "histogram" else MAX_SERIES
 
     def key(family: str, name: str) -> str:
         return keys.key(family, entry(width, name))

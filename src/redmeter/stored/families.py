@@ -17,7 +17,7 @@ from typing import Final, Literal, TypeVar
 #: The text after a family's name, or a member of an index.
 Layout = Literal["", "PRECISION:NAME", "NAME", "LOGGER:SEVERITY", "LOGGER", "PRODUCER", "GROUP"]
 #: Kinds of records, by the names that users know them by.
-Kind = Literal["", "counters", "gauges", "histograms", "messages", "exceptions", "marks"]
+Kind = Literal["", "counter", "gauge", "histogram", "message", "exception", "mark"]
 
 _Text = TypeVar("_Text", str, bytes)
 
@@ -69,26 +69,26 @@ _SOURCE: Final = "LOGGER:SEVERITY"
 FAMILIES: Final = {
     family.name: family
     for family in (
-        Family("known", "zset", "counters", members=_ENTRY, expires=False, shared=True),
-        Family("count", "hash", "counters", _ENTRY, index="known", compact=True, shared=True),
-        Family("total", "hash", "counters", members="NAME", expires=False),
-        Family("gauges", "zset", "gauges", members=_ENTRY, expires=False),
-        Family("gauge", "hash", "gauges", _ENTRY, index="gauges", compact=True),
-        Family("hists", "zset", "histograms", members=_ENTRY, expires=False),
-        Family("hist", "hash", "histograms", _ENTRY, index="hists"),
-        Family("moments", "hash", "histograms", _ENTRY, index="hists"),
-        Family("sums", "hash", "histograms", members="NAME", expires=False),
-        Family("spreads", "hash", "histograms", members="NAME", expires=False),
-        Family("stats", "zset", "histograms", "NAME", shared=True, hourly=True),
-        Family("messages", "zset", "messages", members=_SOURCE),
-        Family("recent", "list", "messages", _SOURCE, index="messages", shared=True),
-        Family("common", "zset", "messages", _SOURCE, index="messages", shared=True, hourly=True),
-        Family("patterns", "hash", "messages", _SOURCE, index="messages"),
-        Family("steps", "hash", "messages", _SOURCE, index="messages"),
-        Family("distinct", "hash", "messages", "LOGGER", index="messages"),
-        Family("exceptions", "zset", "exceptions", members="GROUP", shard="first"),
-        Family("exception", "hash", "exceptions", "GROUP", index="exceptions", shard="first"),
-        Family("marks", "zset", "marks", shard="first"),
+        Family("known", "zset", "counter", members=_ENTRY, expires=False, shared=True),
+        Family("count", "hash", "counter", _ENTRY, index="known", compact=True, shared=True),
+        Family("total", "hash", "counter", members="NAME", expires=False),
+        Family("gauges", "zset", "gauge", members=_ENTRY, expires=False),
+        Family("gauge", "hash", "gauge", _ENTRY, index="gauges", compact=True),
+        Family("hists", "zset", "histogram", members=_ENTRY, expires=False),
+        Family("hist", "hash", "histogram", _ENTRY, index="hists"),
+        Family("moments", "hash", "histogram", _ENTRY, index="hists"),
+        Family("sums", "hash", "histogram", members="NAME", expires=False),
+        Family("spreads", "hash", "histogram", members="NAME", expires=False),
+        Family("stats", "zset", "histogram", "NAME", shared=True, hourly=True),
+        Family("messages", "zset", "message", members=_SOURCE),
+        Family("recent", "list", "message", _SOURCE, index="messages", shared=True),
+        Family("common", "zset", "message", _SOURCE, index="messages", shared=True, hourly=True),
+        Family("patterns", "hash", "message", _SOURCE, index="messages"),
+        Family("steps", "hash", "message", _SOURCE, index="messages"),
+        Family("distinct", "hash", "message", "LOGGER", index="messages"),
+        Family("exceptions", "zset", "exception", members="GROUP", shard="first"),
+        Family("exception", "hash", "exception", "GROUP", index="exceptions", shard="first"),
+        Family("marks", "zset", "mark", shard="first"),
         Family("alerts", "hash", shard="first"),
         Family("notices", "hash", shard="first"),
         Family("transitions", "list", shard="first"),

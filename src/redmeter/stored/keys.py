@@ -378,7 +378,7 @@ class Keys:
     def is_of_histogram(self, key: str) -> bool:
         """Return whether a key holds data of a histogram: buckets, moments or statistics."""
         family = self._family_of(key)
-        return family is not None and family.kind == "histograms"
+        return family is not None and family.kind == "histogram"
 
     def _family_of(self, key: str) -> Family | None:
         for name, head in self._heads.items():
@@ -429,8 +429,8 @@ def parse_entry(text: str) -> tuple[int, str] | None:
 
 
 def span(seconds: int) -> str:
-    """Return a width in words: 300 is 5min."""
-    for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
+    """Return a width in words: 300 is 5m."""
+    for unit, name in ((86400, "d"), (3600, "h"), (60, "m")):
         if seconds % unit == 0:
             return f"{seconds // unit}{name}"
     return f"{seconds}s"

@@ -132,11 +132,11 @@ class MemorySource(Answers):
 
     def series(self, selection: Selection, window: Window) -> Groups[Series[int]]:
         self._retention.check(window.precision)
-        self._check_kind(selection, "counters")
+        self._check_kind(selection, "counter")
         return self._counters(selection, window)
 
     def _counters(self, selection: Selection, window: Window) -> Groups[Series[int]]:
-        names = self._selected(selection, "counters", MAX_SERIES)
+        names = self._selected(selection, "counter", MAX_SERIES)
         parts = {name: one.values for name, one in self._series(names, window).items()}
         starts, running = self._starts(window, self._retention)
         return aggregates.summed_up(parts, selection, window.precision, starts, running=running)
@@ -163,13 +163,13 @@ class MemorySource(Answers):
         self, selection: Selection, window: Window, aggregate: str | None
     ) -> Groups[Series[float | None]]:
         self._retention.check(window.precision)
-        self._check_kind(selection, "gauges")
+        self._check_kind(selection, "gauge")
         return self._gauges(selection, window, aggregate)
 
     def _gauges(
         self, selection: Selection, window: Window, aggregate: str | None
     ) -> Groups[Series[float | None]]:
-        names = self._selected(selection, "gauges", MAX_SERIES)
+        names = self._selected(selection, "gauge", MAX_SERIES)
         parts = {name: self._gauge(name, window) for name in names}
         starts, running = self._starts(window, self._retention)
         return aggregates.aggregated(
@@ -181,7 +181,7 @@ class MemorySource(Answers):
     ) -> Groups[Forecast]:
         window = Window(precision)
         self._retention.check(precision)
-        self._check_kind(selection, "counters", "gauges")
+        self._check_kind(selection, "counter", "gauge")
         counters = self._counters(selection, window)
         counted = any(series for _, series in counters)
         gauges = [] if counted else self._gauges(selection, window, aggregate)
@@ -207,7 +207,7 @@ class MemorySource(Answers):
                 return selection.name in names
             return any(base_of(name) == selection.name for name in names)
 
-        kinds = ("counters", "gauges", "histograms")
+        kinds = ("counter", "gauge", "histogram")
         check_found(selection, expected, [kind for kind in kinds if has(kind)])
 
     def _selected(self, selection: Selection, kind: str, limit: int) -> list[str]:
@@ -232,8 +232,8 @@ class MemorySource(Answers):
 
     def summary(self, selection: Selection, window: Window) -> Groups[Summary]:
         self._histograms.check(window.precision)
-        self._check_kind(selection, "histograms")
-        names = self._selected(selection, "histograms", MAX_HISTOGRAMS)
+        self._check_kind(selection, "histogram")
+        names = self._selected(selection, "histogram", MAX_HISTOGRAMS)
         starts, now = starts_of(window, self._histograms, self._clock.wall()), self._clock.wall()
         groups = split(selection, dict.fromkeys(names))
         rows = [
@@ -306,7 +306,7 @@ class MemorySource(Answers):
         return group_in(stored, window)
 
     def totals(self, selection: Selection) -> dict[GroupKey, int]:
-        self._check_kind(selection, "counters")
+        self._check_kind(selection, "counter")
         totals = Multiset[str]()
         for event in self._memory.events:
             if event.amount is not None and selects(selection, event.series):
@@ -318,9 +318,9 @@ class MemorySource(Answers):
         names = set()
         for event in self._memory.events:
             by_kind = {
-                "counters": event.amount,
-                "gauges": event.value,
-                "histograms": event.observed,
+                "counter": event.amount,
+                "gauge": event.value,
+                "histogram": event.observed,
             }
             if by_kind[kind] is not None:
                 names.add(event.series)
@@ -328,7 +328,7 @@ class MemorySource(Answers):
 
     def top(self, wanted: Top) -> Ranking:
         order = check(wanted)
-        counters, observed = self._chosen(wanted, "counters"), self._chosen(wanted, "histograms")
+        counters, observed = self._chosen(wanted, "counter"), self._chosen(wanted, "histogram")
         counted = order.word == "failing" or (
             order.word == "count" and bool(counters or not observed)
         )

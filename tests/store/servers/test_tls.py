@@ -122,7 +122,7 @@ def test_everything_works_over_tls(any_speaker: Speaker, tmp_path: Path) -> None
         assert doctor.examine(store).location == f"rediss://127.0.0.1:{any_speaker.port}/0"
     home = Home(tmp_path, url)
     try:
-        assert home.invoke("series", "hits", "-p", "1min").code == 0
+        assert home.invoke("series", "hits", "-p", "1m").code == 0
         assert home.invoke("doctor").code == 0
     finally:
         home.close()

@@ -83,7 +83,7 @@ def explanation_parts(explanation: Explanation, baseline: str, precision: str) -
 
     Args:
         baseline: the baseline's name, e.g. "the 15 min before".
-        precision: the width of an interval, e.g. "1min".
+        precision: the width of an interval, e.g. "1m".
     """
     before, after, unit = explanation.before, explanation.after, explanation.unit
     title = _TITLES[explanation.measure](explanation.name)

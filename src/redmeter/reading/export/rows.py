@@ -19,9 +19,9 @@ from redmeter.store import Store
 from redmeter.stored.keys import slice_start
 from redmeter.types import Window
 
-KINDS = ("counters", "gauges", "histograms")
+KINDS = ("counter", "gauge", "histogram")
 #: Series that one round trip reads.
-CHUNK = {"counters": 200, "gauges": 200, "histograms": 20}
+CHUNK = {"counter": 200, "gauge": 200, "histogram": 20}
 
 #: What a pattern begins with literally.
 _HEAD = re.compile(r"[^*?\[{]*")
@@ -159,7 +159,7 @@ def _histograms(store: Store, names: Sequence[str], window: Window) -> Iterator[
 
 
 _READERS: Mapping[str, Reader] = {
-    "counters": _counters,
-    "gauges": _gauges,
-    "histograms": _histograms,
+    "counter": _counters,
+    "gauge": _gauges,
+    "histogram": _histograms,
 }

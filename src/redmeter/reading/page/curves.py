@@ -180,8 +180,8 @@ def _curve(keys: Keys, name: str, window: Coverage, observed: Coverage, limit: i
         *asked_spreads(keys, [name], observed.fine),
     ]
     if "{" not in name:
-        reads += event_reads(keys, "counters", name, window, limit)
-        reads += event_reads(keys, "histograms", name, observed, limit)
+        reads += event_reads(keys, "counter", name, window, limit)
+        reads += event_reads(keys, "histogram", name, observed, limit)
     view, (count, gauge, buckets, moments, *sets) = yield reads
     now, start = view.now, window.start(view.now)
     curve = measured(name, gauge, window.fine, start, now)
@@ -191,8 +191,8 @@ def _curve(keys: Keys, name: str, window: Coverage, observed: Coverage, limit: i
         curve = counted(name, [count], window.fine, start, now)
     if curve.values or not sets:
         return curve
-    counters = event_counts("counters", sets[:2])
-    histograms = event_counts("histograms", sets[2:])
+    counters = event_counts("counter", sets[:2])
+    histograms = event_counts("histogram", sets[2:])
     if counters.by_name:
         view, replies = yield asked_counts(keys, counters.busiest(), window.fine)
         start = window.start(view.now)
@@ -210,7 +210,7 @@ MAX_COUNTED, MAX_MERGED = 500, 50
 
 
 #: Kinds of records that count events.
-EventKind = Literal["counters", "histograms"]
+EventKind = Literal["counter", "histogram"]
 
 
 class EventCounts(NamedTuple):
@@ -237,7 +237,7 @@ def event_reads(
         limit: how many label sets are read.
     """
     label_sets = LabelSets(keys, keys.key(INDEX_OF[kind].name), window.fine, base)
-    events = keys.key("count" if kind == "counters" else "moments")
+    events = keys.key("count" if kind == "counter" else "moments")
     return [label_sets.join([of_window(events, window)], limit), label_sets.size()]
 
 
@@ -246,7 +246,7 @@ def event_counts(kind: EventKind, replies: Sequence[Reply]) -> EventCounts:
     by_name = {}
     for member, (reply,) in Joined(replies[0], 1, needed=False).readable():
         name = name_of(member)
-        if kind == "counters":
+        if kind == "counter":
             by_name[name] = sum(counts_of(reply).values())
         else:
             by_name[name] = sum(m.count for m in map(parse_moments, reply[1::2]) if m)

@@ -112,14 +112,14 @@ def detail(
     view, replies = yield [
         marking.asked(keys),
         indexes.total(keys, name),
-        *event_reads(keys, "counters", base, window),
-        *event_reads(keys, "histograms", base, observed),
+        *event_reads(keys, "counter", base, window),
+        *event_reads(keys, "histogram", base, observed),
         *(command for commands in commands_of.values() for command in commands),
     ]
     marks, total = marking.answered(there(replies[0], [])), there(replies[1], None)
     label_sets = {
-        "counter": event_counts("counters", replies[2:4]),
-        "histogram": event_counts("histograms", replies[4:6]),
+        "counter": event_counts("counter", replies[2:4]),
+        "histogram": event_counts("histogram", replies[4:6]),
     }
     span = span_of(window, observed, view.now)
     result = Detail(name, "", span, marks=[mark for mark in marks if mark.time >= span.start])

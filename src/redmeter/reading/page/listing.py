@@ -67,14 +67,14 @@ def window_for(kept: Kept, kind: str, precision: int, frame: Frame | None = None
         UnknownPrecision: it is not kept.
     """
     window = whole_window(kept.series, precision, frame)
-    return histogram_window(kept.histograms, window) if kind == "histograms" else window
+    return histogram_window(kept.histograms, window) if kind == "histogram" else window
 
 
 def listing(
     keys: Keys,
     window: Coverage,
     *,
-    kind: str = "counters",
+    kind: str = "counter",
     pattern: str = "*",
     grouped: bool = False,
     order: str = "name",
@@ -103,7 +103,7 @@ def listing(
     ends = matching_ends(window.fine, pattern)
     counting = indexes.size_between(keys, index_of(keys, kind), *ends)
     # By name the list goes on where the page before ended; else all is put in order.
-    by_name = order == "name" or kind == "gauges"
+    by_name = order == "name" or kind == "gauge"
     pages = by_name and not grouped and _is_a_beginning(pattern)
     if ranked is not None:
         view, (number,) = yield [counting]

@@ -26,7 +26,7 @@ MAX_DRAWN = 50
 LITTLE = 0.05
 
 #: The kinds that are listed -> the kind of one row.
-KINDS = {"counters": "counter", "gauges": "gauge", "histograms": "histogram"}
+KINDS = ("counter", "gauge", "histogram")
 ORDERS = ("name", "count", "change")
 
 
@@ -88,12 +88,12 @@ def asks_of(keys: Keys, kind: str, window: Coverage, order: str) -> list[Ask]:
         kind: one of KINDS.
         order: one of ORDERS.
     """
-    if kind == "gauges":
+    if kind == "gauge":
         return []
-    family = keys.key("count") if kind == "counters" else keys.key("moments")
+    family = keys.key("count") if kind == "counter" else keys.key("moments")
     asks = [of_window(family, window)]
     if window.earlier:
-        asks += [of_field(keys.total)] if kind == "counters" else []
+        asks += [of_field(keys.total)] if kind == "counter" else []
         asks += [of_before(family, window)] if order == "change" else []
     return asks
 
@@ -182,7 +182,7 @@ def add_members(
         if name in matches:
             shown = base_of(name) if grouped else name
             if shown not in groups:
-                groups[shown] = RowGroup(Row(shown, KINDS[kind]))
+                groups[shown] = RowGroup(Row(shown, kind))
             groups[shown].add(name, replies)
 
 
