@@ -10,7 +10,7 @@ from rich.text import Text
 
 from redmeter.cli import chart, output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
-from redmeter.cli.times import Since, Until, moment
+from redmeter.cli.times import Last, Since, Until, length_of, moment
 from redmeter.errors import InvalidSetting
 from redmeter.reading.exceptions import (
     DEFAULT_LIMIT,
@@ -46,6 +46,7 @@ def exceptions(
     ] = None,
     since: Since = None,
     until: Until = None,
+    last: Last = None,
     precision: Annotated[
         str | None,
         typer.Option("--precision", "-p", help="Interval width: 5m, 1h, 1d; default: by window."),
@@ -75,7 +76,8 @@ def exceptions(
         raise InvalidSetting("--order", f"{order!r:.40}: give one of {', '.join(ORDERS)}")
     now = time.time()
     window = moment("--since", since, now), moment("--until", until, now)
-    period = Period(0 if precision is None else seconds(precision), *window)
+    width, length = 0 if precision is None else seconds(precision), length_of(last, since, until)
+    period = Period(width, *window, last=length)
     query = ExceptionQuery(period, route, order, limit)
     query.check()
     with opened(url, prefix, reading=True) as store:

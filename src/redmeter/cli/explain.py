@@ -22,7 +22,7 @@ from redmeter.cli.app import (
 )
 from redmeter.cli.selectors import Labels, selector_of
 from redmeter.cli.suggestions import suggestion
-from redmeter.cli.times import Since, Until, moment
+from redmeter.cli.times import Last, Since, Until, length_of, moment
 from redmeter.errors import InvalidSetting
 from redmeter.reading.diagnosis.explain import read_explanation
 from redmeter.reading.diagnosis.windows import BASELINES, request_of
@@ -44,10 +44,7 @@ def explain(
     name: Annotated[str, typer.Argument(help="A counter or a histogram; labels filter.")],
     since: Since = None,
     until: Until = None,
-    last: Annotated[
-        str | None,
-        typer.Option("--last", help="Length of a window up to now: seconds, or 15m, 2h."),
-    ] = None,
+    last: Last = None,
     against: Annotated[
         str,
         typer.Option(
@@ -79,15 +76,14 @@ def explain(
     counter is explained by its count, with --failing by its error rate, a histogram by its p95.
     Without a window, the last 15 minutes.
     """
-    if last is not None and (since is not None or until is not None):
-        raise InvalidSetting("--last", "is the whole window: leave out --since and --until")
+    length = length_of(last, since, until)
     with opened(url, prefix, reading=True, timezone=timezone) as store:
         now = store.clock.wall()
         request = request_of(
             selector_of(store, name, label),
             since=moment("--since", since, now),
             until=moment("--until", until, now),
-            last=None if last is None else seconds(last),
+            last=length,
             against=_against(against, now),
             precision=None if precision is None else seconds(precision),
             failing=_pairs(failing),

@@ -6,14 +6,35 @@ from typing import Annotated
 
 import typer
 
-from redmeter.clock import UNITS
+from redmeter.clock import UNITS, seconds_of
 from redmeter.errors import InvalidSetting
 from redmeter.stored.keys import MAX_TIME
 
-_FORMS = "an age, e.g. 2h; a time in UTC, e.g. 2026-11-21T15:30; or Unix seconds"
+#: Forms of a time, for help and errors.
+FORMS = "an age, e.g. 2h; a time in UTC, e.g. 2026-11-21T15:30; or Unix seconds"
 
-Since = Annotated[str | None, typer.Option("--since", help=f"Start of the window: {_FORMS}.")]
+Since = Annotated[str | None, typer.Option("--since", help=f"Start of the window: {FORMS}.")]
 Until = Annotated[str | None, typer.Option("--until", help="End of the window.")]
+Last = Annotated[
+    str | None,
+    typer.Option("--last", help="Length of a window up to now: seconds, or 15m, 2h."),
+]
+
+
+def length_of(last: str | None, since: str | None, until: str | None) -> float | None:
+    """Read --last, seconds.
+
+    Raises:
+        InvalidSetting: it is no duration, or --since or --until is given too.
+    """
+    if last is None:
+        return None
+    if since is not None or until is not None:
+        raise InvalidSetting("--last", "is the whole window: leave out --since and --until")
+    length = seconds_of(last)
+    if not length:
+        raise InvalidSetting("--last", f"{last!r:.40}: give seconds, or 15m, 2h")
+    return float(length)
 
 
 def moment(option: str, text: str | None, now: float) -> float | None:
@@ -38,4 +59,4 @@ def moment(option: str, text: str | None, now: float) -> float | None:
         time = datetime.fromisoformat(word)
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
-        raise InvalidSetting(option, f"{text!r:.40}: give {_FORMS}") from None
+        raise InvalidSetting(option, f"{text!r:.40}: give {FORMS}") from None
