@@ -115,7 +115,7 @@ def test_a_window_chooses_intervals(redmeter: Run, start: int) -> None:
         (["--to", "x.xls"], "csv, jsonl and parquet"),
         (["--format", "xls"], "csv, jsonl and parquet"),
         (["--format", "parquet"], "metrics.parquet"),
-        (["--kind", "counter"], "counters, gauges, histograms"),
+        (["--kind", "counters"], "counter, gauge, histogram"),
         (["--label", "plan"], "LABEL=VALUE"),
         (["--to", "/nowhere/x.csv"], "No such file"),
         (["-p", "7"], "7"),

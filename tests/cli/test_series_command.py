@@ -528,7 +528,7 @@ def test_names_by_size(redmeter: Run, meter: Meter) -> None:
         ("orders", "counter", "1"),
         ("queue", "gauge", "1"),
         ("seconds", "histogram", "1"),
-        ("shop", "messages", "1"),
+        ("shop", "message", "1"),
     }
     done = redmeter("names", "log*", "--by-size", "--json")
     (found,) = json.loads(done.out)["names"]

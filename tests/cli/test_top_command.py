@@ -458,3 +458,23 @@ def test_what_can_never_be_ranked_is_told_apart_from_what_did_not_happen(
     done = redmeter("top", *words.split())
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(f"error: {told}")
+
+
+def test_last_is_the_length_of_a_window_up_to_now(redmeter: Run, meter: Meter) -> None:
+    """The same of every command that has --since, and it excludes that."""
+    now = time.time()
+    meter.count("hits", 2, at=now - 5)
+    meter.count("hits", 3, at=now - 3 * 3600)
+    for last, count in (("2h", 2), ("5h", 5), ("18000", 5)):
+        done = redmeter("top", "hits", "-p", "1h", "--last", last, "--json")
+        assert json.loads(done.out)["rows"][0]["value"] == count, last
+    rows = redmeter("export", "hits", "-p", "1h", "--last", "5h").out.splitlines()
+    assert len(rows) > len(redmeter("export", "hits", "-p", "1h", "--last", "2h").out.splitlines())
+    for line in ("top", "export", "exceptions", "explain hits", "query hits_total"):
+        words = line.split()
+        done = redmeter(*words, "--last", "2h", "--since", "1h")
+        assert (done.code, done.err.splitlines()[0]) == (
+            2,
+            "error: --last: is the whole window: leave out --since and --until",
+        ), words
+        assert redmeter(*words, "--last", "soon").code == 2, words

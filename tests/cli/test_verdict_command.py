@@ -49,13 +49,13 @@ def test_a_deploy_without_effect_is_exit_code_0(redmeter: Run, server: Server) -
     assert (done.code, done.out.splitlines()[0].partition(":")[0]) == (0, "same")
 
 
-@pytest.mark.parametrize("ago", [10, 3 * 3600])
+@pytest.mark.parametrize("since", ["10s", "3h", "unix"])
 def test_too_little_data_and_no_baseline_are_exit_code_3(
-    redmeter: Run, meter: Meter, ago: int
+    redmeter: Run, meter: Meter, since: str
 ) -> None:
-    """A deploy of just now, and one of which no minutes are kept."""
+    """A deploy of just now, and one of which no minutes are kept; by age, and by Unix seconds."""
     meter.count("hits")
-    done = redmeter("verdict", "--since", str(time.time() - ago))
+    done = redmeter("verdict", "--since", str(time.time() - 10) if since == "unix" else since)
     assert done.code == 3
     assert done.out.startswith(("too little data: ", "not kept: "))
 

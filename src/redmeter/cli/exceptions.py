@@ -10,7 +10,7 @@ from rich.text import Text
 
 from redmeter.cli import chart, output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
-from redmeter.cli.selectors import Since, Until, time_of
+from redmeter.cli.selectors import Last, Since, Until, length_of, time_of
 from redmeter.errors import InvalidSetting
 from redmeter.queries import Queries
 from redmeter.reading.exceptions import (
@@ -40,6 +40,7 @@ def exceptions(
     ] = None,
     since: Since = None,
     until: Until = None,
+    last: Last = None,
     precision: Annotated[
         str | None,
         typer.Option("--precision", "-p", help="Interval width: 5m, 1h, 1d; default: by window."),
@@ -71,6 +72,7 @@ def exceptions(
     window: dict[str, Any] = {
         "since": time_of("--since", since, now),
         "until": time_of("--until", until, now),
+        "last": length_of(last, since, until),
         "precision": None if precision is None else seconds(precision),
     }
     with opened(url, prefix, reading=True) as store:

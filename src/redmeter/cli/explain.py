@@ -18,7 +18,16 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.selectors import Labels, Since, Until, labels_of, selection_of, time_of
+from redmeter.cli.selectors import (
+    Labels,
+    Last,
+    Since,
+    Until,
+    labels_of,
+    length_of,
+    selection_of,
+    time_of,
+)
 from redmeter.cli.suggestions import suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.reading.diagnosis.explain import read_explanation
@@ -42,10 +51,7 @@ def explain(
     name: Annotated[str, typer.Argument(help="A counter or a histogram; labels filter.")],
     since: Since = None,
     until: Until = None,
-    last: Annotated[
-        str | None,
-        typer.Option("--last", help="Length of a window up to now: seconds, or 15m, 2h."),
-    ] = None,
+    last: Last = None,
     against: Annotated[
         str,
         typer.Option(
@@ -77,15 +83,14 @@ def explain(
     counter is explained by its count, with --failing by its error rate, a histogram by its p95.
     Without a window, the last 15 minutes.
     """
-    if last is not None and (since is not None or until is not None):
-        raise InvalidSetting("--last", "is the whole window: leave out --since and --until")
+    length = length_of(last, since, until)
     with opened(url, prefix, reading=True, timezone=timezone) as store:
         now = store.clock.wall()
         request = request_of(
             selection_of(store, name, label),
             since=time_of("--since", since, now),
             until=time_of("--until", until, now),
-            last=None if last is None else seconds(last),
+            last=length,
             against=_against(against, now),
             precision=None if precision is None else seconds(precision),
             failing=labels_of(failing, "--failing", "status=5xx"),

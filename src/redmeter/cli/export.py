@@ -13,7 +13,7 @@ import typer
 
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, Precision, Prefix, Url, command, fail, opened, seconds
-from redmeter.cli.selectors import Labels, Since, Until, labels_of, time_of
+from redmeter.cli.selectors import Labels, Last, Since, Until, labels_of, length_of, time_of
 from redmeter.errors import InvalidSetting
 from redmeter.extras import needs
 from redmeter.reading.export.rows import KINDS, Export, Row, export_rows
@@ -43,6 +43,7 @@ def export(
     precision: Precision = "60",
     since: Since = None,
     until: Until = None,
+    last: Last = None,
     label: Labels = None,
     kind: Annotated[
         list[str] | None,
@@ -65,9 +66,11 @@ def export(
         if one not in KINDS:
             raise InvalidSetting("--kind", f"{one!r:.40}: give {', '.join(KINDS)}")
     labels, width, rows = labels_of(label), seconds(precision), 0
+    length = length_of(last, since, until)
     with opened(url, prefix, reading=True) as store, output.progress("exporting") as show:
         view, _ = store.read()
         start, end = time_of("--since", since, view.now), time_of("--until", until, view.now)
+        start = view.now - length if length is not None else start
         request = Export(pattern, labels, width, tuple(kind or KINDS), start, end)
         with _opened(to, format_name) as write:
             for batch in export_rows(store, request, show):

@@ -7,7 +7,7 @@ import typer
 
 from redmeter.cli import chart, output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
-from redmeter.cli.selectors import Since, Until, time_of
+from redmeter.cli.selectors import Last, Since, Until, length_of, time_of
 from redmeter.clock import seconds_of
 from redmeter.errors import InvalidSetting
 from redmeter.reading.export.listing import ExportList
@@ -31,6 +31,7 @@ def query(
     at: Annotated[str | None, typer.Option("--at", help="Evaluate at this time.")] = None,
     since: Since = None,
     until: Until = None,
+    last: Last = None,
     step: Annotated[
         str | None, typer.Option("--step", help="Time between values: seconds, or 30s, 5m, 1h.")
     ] = None,
@@ -43,10 +44,12 @@ def query(
     A counter x is x_total in a query, a histogram x is x and x_bucket, x_sum, x_count. With --json
     the answer has the form of Prometheus' HTTP API. Needs the extra redmeter[prometheus].
     """
-    if since is None and (until or step):
+    length = length_of(last, since, until)
+    ranged = "--last" if since is None else "--since"
+    if since is None and length is None and (until or step):
         raise InvalidSetting("--until" if until else "--step", "needs --since")
-    if since is not None and at is not None:
-        raise InvalidSetting("--at", "is one time, and --since asks for many: give one of them")
+    if (since is not None or length is not None) and at is not None:
+        raise InvalidSetting("--at", f"is one time, and {ranged} asks for many: give one of them")
     with opened(url, prefix, reading=True) as store:
         from redmeter.promql.answers import as_data
         from redmeter.reading.promql import query as evaluation
@@ -54,8 +57,8 @@ def query(
         exports = ExportList(store)
         now = exports.read().time()
         window = None
-        if since is not None:
-            start = time_of("--since", since, now) or 0.0
+        if since is not None or length is not None:
+            start = time_of("--since", since, now) or 0.0 if length is None else now - length
             end = time_of("--until", until, now)
             end = now if end is None else end
             window = (start, end, _step(step, end - start))

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from redmeter.clock import UNITS
+from redmeter.clock import UNITS, seconds_of
 from redmeter.errors import InvalidName, InvalidSetting
 from redmeter.queries import select
 from redmeter.reading.selection import name_of
@@ -40,10 +40,15 @@ Aggregate = Annotated[
     typer.Option("--aggregate", help="Label sets of a gauge: sum, min, max or mean."),
 ]
 
-_TIMES = "an age, e.g. 2h; a time in UTC, e.g. 2026-11-21T15:30; or Unix seconds"
+#: Forms of a time, for help and errors.
+TIMES = "an age, e.g. 2h; a time in UTC, e.g. 2026-11-21T15:30; or Unix seconds"
 
-Since = Annotated[str | None, typer.Option("--since", help=f"Start of the window: {_TIMES}.")]
+Since = Annotated[str | None, typer.Option("--since", help=f"Start of the window: {TIMES}.")]
 Until = Annotated[str | None, typer.Option("--until", help="End of the window.")]
+Last = Annotated[
+    str | None,
+    typer.Option("--last", help="Length of a window up to now: seconds, or 15m, 2h."),
+]
 
 
 def labels_of(
@@ -106,6 +111,22 @@ def named(selection: Selection, key: Sequence[str | None]) -> str:
     return f"{selection.name}{{{','.join(f'{label}={json.dumps(v)}' for label, v in pairs)}}}"
 
 
+def length_of(last: str | None, since: str | None, until: str | None) -> float | None:
+    """Read --last, seconds.
+
+    Raises:
+        InvalidSetting: it is no duration, or --since or --until is given too.
+    """
+    if last is None:
+        return None
+    if since is not None or until is not None:
+        raise InvalidSetting("--last", "is the whole window: leave out --since and --until")
+    length = seconds_of(last)
+    if not length:
+        raise InvalidSetting("--last", f"{last!r:.40}: give seconds, or 15m, 2h")
+    return float(length)
+
+
 def time_of(option: str, text: str | None, now: float) -> float | None:
     """Read a time, Unix seconds.
 
@@ -128,4 +149,4 @@ def time_of(option: str, text: str | None, now: float) -> float | None:
         time = datetime.fromisoformat(word)
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
-        raise InvalidSetting(option, f"{text!r:.40}: give {_TIMES}") from None
+        raise InvalidSetting(option, f"{text!r:.40}: give {TIMES}") from None

@@ -2,6 +2,7 @@
 
 import contextlib
 import glob
+import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -23,7 +24,7 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.selectors import Since, Until, time_of
+from redmeter.cli.selectors import Last, Since, Until, length_of, time_of
 from redmeter.cli.suggestions import labels_of, stored, suggestion
 from redmeter.errors import InvalidSetting, LimitExceeded
 from redmeter.reading.names import read_names
@@ -89,6 +90,7 @@ def top(
     ] = None,
     since: Since = None,
     until: Until = None,
+    last: Last = None,
     limit: Annotated[int, typer.Option("--limit", "-l", help="Number of rows.")] = RANKED_ROWS,
     best_effort: BestEffort = False,
     url: Url = None,
@@ -112,14 +114,18 @@ def top(
         raise InvalidSetting("--order", "name the failures instead, e.g. --failing status=5xx")
     order = "failing" if wrong else Order.parse((order or "count").lower()).word
     name = "*" if name is None else name
+    if (length := length_of(last, since, until)) is not None:
+        if intervals is not None:
+            raise InvalidSetting("--last", "is the whole window: leave out --intervals")
+        intervals = max(1, math.ceil(length / width))
     with opened(url, prefix, reading=True, best_effort=best_effort) as store:
-        first, last = (
+        first, end = (
             time_of(option, text, store.clock.wall())
             for option, text in (("--since", since), ("--until", until))
         )
-        if first is not None and last is not None and first > last:
+        if first is not None and end is not None and first > end:
             raise InvalidSetting("--until", "is before --since, so the window is empty")
-        request = Top(name, Window(width, first, last, intervals), by, limit, order, only, wrong)
+        request = Top(name, Window(width, first, end, intervals), by, limit, order, only, wrong)
         rows = read_top(store, request)
         shown, why = list(rows), ""
         if not shown or (by and all(row.key is None for row in rows)):
@@ -129,14 +135,14 @@ def top(
             output.as_json(_as_dict(rows, width, shown, store.skipped()))
         elif shown:
             if output.is_terminal():
-                output.line(_title(name, by, rows.intervals, width, first, last))
+                output.line(_title(name, by, rows.intervals, width, first, end))
                 output.line()
             _show(rows, name, by, order, limit)
         if not shown:
             fail_where_left_out(store)
             if why:
                 fail(why, NOT_FOUND)
-            window = _window(rows.intervals, width, first, last)
+            window = _window(rows.intervals, width, first, end)
             observed = order not in ("count", "failing")
             farther = _farther(store, width, rows.intervals, observed=observed)
             if wrong:

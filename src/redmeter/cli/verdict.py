@@ -1,6 +1,7 @@
 """verdict: whether a deploy made things worse, as an exit code."""
 
 import contextlib
+import time
 import traceback
 from collections.abc import Iterator
 from typing import Annotated
@@ -10,6 +11,7 @@ import typer
 from redmeter.cli import output
 from redmeter.cli.app import AsJson, Prefix, Timezone, Url, command, opened, seconds
 from redmeter.cli.failure import NOT_FOUND, STORE, USAGE, Failure, failure_of
+from redmeter.cli.selectors import TIMES, time_of
 from redmeter.queries import Queries
 from redmeter.results.logs import Frequency
 from redmeter.results.verdict import (
@@ -33,14 +35,14 @@ _ROUTES, _PATTERNS = 10, 5
 @command(
     name="verdict",
     epilog="Examples: redmeter verdict v1.4.2 · redmeter verdict (the newest mark) · "
-    "redmeter verdict v1.4.2 --against last-week · redmeter verdict --since 1700000000 --json",
+    "redmeter verdict v1.4.2 --against last-week · redmeter verdict --since 2h --json",
 )
 def verdict(
     label: Annotated[
         str | None, typer.Argument(help="Label of a mark. Default: the newest mark.")
     ] = None,
     since: Annotated[
-        float | None, typer.Option("--since", help="A deploy without a mark: Unix seconds.")
+        str | None, typer.Option("--since", help=f"The time of a deploy without a mark: {TIMES}.")
     ] = None,
     against: Annotated[
         str, typer.Option("--against", help="previous, yesterday or last-week.")
@@ -68,9 +70,10 @@ def verdict(
     """
     with _own_codes():
         width = None if precision is None else seconds(precision)
+        deployed = time_of("--since", since, time.time())
         with opened(url, prefix, reading=True, timezone=timezone) as store:
             queries = Queries(store)
-            answer = queries.verdict(label, since=since, against=against, precision=width)
+            answer = queries.verdict(label, since=deployed, against=against, precision=width)
         if json:
             output.as_json(output.plain(answer))
         else:

@@ -123,7 +123,7 @@ class RowRankings:
                 kept.ranked = ranked
         except Exception as error:  # noqa: BLE001 - nobody waits for it; the last one is shown
             logger.warning(
-                "redmeter: ranking every %s failed, and is tried again: %s", wanted.kind, error
+                "redmeter: ranking all %ss failed, and is tried again: %s", wanted.kind, error
             )
         finally:
             kept.due = store.clock.monotonic() + max(RANK_SECONDS, spent / SHARE)
