@@ -8,7 +8,7 @@ from datetime import datetime
 from redmeter.clock import seconds_of
 from redmeter.errors import InvalidValue
 from redmeter.names import canonical, check_text, parse_name, recorded_name
-from redmeter.stored.keys import MAX_TIME, check_times
+from redmeter.stored.keys import MAX_TIME, check_times, check_whole
 from redmeter.stored.message import check_severity, severity_of
 from redmeter.types import Selection, Window
 
@@ -118,9 +118,12 @@ def window_of(
 
     Raises:
         InvalidValue: a time or a combination of arguments cannot be used.
+        TypeError: the number of intervals is not an int.
     """
     start, end = time_of(since), time_of(until)
     check_times(start, end)
+    if intervals is not None:
+        check_whole("intervals", intervals)
     if last is None:
         return Window(precision_of(precision), start, end, intervals)
     return Window(precision_of(precision), last=window_length(last, since, until, intervals))

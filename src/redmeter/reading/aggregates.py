@@ -137,6 +137,7 @@ def read_gauge(
         InvalidValue: they do differ, and `aggregate` is None.
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
+    check_aggregate(aggregate)
     (view, replies), live = yield from together(
         [
             read_selected(keys, "gauge", selection, window.precision),

@@ -9,10 +9,10 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from redmeter.errors import WrongKind
+from redmeter.reading.foreign_keys import there
 from redmeter.reading.selection import LabelSets, base_of
 from redmeter.store import View, indexes
 from redmeter.store.query import Query, Read
-from redmeter.store.servers.replies import is_misplaced, raised
 from redmeter.stored.families import SERIES_INDEXES
 from redmeter.stored.keys import Keys, entry
 from redmeter.types import Selection
@@ -37,23 +37,21 @@ def check_kind(
         WrongKind: it has others only.
         StoreError: the server is unreachable or refuses.
     """
-    reads: list[Read] = []
-    kinds: list[str] = []
+    name, reads, kinds = selection.name, list[Read](), list[str]()
     for index in SERIES_INDEXES:
+        key = keys.key(index.name)
         for width in view.retention_of(index.kind):
-            key = keys.key(index.name)
-            reads.append(indexes.score(keys, key, entry(width, selection.name)))
+            alone = f"[{entry(width, name)}"
+            reads.append(indexes.size_between(keys, key, alone, alone))
             if not selection.exact:
-                reads.append(LabelSets(keys, key, width, selection.name).size())
+                reads.append(LabelSets(keys, key, width, name).size())
             kinds += [index.kind] * (len(reads) - len(kinds))
-    reads.append(indexes.total(keys, selection.name))  # of a counter whose samples expired
-    kinds.append("counter")
-    _, replies = yield reads
-    stored: set[str] = set()
-    for kind, reply in zip(kinds, replies, strict=True):
-        number = None if is_misplaced(reply) else raised(reply)
-        if number if isinstance(number, int) else number is not None:  # a size, or a score
-            stored.add(kind)
+    reads.append(indexes.totals(keys, [name]))  # of a counter whose samples expired
+    _, (*sizes, totals) = yield reads
+    numbers = zip(kinds, (there(size, 0) for size in sizes), strict=True)
+    stored = {kind for kind, number in numbers if number}
+    if there(totals, [None]) != [None]:
+        stored.add("counter")
     check_found(selection, expected, stored)
 
 

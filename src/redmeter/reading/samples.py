@@ -22,7 +22,7 @@ from redmeter.store.query import ParsedRead
 from redmeter.store.servers.replies import Reply, is_misplaced, mapped, pairs, raised
 from redmeter.stored import counter, gauge
 from redmeter.stored.counter import MAX_COUNT, count_of
-from redmeter.stored.keys import Retention, check_whole, slice_end, slice_start
+from redmeter.stored.keys import Retention, slice_end, slice_start
 from redmeter.types import Window
 
 T = TypeVar("T", int, float | None)
@@ -183,14 +183,12 @@ def starts_of(window: Window, retention: Retention, now: float) -> range:
     Raises:
         UnknownPrecision: the precision is not kept.
         LimitExceeded: none, or more intervals than are kept.
-        TypeError: their number is not an int.
     """
     precision, since, until, intervals, last = window
     kept = retention[retention.check(precision)]
     newest = slice_start(now, precision)
     first, end = retention.oldest(precision, now), newest + precision
     if intervals is not None:
-        check_whole("intervals", intervals)
         if not 1 <= intervals <= kept:
             raise LimitExceeded(
                 "intervals", intervals, kept, "ask for 1 or more, up to the retention"

@@ -163,6 +163,7 @@ class MemorySource(Answers):
         self, selection: Selection, window: Window, aggregate: str | None
     ) -> Groups[Series[float | None]]:
         self._retention.check(window.precision)
+        aggregates.check_aggregate(aggregate)
         self._check_kind(selection, "gauge")
         return self._gauges(selection, window, aggregate)
 
