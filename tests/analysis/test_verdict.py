@@ -7,7 +7,7 @@ import pytest
 
 from redmeter.analysis.comparing.rates import Counts
 from redmeter.analysis.comparing.verdict import Traffic, combined, count_tests, judge, ordered
-from redmeter.results import LEVEL, VerdictRow
+from redmeter.results.verdict import LEVEL, VerdictRow
 
 Minutes = Sequence[Counts]
 

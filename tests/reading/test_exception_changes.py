@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from redmeter.reading.diagnosis.exception_changes import changes_of, not_kept, windows_of
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compare
-from redmeter.reading.exception_changes import changes_of, not_kept, windows_of
 from redmeter.reading.exceptions import StoredGroup
 from redmeter.stored.keys import DEFAULT_RETENTION, Retention
 

@@ -110,9 +110,11 @@ def _type_findings(found: Misused, seen: Seen) -> Iterator[Finding]:
             "program uses it",
             _SEPARATE,
         )
-    for kind, sample in (("counters", seen[COUNTERS]), *seen[OTHERS].items()):
-        if sample.error and INDEX_OF[kind].name not in found.keys:  # an ACL may forbid TYPE
-            yield Finding("fail", kind, str(sample.error), _SEPARATE)
+    others = seen[OTHERS]
+    for kind, index in INDEX_OF.items():
+        error = others.get(f"{kind}s", seen[COUNTERS]).error
+        if error and index.name not in found.keys:  # an ACL may forbid TYPE
+            yield Finding("fail", f"{kind}s", str(error), _SEPARATE)
     if found.metas:
         (key, error), *_ = found.metas
         shards = len(seen.keys.in_each(seen.keys.meta))

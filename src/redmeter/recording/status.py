@@ -254,8 +254,9 @@ class StatusReporter:
         """
         waiting = self._health().buffered
         if waiting and waiting != self._left:
-            text = "redmeter: %d events are not stored, and are lost if the process ends now"
-            _warn(text, waiting)
+            _warn(
+                "redmeter: %d events are not stored, and are lost if the process ends now", waiting
+            )
         self._left = waiting
 
     def record_ended_children(self, pids: Sequence[int]) -> None:

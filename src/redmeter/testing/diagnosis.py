@@ -8,11 +8,11 @@ from redmeter.clock import ManualClock
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
 from redmeter.reading.diagnosis.busiest import RANKED, busiest
 from redmeter.reading.diagnosis.context import DB_SECONDS, Circumstances, database_time
+from redmeter.reading.diagnosis.exception_changes import changes_of, not_kept, windows_of
 from redmeter.reading.diagnosis.explain import WEB, compose, not_compared
 from redmeter.reading.diagnosis.label_counts import LabelEvents
 from redmeter.reading.diagnosis.status import MINUTE, Vitals, cause_request, judge, with_sentence
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compare
-from redmeter.reading.exception_changes import changes_of, not_kept, windows_of
 from redmeter.reading.exceptions import ExceptionWindow
 from redmeter.results.explanation import (
     DatabaseTime,

@@ -22,6 +22,7 @@ from redmeter.analysis.comparing.explain import (
 from redmeter.analysis.comparing.sentences import explanation_parts, joined, text, unit_of
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, is_failure
 from redmeter.reading.diagnosis.context import Circumstances, circumstances, window_note
+from redmeter.reading.diagnosis.exception_changes import exception_changes
 from redmeter.reading.diagnosis.label_counts import (
     LabelEvents,
     Labels,
@@ -31,7 +32,6 @@ from redmeter.reading.diagnosis.label_counts import (
     with_overflow,
 )
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compare
-from redmeter.reading.exception_changes import exception_changes
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.samples import number_of
 from redmeter.reading.selection import LabelSets
