@@ -274,6 +274,11 @@ class Producers:
             else:
                 time.sleep(POLL)
 
+    @property
+    def single(self) -> bool:
+        """Whether there is one at most."""
+        return len(self._all) < 2
+
     def borrow_idle(self, *, everyone: bool) -> Iterator[Producer]:
         """Yield the producers that ask the server for a gap now.
 

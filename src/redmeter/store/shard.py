@@ -171,7 +171,8 @@ class Shard:
                         outcome = outcome._replace(unconfirmed=next(iter(errors), None))
             finally:
                 producer.lock.release()
-            others = self.compare(kept, everyone=lost is not None)
+            single = self._producers.single
+            others = () if single else self.compare(kept, everyone=lost is not None)
         return outcome._replace(lost=(lost, *others) if lost else others)
 
     def _written(self, in_flight: InFlightBatch, retry: WriteRetry) -> Outcome:
@@ -199,7 +200,7 @@ class Shard:
             everyone: also those that were not idle for long.
 
         Returns:
-            The lost events. A shard that fails is batches again after a minute.
+            The lost events. A shard that fails is queried again after a minute.
         """
         losses: list[LostEvents] = []
         with suppress(StoreError):
