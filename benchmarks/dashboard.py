@@ -17,10 +17,10 @@ import pytest
 import redis
 
 from redmeter import store as stores
-from redmeter.dashboard.api import API
+from redmeter.dashboard.api.dispatch import API
+from redmeter.dashboard.api.endpoints import ENDPOINTS, parse
+from redmeter.dashboard.api.serialize import as_json
 from redmeter.dashboard.cache import Body
-from redmeter.dashboard.endpoints import ENDPOINTS, parse
-from redmeter.dashboard.serialize import as_json
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, canonical
 from redmeter.store import Store
 from redmeter.stored.keys import DEFAULT_RETENTION, Keys, entry

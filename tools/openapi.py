@@ -22,11 +22,11 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
 
-from redmeter.dashboard import prometheus
-from redmeter.dashboard import schemas as answers
+from redmeter.dashboard.api import prometheus
+from redmeter.dashboard.api import schemas as answers
+from redmeter.dashboard.api.endpoints import ENDPOINTS, Endpoint
+from redmeter.dashboard.api.parameters import Parameter
 from redmeter.dashboard.defaults import VITAL
-from redmeter.dashboard.endpoints import ENDPOINTS, Endpoint
-from redmeter.dashboard.parameters import Parameter
 from redmeter.export.exposition import BUCKETS, OPENMETRICS, RESOLUTIONS, TEXT
 
 ROOT = Path(__file__).parents[1]

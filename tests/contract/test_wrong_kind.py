@@ -7,8 +7,8 @@ import pytest
 
 from redmeter import Meter, WrongKind
 from redmeter.cli.failure import failure_of
-from redmeter.dashboard.api import API
-from redmeter.dashboard.endpoints import ENDPOINTS, parse
+from redmeter.dashboard.api.dispatch import API
+from redmeter.dashboard.api.endpoints import ENDPOINTS, parse
 from redmeter.dashboard.errors import http_error_of
 from redmeter.errors import RedmeterError
 from redmeter.testing import MemoryMeter

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from redmeter.dashboard.api.serialize import as_json
 from redmeter.dashboard.cache import THREADS, WAITING, AnswerCache, Body
 from redmeter.dashboard.errors import HTTPError
-from redmeter.dashboard.serialize import as_json
 from support.waiting import eventually
 
 

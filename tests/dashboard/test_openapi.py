@@ -9,8 +9,8 @@ import httpx
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from redmeter.dashboard import prometheus
-from redmeter.dashboard.endpoints import ENDPOINTS
+from redmeter.dashboard.api import prometheus
+from redmeter.dashboard.api.endpoints import ENDPOINTS
 from support.tools import loaded
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.conftest import error_of
-from redmeter.dashboard.endpoints import ENDPOINTS, MAX_QUERY, parse
+from redmeter.dashboard.api.endpoints import ENDPOINTS, MAX_QUERY, parse
+from redmeter.dashboard.api.serialize import as_json
 from redmeter.dashboard.errors import HTTPError
-from redmeter.dashboard.serialize import as_json
 
 SERIES = next(endpoint for endpoint in ENDPOINTS if endpoint.path == "/api/series")
 

@@ -12,7 +12,7 @@ from schemathesis.specs.openapi.checks import content_type_conformance, response
 
 from dashboard.test_page_server import served
 from redmeter import Meter
-from redmeter.dashboard.prometheus import FORMS, ROOT
+from redmeter.dashboard.api.prometheus import FORMS, ROOT
 from redmeter.dashboard.server import PageServer
 from support.realdata import FOLDER, NAMED
 from support.servers import Server

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from redmeter.dashboard.serialize import as_json, convert
+from redmeter.dashboard.api.serialize import as_json, convert
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,12 +17,12 @@ from starlette.requests import Request
 
 from redmeter.dashboard import Dashboard
 from redmeter.dashboard.access import Given
+from redmeter.dashboard.api.endpoints import ENDPOINTS, parse
+from redmeter.dashboard.api.serialize import as_json
 from redmeter.dashboard.cache import Body, _matches, _takes_gzip
-from redmeter.dashboard.endpoints import ENDPOINTS, parse
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.guard import HEADERS, Hosts, host_of
 from redmeter.dashboard.login import Login
-from redmeter.dashboard.serialize import as_json
 from support.fuzzing import (
     HOSTILE,
     assert_work_is_linear,

@@ -17,9 +17,9 @@ from dashboard.conftest import HOSTILE
 from dashboard.test_api import ASKED
 from redmeter import IncompatibleStore, Meter, StoreRefused
 from redmeter.clock import ManualClock
-from redmeter.dashboard import api
-from redmeter.dashboard.endpoints import ENDPOINTS, parse
-from redmeter.dashboard.serialize import as_json
+from redmeter.dashboard.api import dispatch as api
+from redmeter.dashboard.api.endpoints import ENDPOINTS, parse
+from redmeter.dashboard.api.serialize import as_json
 from redmeter.health.doctor import examine
 from redmeter.reading.join import Ask, Joined, join, join_newest, of_field, of_window
 from redmeter.reading.names import read_names

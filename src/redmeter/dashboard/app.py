@@ -23,16 +23,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from redmeter import store as stores
-from redmeter.dashboard import api, prometheus
 from redmeter.dashboard.access import Given, check_access
+from redmeter.dashboard.api import dispatch as api
+from redmeter.dashboard.api import prometheus
+from redmeter.dashboard.api.endpoints import ENDPOINTS, Endpoint, check_order_of_times, parse
+from redmeter.dashboard.api.prometheus import PrometheusAPI
+from redmeter.dashboard.api.serialize import as_json
 from redmeter.dashboard.cache import MAX_BYTES, AnswerCache, Body
 from redmeter.dashboard.defaults import VITAL
-from redmeter.dashboard.endpoints import ENDPOINTS, Endpoint, check_order_of_times, parse
 from redmeter.dashboard.errors import HTTPError, http_error_of
 from redmeter.dashboard.files import Files, no_such
 from redmeter.dashboard.guard import Guard, Hosts, error_response, refusal, route_path
-from redmeter.dashboard.prometheus import PrometheusAPI
-from redmeter.dashboard.serialize import as_json
 from redmeter.errors import RedmeterError
 from redmeter.extras import needs
 from redmeter.queries import Queries

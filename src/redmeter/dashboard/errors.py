@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from redmeter.dashboard.rows import Problem
-from redmeter.dashboard.schemas import ErrorAnswer
+from redmeter.dashboard.api.rows import Problem
+from redmeter.dashboard.api.schemas import ErrorAnswer
 from redmeter.errors import (
     AccessDenied,
     IncompatibleStore,

@@ -24,11 +24,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from redmeter.dashboard import access, prometheus
+from redmeter.dashboard import access
+from redmeter.dashboard.api import prometheus
+from redmeter.dashboard.api.serialize import as_json
 from redmeter.dashboard.defaults import VITAL
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.login import Login
-from redmeter.dashboard.serialize import as_json
 from redmeter.errors import InvalidSetting
 
 logger = logging.getLogger("redmeter")

@@ -15,9 +15,9 @@ from typing import Any
 from a2wsgi import ASGIMiddleware
 from starlette.types import ASGIApp
 
+from redmeter.dashboard.api.serialize import as_json
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.guard import HEADERS
-from redmeter.dashboard.serialize import as_json
 
 StartResponse = Callable[..., Any]
 

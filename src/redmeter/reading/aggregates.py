@@ -16,10 +16,10 @@ from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.names import INSTANCE, parse_name
 from redmeter.reading.distributions import SummaryGrid
 from redmeter.reading.foreign_keys import readable, there
-from redmeter.reading.kinds import check_kind
 from redmeter.reading.samples import Grid, counts_among, starts_of
 from redmeter.reading.selection import (
     GroupKey,
+    check_kind,
     label_of,
     name_of,
     read_selected,

@@ -27,7 +27,6 @@ from redmeter.reading.exceptions import (
     read_exceptions,
 )
 from redmeter.reading.exceptions import window_of as exception_window
-from redmeter.reading.kinds import check_found
 from redmeter.reading.logs import recent
 from redmeter.reading.marks import read_marks
 from redmeter.reading.names import matching, read_names
@@ -39,6 +38,7 @@ from redmeter.reading.selection import (
     MAX_SERIES,
     GroupKey,
     base_of,
+    check_found,
     check_label_sets,
     name_of,
     selects,

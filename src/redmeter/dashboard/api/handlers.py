@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 from redmeter import results
 from redmeter.analysis.comparing.sentences import unit_of
 from redmeter.analysis.forecasting.forecast import forecast as make_forecast
-from redmeter.dashboard import rows, schemas, serialize
+from redmeter.dashboard.api import rows, schemas, serialize
+from redmeter.dashboard.api.serialize import convert
 from redmeter.dashboard.errors import HTTPError
-from redmeter.dashboard.serialize import convert
 from redmeter.errors import InvalidName
 from redmeter.health.check import Finding
 from redmeter.health.doctor import examine

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from redmeter.dashboard import diagnoses, handlers, schemas
-from redmeter.dashboard.errors import HTTPError
-from redmeter.dashboard.handlers import Context, Found, Values
-from redmeter.dashboard.parameters import (
+from redmeter.dashboard.api import diagnoses, handlers, schemas
+from redmeter.dashboard.api.handlers import Context, Found, Values
+from redmeter.dashboard.api.parameters import (
     FILTER,
     GROUP,
     INTERVALS,
@@ -34,6 +33,7 @@ from redmeter.dashboard.parameters import (
     number,
     whole,
 )
+from redmeter.dashboard.errors import HTTPError
 from redmeter.errors import InvalidName, InvalidValue, shown
 from redmeter.reading.diagnosis.verdict_data import AGAINST
 from redmeter.reading.exceptions import DEFAULT_LIMIT, MAX_LIMIT, ORDERS

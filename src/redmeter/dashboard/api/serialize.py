@@ -15,7 +15,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from redmeter import results
 from redmeter.analysis.comparing.changes import passed_of
-from redmeter.dashboard import rows
+from redmeter.dashboard.api import rows
 from redmeter.reading.page import overview as reading_overview
 from redmeter.results.summaries import distributions
 from redmeter.stored.exponential_histogram import Distribution

@@ -20,9 +20,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from redmeter.alerting.status import read_alerts
+from redmeter.dashboard.api.prometheus_alerts import active_alerts, rule_groups
 from redmeter.dashboard.cache import Body
 from redmeter.dashboard.errors import HTTPError
-from redmeter.dashboard.prometheus_alerts import active_alerts, rule_groups
 from redmeter.errors import LimitExceeded, MissingExtra, RedmeterError
 from redmeter.export.exposition import RESOLUTIONS, Format, negotiated
 from redmeter.export.prometheus_names import COUNTER, SUFFIXES, unescaped

@@ -1,7 +1,7 @@
 """Handlers of the API that judge: status, explain, alerts, verdict; others are in handlers.py."""
 
 from redmeter.alerting.status import read_alerts
-from redmeter.dashboard.handlers import Context, Found, Values, bad_combination
+from redmeter.dashboard.api.handlers import Context, Found, Values, bad_combination
 from redmeter.errors import InvalidName, InvalidValue
 from redmeter.queries import select
 from redmeter.reading.diagnosis.explain import read_explanation

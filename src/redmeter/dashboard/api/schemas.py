@@ -10,7 +10,7 @@ from typing import Literal
 
 from redmeter import results
 from redmeter.alerting.status import AlertsStatus
-from redmeter.dashboard.rows import (
+from redmeter.dashboard.api.rows import (
     ChangeRow,
     Cleaner,
     Curve,

@@ -3,11 +3,11 @@
 from functools import cache
 from importlib.resources import files
 
+from redmeter.dashboard.api.endpoints import Endpoint
+from redmeter.dashboard.api.handlers import Context, Values
+from redmeter.dashboard.api.schemas import Answer
+from redmeter.dashboard.api.serialize import convert
 from redmeter.dashboard.cache import Body
-from redmeter.dashboard.endpoints import Endpoint
-from redmeter.dashboard.handlers import Context, Values
-from redmeter.dashboard.schemas import Answer
-from redmeter.dashboard.serialize import convert
 from redmeter.health.writers import health_panel
 from redmeter.reading.page.background_ranking import RowRankings, Start
 from redmeter.reading.page.overview import Watch

@@ -1,0 +1,1 @@
+"""The HTTP API: its table of endpoints, their handlers, and Prometheus' API."""
