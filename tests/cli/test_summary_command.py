@@ -10,7 +10,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter.cli import chart, output
-from redmeter.results import spread_of
+from redmeter.results.summaries import spread_of
 from redmeter.stored.exponential_histogram import Distribution
 from support.commands import is_clean, plain
 from support.observed import put_observed

@@ -89,7 +89,7 @@ def test_up_detached_answers_and_stop_leaves_nothing(lone_home: Home) -> None:
     assert first == f"redmeter is up: embedded://{home.data}"
     address = state(home)["page"]
     assert page == f"page: {address}"
-    assert asked(f"{address}api/health")["location"] == f"embedded://{home.data}"
+    assert asked(f"{address}api/doctor")["location"] == f"embedded://{home.data}"
     assert done.err.startswith("log: ")
     (pid,) = ups(home)
     location = f"embedded://{home.data}"

@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -29,6 +31,7 @@ from redmeter.testing import MemoryMeter
 from support.clusters import Cluster
 from support.servers import Server
 from support.stores import OpenMeter, OpenStore, SetTime, server_time
+from support.waiting import eventually
 
 pytestmark = pytest.mark.servers
 
@@ -299,10 +302,16 @@ def test_another_type_under_a_key_is_reported(client: Any, any_server: Server) -
 # --- Reading -------------------------------------------------------------------------------
 
 
+def _is_later(moment: float) -> bool:
+    return f"{time.time():.3f}" > f"{moment:.3f}"
+
+
 def failing(meter: Meter, kind: type[Exception], route: str = "") -> None:
     """Record an exception that was raised."""
     if isinstance(meter, MemoryMeter):
         meter.clock.advance(0.1)
+    else:
+        eventually(partial(_is_later, time.time()), 1.0)  # times are stored by the millisecond
     meter.record_exception(raised(kind(f"in {route or 'no route'}")), route=route)
 
 

@@ -393,7 +393,7 @@ def test_up_works_with_its_rights(any_server: Server, admin: Any, tmp_path: Path
             eventually(lambda: admin.hexists("redmeter:cleaned:", "redmeter:"), 10)
             address = re.search(r"^page: (\S+)", started.out, re.MULTILINE)
             assert address
-            for path in ("api/overview", "api/health"):
+            for path in ("api/overview", "api/doctor"):
                 answer = httpx.get(address[1] + path, trust_env=False)
                 assert answer.json()["now"] > 0
         finally:

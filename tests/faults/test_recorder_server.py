@@ -20,7 +20,7 @@ from support.recorders import (
     stored_by_itself,
 )
 from support.servers import Server
-from support.stores import server_time
+from support.stores import batch_keys, server_time
 from support.waiting import eventually
 
 pytestmark = pytest.mark.servers
@@ -396,6 +396,26 @@ def test_what_was_rejected_of_a_batch_is_counted_once_however_often_it_is_sent(
     check_sums(meter.recorder_health())
     assert stored(conn)[60] == 100
     assert stored(conn)[86400] == 111
+
+
+def test_a_configuration_that_was_evicted_is_no_emptied_store(
+    server: Server, conn: Any, open_buffered: OpenBuffered
+) -> None:
+    """With the watermark: its batches are there, so nothing is sent again, and nothing doubles."""
+    meter = open_buffered(server.url, flush_interval=3600)
+    meter.count("x", 5)
+    assert meter.flush(5.0)
+    conn.delete("redmeter:meta:", *batch_keys(conn))
+    meter.count("x", 1)
+    assert meter.flush(5.0)
+    health = meter.recorder_health()
+    assert stored(conn)[0] == 6
+    assert (health.stored, health.uncertain, health.repaired) == (1, 5, 0)
+    check_sums(health)
+    conn.flushall()  # a birth with "~" can be followed by another one
+    meter.count("x", 2)
+    assert meter.flush(5.0)
+    assert (stored(conn)[0], meter.recorder_health().repaired) == (3, 1)
 
 
 def test_an_idle_process_asks_for_what_is_missing(

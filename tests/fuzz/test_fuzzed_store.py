@@ -27,7 +27,7 @@ PATHS = (
     *("/api/overview?precision=60", "/api/routes", "/api/routes?order=p95", "/api/doctor"),
     *("/api/metrics?grouped=1&order=change", "/api/metrics?kind=gauge"),
     *("/api/metrics?kind=histogram&grouped=1", "/api/detail?name=hits", "/api/detail?name=took"),
-    *("/api/detail?name=depth", "/api/series?name=hits&name=depth", "/api/names", "/api/marks"),
+    *("/api/detail?name=depth", "/api/series?name=hits", "/api/names", "/api/marks"),
     *("/api/summary?name=took&over_time=1", "/api/top?name=http_requests&by=route"),
     *("/api/top?name=took&order=p95", "/api/messages", "/api/messages?logger=shop"),
     "/api/forecast?name=hits",

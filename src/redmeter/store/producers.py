@@ -133,7 +133,9 @@ class Producer:
         has to go on.
         """
         # A birth that was known before is no new one, also if several stores take turns.
-        emptied = self.born != "" and gap.born not in self._births
+        # One that begins with "~" proves nothing: see bind.lua.
+        new = gap.born not in self._births and not gap.born.startswith("~")
+        emptied = self.born != "" and new
         gone = gap.found is not None or emptied
         self._lost = self.kept.lost(gap, gone=gone)
         if gone:

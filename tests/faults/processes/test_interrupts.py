@@ -90,7 +90,8 @@ def test_an_exception_anywhere_in_a_flush_lets_the_next_one_store_everything_onc
     done = programs.run(
         INTERRUPTED
         + """
-from redmeter.recording import flusher, process
+from redmeter.recording import process
+from redmeter.recording.sending import flusher
 
 def refused(*arguments):
     raise RuntimeError("can't start new thread")

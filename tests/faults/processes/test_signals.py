@@ -110,7 +110,7 @@ def handler(number, frame):
     global handled
     handled += 1
     meter.count("handled")
-    (meter.flush, meter.health, meter.close)[handled % 3]()
+    (meter.flush, meter.recorder_health, meter.close)[handled % 3]()
     if go_on:
         signal.setitimer(signal.ITIMER_REAL, 0.002)
 
@@ -123,7 +123,7 @@ until = time.monotonic() + 1
 while time.monotonic() < until:
     recorded += 1
     meter.count("x")
-    (meter.flush, meter.health, meter.close)[recorded % 3]()
+    (meter.flush, meter.recorder_health, meter.close)[recorded % 3]()
 go_on = False
 signal.setitimer(signal.ITIMER_REAL, 0)
 assert meter.flush(10)
@@ -309,7 +309,7 @@ def test_a_flush_that_is_broken_off_after_it_was_sent_doubles_nothing(
     """An exception comes out of it in the main thread, where no thread could be started."""
     done = programs.run(
         """
-from redmeter.recording import flusher
+from redmeter.recording.sending import flusher
 from redmeter.store.servers.connection import ServerLink
 
 def refused(*arguments):
