@@ -21,7 +21,6 @@ from redmeter.errors import IncompatibleStore, StoreError, StoreMoving
 from redmeter.store.query import Reader
 from redmeter.store.scripts import BIND, RETAIN, Steps, run_pipelined
 from redmeter.store.servers.replies import Command, Link, Reply, mapped, raised
-from redmeter.stored.families import FAMILIES
 from redmeter.stored.keys import FORMAT, HISTOGRAMS, UNNAMED_HISTOGRAMS, Kept, Keys, Retention
 
 _FIELDS = b"format", b"partitions", b"retention", b"histograms", b"version"
@@ -166,8 +165,7 @@ def bind(keys: Keys, wanted: StoreConfig, shards: int) -> Steps[tuple[StoreConfi
     assert wanted.version, "the caller makes one"
     kept = str(wanted.retention), str(wanted.histograms), wanted.version
     values = FORMAT, str(shards), *kept, os.urandom(8).hex()
-    more = [keys.key(family.name) for family in FAMILIES.values() if family.members]
-    fields = raised((yield BIND.command([*_named(keys), *more], values)))
+    fields = raised((yield BIND.command(_named(keys), values)))
     config = read_meta(dict(zip(_FIELDS, fields[:-1], strict=True)), shards)
     if config is None:  # another program's hash
         raise IncompatibleStore("format version", "", FORMAT)
