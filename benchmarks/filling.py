@@ -79,7 +79,7 @@ def copy(
     targets: Sequence[tuple[Keys, str]],
 ) -> None:
     """Make series like one that is there, each with the keys of its shard."""
-    index = INDEX_OF[f"{kind}s"]
+    index = INDEX_OF[kind]
     retention = kept.histograms if kind == "histogram" else kept.series
     pipe = conn.pipeline(transaction=False)
     for precision, samples in retention.items():

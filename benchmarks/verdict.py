@@ -43,7 +43,7 @@ sys.path[:0] = [str(Path(__file__).parents[1] / "src"), str(Path(__file__).paren
 
 from redmeter.analysis.comparing.rates import Counts  # noqa: E402
 from redmeter.analysis.comparing.verdict import BLOCKS, Traffic, judge  # noqa: E402
-from redmeter.results import LEVEL, LOOKS, WORSE, Against  # noqa: E402
+from redmeter.results.verdict import LEVEL, LOOKS, WORSE, Against  # noqa: E402
 from table import Row, sized  # noqa: E402
 
 KINDS = ("poisson", "bursty", "errors", "drifting")
