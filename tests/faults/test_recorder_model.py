@@ -456,3 +456,16 @@ def test_the_model_refuses_what_the_server_refuses(
 ) -> None:
     """Minutes, 120 of them: an interval that ended longer ago, or starts further ahead."""
     assert is_refused(start, 60, 120, server, wall) == refused
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("early", [True, False])
+def test_a_lost_reply_counts_once(server: Server, proxy: Proxy, conn: Any, early: bool) -> None:
+    """A short history that random ones may not have."""
+    state = type("Recording", (Recording,), {"server": server, "proxy": proxy, "conn": conn})()
+    for _ in range(2):
+        state.count_by_handle(name="a", amount=1)
+        state.flush_while_replies_are_lost(early=early, times=2)
+        state.flush()
+        state.every_event_is_in_one_place()
+    state.teardown()
