@@ -223,7 +223,7 @@ def buffering(_conn: redis.Redis, _url: str) -> Iterator[Row]:
     gc.collect()
     taken = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    told = meter.recorder_health().buffer_bytes
+    reported = meter.recorder_health().buffer_bytes
     text = f"{taken / 1e6:.2f} MB"
     yield Row(
         f"buffer, {SERIES:,} series, 1 min away",
@@ -231,7 +231,7 @@ def buffering(_conn: redis.Redis, _url: str) -> Iterator[Row]:
         "2 MB",
         taken / 2e6,
         "<= 1",
-        f"told: {told / 1e6:.2f} MB",
+        f"reported: {reported / 1e6:.2f} MB",
     )
 
 
