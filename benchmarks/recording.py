@@ -235,6 +235,35 @@ def buffering(_conn: redis.Redis, _url: str) -> Iterator[Row]:
     )
 
 
+def repairing(_conn: redis.Redis, url: str) -> Iterator[Row]:
+    """Time of a flush of 1,000 counters with and without batches that are kept, in turn."""
+    with (
+        Meter(url, prefix="kept:", flush_interval=3600) as kept,
+        Meter(url, prefix="gone:", flush_interval=3600, repair_bytes=0) as gone,
+    ):
+        ratios, times = [], []
+        for number in range(sized(40, 2)):
+            took = {}
+            for meter in (kept, gone) if number % 2 else (gone, kept):
+                for n in range(SERIES):
+                    meter.count(f"page:{n}")
+                began = time.perf_counter()
+                assert meter.flush(30.0)
+                took[meter] = time.perf_counter() - began
+            ratios.append(took[kept] / took[gone])
+            times.append((took[kept], took[gone]))
+        ours, other = (statistics.median(each) * 1000 for each in zip(*times, strict=True))
+        memory = kept.recorder_health().buffer_bytes - gone.recorder_health().buffer_bytes
+    yield Row(
+        f"flush, {SERIES:,} counters, kept for repair",
+        f"{ours:.1f} ms",
+        f"{other:.1f} ms",
+        statistics.median(ratios),
+        "none" if sized(0, 1) else "<= 1.05",
+        f"kept: {memory / 1e6:.2f} MB",
+    )
+
+
 def commanding(conn: redis.Redis, url: str) -> Iterator[Row]:
     """Commands a second on the server: idle, and with 100 active series."""
     with Meter(url) as meter:
@@ -267,5 +296,6 @@ ROWS = {
     "storing": storing,
     "flushing": flushing,
     "buffering": buffering,
+    "repairing": repairing,
     "commanding": commanding,
 }
