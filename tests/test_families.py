@@ -1,15 +1,29 @@
 """The table of key families: as documented, as stored, and as sharded."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.stored.families import FAMILIES, INDEXES, Family, listed_by, owner
+from redmeter.dashboard import errors as http_errors
+from redmeter.export import prometheus_names
+from redmeter.reading import selection
+from redmeter.reading.export import rows
+from redmeter.reading.page import curves
+from redmeter.stored.families import (
+    FAMILIES,
+    INDEXES,
+    SERIES_KINDS,
+    Family,
+    listed_by,
+    owner,
+)
 from redmeter.stored.keys import BARE_OWN, Keys
 from redmeter.stored.shards import TAGS, ShardedKeys, shard_of
+from redmeter.testing import source
 
 ROOT = Path(__file__).parents[1]
 DOC = (ROOT / "docs" / "stored-format.md").read_text("utf-8")
@@ -137,3 +151,23 @@ def test_all_keys_of_a_family_are_in_the_shard_of_their_owner(family: Family, na
 def test_with_an_empty_prefix_only_the_listings_families_have_none(family: Family) -> None:
     """All others start with redmeter:bare:."""
     assert Keys("").key(family.name).startswith(BARE_OWN) is not family.shared
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        selection.KINDS,
+        curves.KINDS,
+        rows._KINDS,
+        prometheus_names._KINDS,
+        source._RECORDED,
+        http_errors._CALLS,
+    ],
+)
+def test_each_kind_of_series_has_a_row_in_each_layer(table: Mapping[str, object]) -> None:
+    """And its hashes are all the data that its index lists."""
+    assert table.keys() == SERIES_KINDS.keys()
+    for name, kind in SERIES_KINDS.items():
+        assert kind.index.kind == name
+        assert kind.hashes == listed_by(kind.index)
+        assert kind.events in (None, *kind.hashes)

@@ -13,7 +13,7 @@ from redmeter.store import Store, indexes
 from redmeter.store.query import Read, View
 from redmeter.store.servers.replies import Command, raised
 from redmeter.stored.exception import is_group
-from redmeter.stored.families import FAMILIES, INDEXES, Family, Kind, listed_by, owner
+from redmeter.stored.families import FAMILIES, INDEXES, Family, RecordKind, listed_by, owner
 from redmeter.stored.keys import Keys, parse_entry
 from redmeter.stored.message import parse_name
 
@@ -29,7 +29,7 @@ class NameSize(NamedTuple):
     #: A name without labels, a logger, or "(exceptions)".
     name: str
     #: "counter", "gauge", "histogram", "message" or "exception".
-    kind: Kind
+    kind: RecordKind
     #: Series of the name, severities of the logger, or groups of exceptions.
     series: int
     #: An estimate, with a share of the index and of the grand totals.

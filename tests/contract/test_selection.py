@@ -13,7 +13,6 @@ from redmeter.clock import ManualClock
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.reading import selection
 from redmeter.testing import MemoryMeter
-from redmeter.testing import source as memory_source
 from support.stores import OpenMeter, exchanges
 
 
@@ -149,8 +148,8 @@ def test_windows_are_times_or_the_last_while(meter: Meter) -> None:
 
 def test_too_many_label_sets_are_refused(meter: Meter, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the ways to narrow them; a filter that leaves few helps."""
-    for module in (selection, memory_source):
-        monkeypatch.setattr(module, "MAX_SERIES", 60)
+    few = selection.KINDS["counter"]._replace(most=60)
+    monkeypatch.setitem(selection.KINDS, "counter", few)
     for number in range(70):
         labels = {"user": f"{number:02}", "odd": str(number % 2)}
         meter.count("logins", number, labels=labels)

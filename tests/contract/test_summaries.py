@@ -196,7 +196,8 @@ def test_requests_have_their_limits(
     """Of series, of slices, of label sets that are merged, and of quantiles."""
     meter = open_meter()
     put_observed(client, {f'x{{a="{n}"}}': [(server_time(client), 1.0)] for n in range(6)})
-    monkeypatch.setattr(selection, "MAX_HISTOGRAMS", 5)
+    few = selection.KINDS["histogram"]._replace(most=5)
+    monkeypatch.setitem(selection.KINDS, "histogram", few)
     monkeypatch.setattr(selection, "JOINED", 3)
     for call in (
         lambda: meter.summary_many([f"s{n}" for n in range(501)], precision=60),

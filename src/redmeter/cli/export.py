@@ -16,7 +16,8 @@ from redmeter.cli.app import NOT_FOUND, Precision, Prefix, Url, command, fail, o
 from redmeter.cli.selectors import Labels, Last, Since, Until, labels_of, length_of, time_of
 from redmeter.errors import InvalidSetting
 from redmeter.extras import needs
-from redmeter.reading.export.rows import KINDS, Export, Row, export_rows
+from redmeter.reading.export.rows import Export, Row, export_rows
+from redmeter.stored.families import SERIES_KINDS
 
 #: Writes rows.
 Write = Callable[[Sequence[Row]], None]
@@ -63,15 +64,15 @@ def export(
     """
     format_name = _format(to, form)
     for one in kind or ():
-        if one not in KINDS:
-            raise InvalidSetting("--kind", f"{one!r:.40}: give {', '.join(KINDS)}")
+        if one not in SERIES_KINDS:
+            raise InvalidSetting("--kind", f"{one!r:.40}: give {', '.join(SERIES_KINDS)}")
     labels, width, rows = labels_of(label), seconds(precision), 0
     length = length_of(last, since, until)
     with opened(url, prefix, reading=True) as store, output.progress("exporting") as show:
         view, _ = store.read()
         start, end = time_of("--since", since, view.now), time_of("--until", until, view.now)
         start = view.now - length if length is not None else start
-        request = Export(pattern, labels, width, tuple(kind or KINDS), start, end)
+        request = Export(pattern, labels, width, tuple(kind or SERIES_KINDS), start, end)
         with _opened(to, format_name) as write:
             for batch in export_rows(store, request, show):
                 write(batch)

@@ -33,13 +33,12 @@ from redmeter.results.series import Series
 from redmeter.sizes import sizes_by_name
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
+from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Kept
 from redmeter.types import Mark, Selection, Window
 
 #: Samples listed below a chart.
 _LISTED = 10
-#: Kinds of series: plural as an option takes it, singular as it is shown.
-_KINDS = ("counter", "gauge", "histogram")
 
 
 @command(
@@ -71,8 +70,8 @@ def names(
     With --by-size, also loggers and exceptions, and an estimate of the memory of all series of a
     name, from a sample of 1,000 entries of each index.
     """
-    if kind is not None and kind not in _KINDS:
-        raise InvalidSetting("--kind", f"{kind!r:.40}: give one of {', '.join(_KINDS)}")
+    if kind is not None and kind not in SERIES_KINDS:
+        raise InvalidSetting("--kind", f"{kind!r:.40}: give one of {', '.join(SERIES_KINDS)}")
     if not pattern:
         raise InvalidSetting(
             "PATTERN", "is empty and matches nothing: omit it for all, or give one as 'http_*'"
@@ -82,7 +81,7 @@ def names(
         return
     with opened(url, prefix, reading=True, best_effort=best_effort) as store:
         rows: list[tuple[str, str, int | None]] = []
-        for each in _KINDS if kind is None else [kind]:
+        for each in SERIES_KINDS if kind is None else [kind]:
             rows += _named(store, pattern, each)
     rows.sort(key=lambda row: row[:2])
     if json:
@@ -149,7 +148,7 @@ def _named(store: Store, pattern: str, kind: str) -> list[tuple[str, str, int | 
     """
     names = read_names(store, pattern, kind)
     totals: dict[str, int] = {}
-    for at in range(0, len(names) if kind == "counter" else 0, 5_000):
+    for at in range(0, len(names) if SERIES_KINDS[kind].has_total else 0, 5_000):
         totals |= read_totals(store, names[at : at + 5_000])
     return [(name, kind, totals.get(name)) for name in names]
 

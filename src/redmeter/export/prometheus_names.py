@@ -13,7 +13,7 @@ Pure: no I/O.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -83,24 +83,44 @@ def label_name(label: str, kind: str) -> str:
     return f"exported_{label}" if reserved or label.startswith("__") else label
 
 
+class _ExportKind(NamedTuple):
+    """The metric names of a kind of series."""
+
+    #: Makes one of a name without labels.
+    name: Callable[[str], str]
+    #: What is appended to it if another kind has it.
+    otherwise: tuple[str, ...] = ()
+    #: The further metrics of a series.
+    suffixes: tuple[str, ...] = ()
+
+
+#: Kind -> its names, in this order: a kind gets names that those before it have not.
+_KINDS = {
+    COUNTER: _ExportKind(counter_name),
+    HISTOGRAM: _ExportKind(metric_name, suffixes=SUFFIXES),
+    GAUGE: _ExportKind(metric_name, otherwise=("_gauge",)),
+}
+
+
 class Namer:
     """Makes catalogs, and remembers the names of series that it has seen."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[str, Pairs] | None] = {}
 
-    def catalog(
-        self, counters: Iterable[str], gauges: Iterable[str], histograms: Iterable[str]
-    ) -> Catalog:
-        """Return the catalog of series, given their stored names."""
+    def catalog(self, names: Mapping[str, Iterable[str]]) -> Catalog:
+        """Return the catalog of series, given the stored names of each kind."""
         before, self._known = self._known, {}
         by_name: dict[str, list[Exported]] = {}
         hidden = {"same-name": 0, "invalid-name": 0}
         labelled: set[tuple[str, Pairs]] = set()
-        taken: set[str] = set()  # metric names that gauges do not get
+        # Metric name -> the kind that has it, and of which metric it is.
+        owner: dict[str, tuple[str, str]] = {}
+        # Stored names, as metric names -> the kind that has it first.
+        first_kind: dict[str, str] = {}
 
-        def parsed(kind: str, names: Iterable[str]) -> Iterator[tuple[str, str, Pairs]]:
-            for stored in sorted(names):
+        def parsed(kind: str) -> Iterator[tuple[str, str, Pairs]]:
+            for stored in sorted(names[kind]):
                 key = kind, stored
                 entry = self._known[key] = before[key] if key in before else _parsed(kind, stored)
                 if entry is None:
@@ -108,34 +128,24 @@ class Namer:
                 else:
                     yield stored, *entry
 
-        def add(kind: str, stored: str, name: str, labels: Pairs, base: str) -> None:
-            if (name, labels) in labelled:
-                hidden["same-name"] += 1
-            else:
-                labelled.add((name, labels))
-                by_name.setdefault(name, []).append(Exported(kind, stored, name, labels, base))
+        def name_for(kind: str, row: _ExportKind, base: str) -> str | None:
+            for name in (row.name(base), *(row.name(base) + end for end in row.otherwise)):
+                own = name, *(name + suffix for suffix in row.suffixes)
+                free = all(owner.get(one, (kind, name)) == (kind, name) for one in own)
+                if free and not (row.otherwise and first_kind.get(name, kind) != kind):
+                    owner.update(dict.fromkeys(own, (kind, name)))
+                    return name
+            return None
 
-        for stored, base, labels in parsed(COUNTER, counters):
-            add(COUNTER, stored, counter_name(base), labels, base)
-            taken |= {metric_name(base), counter_name(base)}
-        owner = dict.fromkeys(by_name, "")  # metric name -> the histogram that has it
-        for stored, base, labels in parsed(HISTOGRAM, histograms):
-            family = metric_name(base)
-            names = [family, *(family + suffix for suffix in SUFFIXES)]
-            if any(owner.get(name, family) != family for name in names):
-                hidden["same-name"] += 1
-                continue
-            owner |= dict.fromkeys(names, family)
-            taken |= set(names)
-            add(HISTOGRAM, stored, family, labels, base)
-        for stored, base, labels in parsed(GAUGE, gauges):
-            name = metric_name(base)
-            if name in taken:
-                name = f"{name}_gauge"
-            if name in taken:
-                hidden["same-name"] += 1
-            else:
-                add(GAUGE, stored, name, labels, base)
+        for kind, row in _KINDS.items():
+            for stored, base, labels in parsed(kind):
+                name = name_for(kind, row, base)
+                first_kind.setdefault(metric_name(base), kind)
+                if name is None or (name, labels) in labelled:
+                    hidden["same-name"] += 1
+                else:
+                    labelled.add((name, labels))
+                    by_name.setdefault(name, []).append(Exported(kind, stored, name, labels, base))
         return Catalog(by_name, {reason: count for reason, count in hidden.items() if count})
 
 

@@ -17,13 +17,13 @@ from redmeter.queries.arguments import (
     window_of,
 )
 from redmeter.queries.source import QueryBase
+from redmeter.stored.families import SERIES_KINDS
 from redmeter.types import RANKED_ROWS, Top
 
 if TYPE_CHECKING:
     from redmeter.results.series import Group, Ranking, Series, TotalGroup
 
 #: The kinds of names().
-KINDS = ("counter", "gauge", "histogram")
 
 
 class CounterQueries(QueryBase):
@@ -215,8 +215,8 @@ class CounterQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         check_is_text("a pattern", pattern)
-        if kind not in KINDS:
-            raise InvalidValue(kind, f"a kind is one of {', '.join(KINDS)}")
+        if kind not in SERIES_KINDS:
+            raise InvalidValue(kind, f"a kind is one of {', '.join(SERIES_KINDS)}")
         from redmeter.reading.names import read_names
 
         return self._source.ask(read_names, pattern, kind)

@@ -16,7 +16,7 @@ from redmeter.errors import LimitExceeded
 from redmeter.reading.join import decoded, list_entries
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
-from redmeter.stored.families import INDEX_OF
+from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Kept, Keys, entry
 
 #: Most index entries of one precision that one request looks at.
@@ -28,12 +28,12 @@ _NARROW_PATTERN = "begin the pattern with more literal text"
 
 
 def read_names(store: Store, pattern: str = "*", kind: str = "counter") -> list[str]:
-    """Return the names of all counters, gauges or histograms that match, sorted.
+    """Return the names of all series of a kind that match, sorted.
 
     Args:
         pattern: `*` any text, `?` one character, `[abc]` one of these; the rest is literal. Only
             names that begin with the literal start of the pattern are examined.
-        kind: `counter`, `gauge` or `histogram`.
+        kind: a key of SERIES_KINDS.
 
     Raises:
         LimitExceeded: over MAX_NAMES have to be looked at.
@@ -44,12 +44,11 @@ def read_names(store: Store, pattern: str = "*", kind: str = "counter") -> list[
 
 def find_names(keys: Keys, kept: Kept, pattern: str, kind: str) -> Query[list[str]]:
     """Read the names that match a pattern: see read_names()."""
-    index = keys.key(INDEX_OF[kind].name)
-    widths = kept.histograms if kind == "histogram" else kept.series
+    index = keys.key(SERIES_KINDS[kind].index.name)
     listed = yield from together(
         [
             list_entries(keys, index, matching_ends(width, pattern), MAX_NAMES + 1)
-            for width in widths
+            for width in kept.of(kind)
         ]
     )
     return sorted(matching({name for entries in listed for name in names_in(entries)}, pattern))

@@ -16,7 +16,7 @@ series without labels has an entry of its own, which is not next to them.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from redmeter.errors import InvalidName, LimitExceeded, StoreRefused, WrongKind, shown
 from redmeter.names import canonical, parse_name
@@ -33,7 +33,7 @@ from redmeter.reading.join import (
 from redmeter.store import View, indexes
 from redmeter.store.query import Query, Read
 from redmeter.store.servers.replies import Command, Reply, translate
-from redmeter.stored.families import INDEX_OF, SERIES_INDEXES, listed_by
+from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Keys, entry
 from redmeter.types import Selection
 
@@ -52,7 +52,29 @@ MAX_SCANNED = 100_000
 #: The value of a label of a series that stands for all those beyond the limit of label sets.
 OTHER = "(other)"
 
+
+class KindReads(NamedTuple):
+    """How a kind of series is read by name."""
+
+    #: Label sets that one query reads.
+    most: int
+    #: The call that reads it, for the error of a query of another kind.
+    call: str
+
+
+#: Kind -> how it is read.
+KINDS: Final[dict[str, KindReads]] = {
+    "counter": KindReads(MAX_SERIES, "use series() or total()"),
+    "gauge": KindReads(MAX_SERIES, "use gauge_series()"),
+    "histogram": KindReads(MAX_HISTOGRAMS, "use summary()"),
+}
+
 _NARROW = "filter them with labels=, or rank them with top()"
+
+
+def hashes_of(keys: Keys, kind: str, names: Sequence[str], precision: int) -> list[Command]:
+    """Return the commands that read the hashes of series, for each name in turn."""
+    return [("HGETALL", key) for name in names for key in keys.hashes(kind, precision, name)]
 
 
 def read_selected(
@@ -61,7 +83,7 @@ def read_selected(
     """Read the hashes of the series that a selection means.
 
     Args:
-        kind: `counters`, `gauges` or `histograms`.
+        kind: a key of SERIES_KINDS.
         precision: interval width, seconds.
 
     Returns:
@@ -75,15 +97,10 @@ def read_selected(
     """
     # Whether the precision is kept is known with the reply; until then it must only be a number.
     width = precision if isinstance(precision, int) else 0
-    index = INDEX_OF[kind]
-    families = [family.name for family in listed_by(index)]
-    limit = MAX_HISTOGRAMS if kind == "histogram" else MAX_SERIES
-
-    def key(family: str, name: str) -> str:
-        return keys.key(family, entry(width, name))
+    stored, limit = SERIES_KINDS[kind], KINDS[kind].most
 
     def commands(names: Sequence[str]) -> list[Command]:
-        return [("HGETALL", key(family, name)) for name in names for family in families]
+        return hashes_of(keys, kind, names, width)
 
     whole = selection.name
     if not selection.exact and selection.labels:
@@ -93,8 +110,10 @@ def read_selected(
         view.retention_of(kind).check(precision)
         return view, {whole: replies}
 
-    label_sets = LabelSets(keys, keys.key(index.name), width, selection.name)
-    asks = [Ask("HGETALL", keys.key(family) + entry(width, "")) for family in families]
+    label_sets = LabelSets(keys, keys.key(stored.index.name), width, selection.name)
+    # On a cluster, a key without a name is the beginning of the keys in each shard.
+    heads = [keys.key(family.name) + entry(width, "") for family in stored.hashes]
+    asks = [Ask("HGETALL", head) for head in heads]
     view, replies = yield [
         *commands([whole]),
         label_sets.join(asks, JOINED),
@@ -102,11 +121,12 @@ def read_selected(
         label_sets.first_names(limit, selection.labels),
     ]
     view.retention_of(kind).check(precision)
-    each = len(families)
+    each = len(asks)
     direct, (joined, size, listed) = replies[:each], replies[each:]
     replies_of: dict[str, Sequence[Reply]] = {
         name: [
-            _with_key(reply, key(family, name)) for reply, family in zip(own, families, strict=True)
+            _with_key(reply, key)
+            for reply, key in zip(own, keys.hashes(kind, width, name), strict=True)
         ]
         for name, own in Joined(joined, each, needed=False).by_name()
         if selects(selection, name)
@@ -325,13 +345,6 @@ def check_labels(what: str, labels: object) -> None:
 # finds out whether another kind has the name, and that is an error which names the right call. A
 # name without any series is just not recorded yet.
 
-#: Kind -> the call that reads it.
-_CALLS: Final = {
-    "counter": "use series() or total()",
-    "gauge": "use gauge_series()",
-    "histogram": "use summary()",
-}
-
 
 def check_kind(
     keys: Keys, view: View, selection: Selection, expected: Collection[str]
@@ -339,28 +352,28 @@ def check_kind(
     """Read which kinds a name has, in one round trip, after a query found nothing.
 
     Args:
-        expected: the kinds that the query reads: `counter`, `gauge`, `histogram`.
+        expected: the kinds that the query reads.
 
     Raises:
         WrongKind: it has others only.
         StoreError: the server is unreachable or refuses.
     """
     name, reads, kinds = selection.name, list[Read](), list[str]()
-    for index in SERIES_INDEXES:
-        key = keys.key(index.name)
-        for width in view.retention_of(index.kind):
+    for kind, stored in SERIES_KINDS.items():
+        key = keys.key(stored.index.name)
+        for width in view.retention_of(kind):
             alone = f"[{entry(width, name)}"
             reads.append(indexes.size_between(keys, key, alone, alone))
             if not selection.exact:
                 reads.append(LabelSets(keys, key, width, name).size())
-            kinds += [index.kind] * (len(reads) - len(kinds))
+            kinds += [kind] * (len(reads) - len(kinds))
     reads.append(indexes.totals(keys, [name]))  # of a counter whose samples expired
     _, (*sizes, totals) = yield reads
     numbers = zip(kinds, (there(size, 0) for size in sizes), strict=True)
-    stored = {kind for kind, number in numbers if number}
+    found = {kind for kind, number in numbers if number}
     if there(totals, [None]) != [None]:
-        stored.add("counter")
-    check_found(selection, expected, stored)
+        found |= {kind for kind, stored in SERIES_KINDS.items() if stored.has_total}
+    check_found(selection, expected, found)
 
 
 def check_found(selection: Selection, expected: Collection[str], found: Collection[str]) -> None:
@@ -373,6 +386,6 @@ def check_found(selection: Selection, expected: Collection[str], found: Collecti
     Raises:
         WrongKind: it has others only.
     """
-    others: Sequence[str] = [kind for kind in _CALLS if kind in found]
+    others: Sequence[str] = [kind for kind in KINDS if kind in found]
     if others and not set(others) & set(expected):
-        raise WrongKind(base_of(selection.name), others[0], _CALLS[others[0]])
+        raise WrongKind(base_of(selection.name), others[0], KINDS[others[0]].call)

@@ -24,18 +24,16 @@ from redmeter.reading.join import Joined, series_in
 from redmeter.reading.page.curves import (
     QUANTILE,
     Curve,
-    asked_counts,
-    asked_spreads,
     counted,
     percentile,
     spread,
     summed,
 )
 from redmeter.reading.samples import number_of
-from redmeter.reading.selection import LabelSets
+from redmeter.reading.selection import LabelSets, hashes_of
 from redmeter.reading.windows import Coverage, whole_window
 from redmeter.results.summaries import distributions
-from redmeter.store import indexes
+from redmeter.store import View, indexes
 from redmeter.store.query import Query, Read, in_parts
 from redmeter.store.servers.replies import Reply, is_misplaced, raised
 from redmeter.stored.counter import count_of
@@ -116,7 +114,7 @@ def totals(
         durations: read `hits_seconds`, too.
     """
     reads: list[Read] = [
-        *asked_counts(keys, [HITS, HITS_FAILED], window.fine),
+        *hashes_of(keys, "counter", [HITS, HITS_FAILED], window.fine),
         indexes.total(keys, HITS),
     ]
     if durations:
@@ -124,9 +122,9 @@ def totals(
         reads.append(label_sets.join([], MAX_SAMPLED))
     view, (counts, failures, ever, *joins) = yield reads
     now = view.now
-    hits, failed = _both(counts, failures, window, now)
+    hits, failed = _both(counts, failures, window, view)
     whole_time = whole_window(view.retention, window.fine)
-    drawn = [hits, failed] if window == whole_time else _both(counts, failures, whole_time, now)
+    drawn = [hits, failed] if window == whole_time else _both(counts, failures, whole_time, view)
 
     before, earlier = window.slices_before(now), observed.slices_before(now)
     since = min((starts[0] for starts in before.values()), default=0)
@@ -143,7 +141,7 @@ def totals(
     *both, spreads, spreads_before = yield from in_parts(
         [
             *reads_before,
-            asked_spreads(keys, timed, observed.fine),
+            hashes_of(keys, "histogram", timed, observed.fine),
             slices_asked(keys, timed, earlier) if earlier else [],
         ]
     )
@@ -183,17 +181,10 @@ def totals(
     return result
 
 
-def _both(counts: Reply, failures: Reply, window: Coverage, now: float) -> tuple[Curve, Curve]:
+def _both(counts: Reply, failures: Reply, window: Coverage, view: View) -> tuple[Curve, Curve]:
     """Return the curves of requests and of failures within a window."""
     hits, failed = (
-        counted(
-            name,
-            [reply],
-            window.fine,
-            window.start(now),
-            window.moment(now),
-            partial=window.running(),
-        )
+        counted(name, [reply], window, view.retention, view.now)
         for name, reply in ((HITS, counts), (HITS_FAILED, failures))
     )
     return hits, _known(failed, hits)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
+from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Retention, slice_start
 
 #: How many values a small curve has at least.
@@ -225,6 +226,15 @@ def histogram_window(histograms: Mapping[int, int], window: Coverage) -> Coverag
         return _window_between(histograms, precision, until - length, until, now, window.shift)
     count = max(1, min(-(-length // precision), histograms[precision]))
     return window_of(histograms, precision, count, shift=window.shift)
+
+
+def window_of_kind(kind: str, window: Coverage, observed: Coverage) -> Coverage:
+    """Return that of two windows which a kind of series has.
+
+    Args:
+        window, observed: of counters and gauges, and of histograms.
+    """
+    return observed if SERIES_KINDS[kind].retention == "histograms" else window
 
 
 def _nested(kept: Mapping[int, int], finest: int, length: int, ago: int) -> tuple[int, ...]:

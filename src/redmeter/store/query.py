@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from redmeter.store.servers.replies import Command, Reply
+from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Kept, Retention
 
 T = TypeVar("T")
@@ -37,8 +38,8 @@ class View(NamedTuple):
     version: str
 
     def retention_of(self, kind: str) -> Retention:
-        """Return the retention of a kind of records: "counter", "gauge" or "histogram"."""
-        return self.histograms if kind == "histogram" else self.retention
+        """Return the retention of a kind of series."""
+        return self.histograms if SERIES_KINDS[kind].retention == "histograms" else self.retention
 
 
 #: The commands to single shards that one `ShardedRead` takes, step by step. It returns the merged

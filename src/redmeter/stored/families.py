@@ -16,8 +16,9 @@ from typing import Final, Literal, TypeVar
 
 #: The text after a family's name, or a member of an index.
 Layout = Literal["", "PRECISION:NAME", "NAME", "LOGGER:SEVERITY", "LOGGER", "PRODUCER", "GROUP"]
-#: Kinds of records, by the names that users know them by.
-Kind = Literal["", "counter", "gauge", "histogram", "message", "exception", "mark"]
+#: Kinds of series, and of records, by the names that users know them by.
+SeriesKindName = Literal["counter", "gauge", "histogram"]
+RecordKind = Literal["", SeriesKindName, "message", "exception", "mark"]
 
 _Text = TypeVar("_Text", str, bytes)
 
@@ -38,7 +39,7 @@ class Family:
     #: The word after the prefix; in the key, a colon follows.
     name: str
     type: Literal["hash", "zset", "list", "string"]
-    kind: Kind = ""
+    kind: RecordKind = ""
     #: The rest of its keys, after the name and the colon.
     rest: Layout = ""
     #: The members of an index, or the fields of totals. Each shard has those of its names.
@@ -105,8 +106,6 @@ FAMILIES: Final = {
 INDEXES: Final = tuple(
     family for family in FAMILIES.values() if family.members and family.type == "zset"
 )
-#: The indexes of series: counters, gauges, histograms.
-SERIES_INDEXES: Final = tuple(family for family in INDEXES if family.members == _ENTRY)
 #: Kind of record -> its index.
 INDEX_OF: Final[Mapping[str, Family]] = {index.kind: index for index in INDEXES}
 
@@ -114,6 +113,42 @@ INDEX_OF: Final[Mapping[str, Family]] = {index.kind: index for index in INDEXES}
 def listed_by(index: Family) -> tuple[Family, ...]:
     """Return the data families whose keys an index lists."""
     return tuple(family for family in FAMILIES.values() if family.index == index.name)
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesKind:
+    """A kind of series: one row of the table of kinds, as far as it is stored.
+
+    Each layer has a row of its own for it, by its name: how it is recorded (recording/pending.py),
+    what may be read of it at once (reading/selection.py), its curve (reading/page/curves.py), its
+    rows in an export (reading/export/rows.py), its name for Prometheus (export/).
+    """
+
+    #: The hashes of a series: at each precision, one of each of these families.
+    hashes: tuple[Family, ...]
+    #: Those whose fields say how many events an interval has; None: it has none, but a state.
+    events: Family | None
+    #: The field of Kept that has its retention.
+    retention: Literal["series", "histograms"] = "series"
+    #: Whether the grand total of a name is kept.
+    has_total: bool = False
+
+    @property
+    def index(self) -> Family:
+        """The index that lists its series."""
+        return FAMILIES[self.hashes[0].index]
+
+
+#: Kind -> how it is stored.
+SERIES_KINDS: Final[Mapping[str, SeriesKind]] = {
+    "counter": SeriesKind((FAMILIES["count"],), FAMILIES["count"], has_total=True),
+    "gauge": SeriesKind((FAMILIES["gauge"],), None),
+    "histogram": SeriesKind(
+        (FAMILIES["hist"], FAMILIES["moments"]), FAMILIES["moments"], "histograms"
+    ),
+}
+#: The indexes of series.
+SERIES_INDEXES: Final = tuple(kind.index for kind in SERIES_KINDS.values())
 
 
 def owner(layout: Layout, text: _Text) -> _Text:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from redmeter.errors import InvalidSetting, InvalidValue, UnknownPrecision, shown
 from redmeter.lazy_regex import late
-from redmeter.stored.families import FAMILIES, Family
+from redmeter.stored.families import FAMILIES, SERIES_KINDS, Family
 
 #: Version of the stored format that this code reads and writes.
 FORMAT = "1"
@@ -214,6 +214,11 @@ class Kept(NamedTuple):
     series: Mapping[int, int]
     histograms: Mapping[int, int]
 
+    def of(self, kind: str) -> Mapping[int, int]:
+        """Return the retention of a kind of series."""
+        retention: Mapping[int, int] = getattr(self, SERIES_KINDS[kind].retention)
+        return retention
+
 
 def parse_changes(words: Iterable[str]) -> list[tuple[int, int]]:
     """Read `60=240 300=0` given as words: (precision, samples) pairs, 0 meaning "no longer kept".
@@ -305,6 +310,12 @@ class Keys:
         if family.hourly:
             return _joined(self.hourly_parts(family.name, rest))
         return (self.key(family.name, rest),)
+
+    def hashes(self, kind: str, precision: int, name: str) -> list[str]:
+        """Return the keys of a series at a precision."""
+        return [
+            self.key(family.name, entry(precision, name)) for family in SERIES_KINDS[kind].hashes
+        ]
 
     def count(self, precision: int, name: str) -> str:
         """Return the key of a counter's hash, e.g. `redmeter:count:60:hits`."""

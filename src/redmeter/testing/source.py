@@ -4,6 +4,7 @@ import math
 from collections import Counter as Multiset
 from collections.abc import Iterable
 from dataclasses import replace
+from operator import attrgetter
 from typing import TypeVar
 
 from redmeter.analysis.comparing.changes import changes
@@ -34,8 +35,7 @@ from redmeter.reading.promql import read_query
 from redmeter.reading.ranking import check, groups_of, intervals_of, rank
 from redmeter.reading.samples import check_number, read_series, starts_of
 from redmeter.reading.selection import (
-    MAX_HISTOGRAMS,
-    MAX_SERIES,
+    KINDS,
     GroupKey,
     base_of,
     check_found,
@@ -75,6 +75,13 @@ from redmeter.types import Mark, Selection, Top, Window
 from redmeter.zones import Zone
 
 T = TypeVar("T")
+
+#: Kind -> what an event of it has.
+_RECORDED = {
+    "counter": attrgetter("amount"),
+    "gauge": attrgetter("value"),
+    "histogram": attrgetter("observed"),
+}
 
 #: A result for each group of a selection.
 Groups = list[tuple[GroupKey, T]]
@@ -136,7 +143,7 @@ class MemorySource(Answers):
         return self._counters(selection, window)
 
     def _counters(self, selection: Selection, window: Window) -> Groups[Series[int]]:
-        names = self._selected(selection, "counter", MAX_SERIES)
+        names = self._selected(selection, "counter")
         parts = {name: one.values for name, one in self._series(names, window).items()}
         starts, running = self._starts(window, self._retention)
         return aggregates.summed_up(parts, selection, window.precision, starts, running=running)
@@ -170,7 +177,7 @@ class MemorySource(Answers):
     def _gauges(
         self, selection: Selection, window: Window, aggregate: str | None
     ) -> Groups[Series[float | None]]:
-        names = self._selected(selection, "gauge", MAX_SERIES)
+        names = self._selected(selection, "gauge")
         parts = {name: self._gauge(name, window) for name in names}
         starts, running = self._starts(window, self._retention)
         return aggregates.aggregated(
@@ -208,12 +215,11 @@ class MemorySource(Answers):
                 return selection.name in names
             return any(base_of(name) == selection.name for name in names)
 
-        kinds = ("counter", "gauge", "histogram")
-        check_found(selection, expected, [kind for kind in kinds if has(kind)])
+        check_found(selection, expected, [kind for kind in _RECORDED if has(kind)])
 
-    def _selected(self, selection: Selection, kind: str, limit: int) -> list[str]:
+    def _selected(self, selection: Selection, kind: str) -> list[str]:
         names = [name for name in self.names("*", kind) if selects(selection, name)]
-        check_label_sets(len(names), limit)
+        check_label_sets(len(names), KINDS[kind].most)
         return names or [name_of(selection)]
 
     def _starts(self, window: Window, retention: Retention) -> tuple[range, bool]:
@@ -234,7 +240,7 @@ class MemorySource(Answers):
     def summary(self, selection: Selection, window: Window) -> Groups[Summary]:
         self._histograms.check(window.precision)
         self._check_kind(selection, "histogram")
-        names = self._selected(selection, "histogram", MAX_HISTOGRAMS)
+        names = self._selected(selection, "histogram")
         starts, now = starts_of(window, self._histograms, self._clock.wall()), self._clock.wall()
         groups = split(selection, dict.fromkeys(names))
         rows = [
@@ -316,15 +322,8 @@ class MemorySource(Answers):
         return {key: sum(some.values()) for key, some in groups.items()}
 
     def names(self, pattern: str, kind: str) -> list[str]:
-        names = set()
-        for event in self._memory.events:
-            by_kind = {
-                "counter": event.amount,
-                "gauge": event.value,
-                "histogram": event.observed,
-            }
-            if by_kind[kind] is not None:
-                names.add(event.series)
+        recorded = _RECORDED[kind]
+        names = {one.series for one in self._memory.events if recorded(one) is not None}
         return sorted(matching(names, pattern))
 
     def top(self, wanted: Top) -> Ranking:

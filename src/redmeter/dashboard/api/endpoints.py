@@ -38,6 +38,7 @@ from redmeter.errors import InvalidName, InvalidValue, shown
 from redmeter.reading.diagnosis.verdict_data import AGAINST
 from redmeter.reading.exceptions import DEFAULT_LIMIT, MAX_LIMIT, ORDERS
 from redmeter.reading.page.workloads import MAX_ROWS, STATEMENT_ORDERS, TASK_ORDERS
+from redmeter.stored.families import SERIES_KINDS
 from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, RANKED_ROWS
 
 #: Most names of one request: of series, of summaries, and on the overview.
@@ -89,7 +90,7 @@ _AGGREGATE = Parameter(
 )
 
 _PATTERN = Parameter("pattern", PATTERN, "`*` any text, `?` one character, `[abc]`.", "*")
-_KIND = Parameter("kind", choice("counter", "gauge", "histogram"), "Kind of the series.", "counter")
+_KIND = Parameter("kind", choice(*SERIES_KINDS), "Kind of the series.", "counter")
 _EXCEPTION_PRECISION = Parameter(
     "precision",
     WIDTH,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from redmeter.results.logs import Change, Frequency
+from redmeter.stored.families import SeriesKindName
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +18,7 @@ class Series:
     """Samples, the oldest first, without holes: null where a gauge was not set."""
 
     name: str
-    kind: Literal["counter", "gauge", "histogram"]
+    kind: SeriesKindName
     #: Width of an interval, seconds.
     precision: int
     #: Start of the interval of the first value; the end of the window if there are no values.
@@ -103,7 +104,7 @@ class MetricRow:
     """A series, or all label sets of a name, within the window."""
 
     name: str
-    kind: Literal["counter", "gauge", "histogram"]
+    kind: SeriesKindName
     #: Number of label sets.
     series: int
     #: False if there are more series of the last name than the response holds.

@@ -36,6 +36,7 @@ from redmeter.results.explanation import Explanation, Status
 from redmeter.results.forecasts import Forecast
 from redmeter.results.logs import LogSource, Message
 from redmeter.results.verdict import Verdict
+from redmeter.stored.families import SeriesKindName
 from redmeter.types import Mark
 
 
@@ -204,7 +205,7 @@ class DetailAnswer(Answer):
 
     name: str
     #: "" if nothing is stored under this name yet.
-    kind: Literal["counter", "gauge", "histogram", ""]
+    kind: Literal[SeriesKindName, ""]
     #: Unit of the values, by the end of the name: seconds, bytes …; "" if unknown.
     unit: str
     #: All-time total; null if that is not kept.

@@ -16,6 +16,7 @@ from redmeter.reading.join import list_entries
 from redmeter.reading.names import MAX_NAMES, matching_ends, names_in
 from redmeter.store import Store, indexes
 from redmeter.store.query import Query, in_parts, run, together
+from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Kept, Keys
 
 #: How long a listing is used, seconds.
@@ -85,7 +86,7 @@ class ExportList:
         if newest is not None and members == self._members:
             return replace(newest, now=view.now, listed=monotonic())
         names = [{name for _, entries in index for name in names_in(entries)} for index in members]
-        catalog = self._namer.catalog(*names)
+        catalog = self._namer.catalog(dict(zip(SERIES_KINDS, names, strict=True)))
         views: dict[str, tuple[str, str]] = {}
         for name, series in catalog.by_name.items():
             views[name] = name, ""
@@ -96,11 +97,9 @@ class ExportList:
 
 
 def _members(keys: Keys, kept: Kept, *, widest: bool) -> Query[list[_Members]]:
-    """Read the members of the indexes of counters, gauges and histograms."""
+    """Read the members of the index of each kind of series."""
     listings = {
-        keys.known: tuple(kept.series),
-        keys.gauges: tuple(kept.series),
-        keys.hists: tuple(kept.histograms),
+        keys.key(stored.index.name): tuple(kept.of(kind)) for kind, stored in SERIES_KINDS.items()
     }
 
     def listing(entry: tuple[str, int]) -> Query[Sequence[Any]]:

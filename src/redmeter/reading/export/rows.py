@@ -15,13 +15,10 @@ from redmeter.reading.distributions import read_summaries
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.names import read_names
 from redmeter.reading.samples import Grid, read_series, starts_of
+from redmeter.reading.selection import hashes_of
 from redmeter.store import Store
 from redmeter.stored.keys import slice_start
 from redmeter.types import Window
-
-KINDS = ("counter", "gauge", "histogram")
-#: Series that one round trip reads.
-CHUNK = {"counter": 200, "gauge": 200, "histogram": 20}
 
 #: What a pattern begins with literally.
 _HEAD = re.compile(r"[^*?\[{]*")
@@ -56,7 +53,7 @@ class Export(NamedTuple):
         pattern: of names without labels: `*` any text, `?` one character, `[abc]` one of these.
         labels: only label sets that have these.
         precision: interval width, seconds.
-        kinds: some of KINDS.
+        kinds: some of SERIES_KINDS.
         since, until: the window, Unix seconds; None for all that is kept.
     """
 
@@ -95,9 +92,10 @@ def export_rows(
     number, done = sum(map(len, chosen.values())), 0
     progress(0, number)
     for kind, names in chosen.items():
-        for at in range(0, len(names), CHUNK[kind]):
-            chunk = names[at : at + CHUNK[kind]]
-            yield list(_READERS[kind](store, chunk, window))
+        chunk_size, read = _KINDS[kind]
+        for at in range(0, len(names), chunk_size):
+            chunk = names[at : at + chunk_size]
+            yield list(read(store, chunk, window))
             done += len(chunk)
             progress(done, number)
 
@@ -124,9 +122,6 @@ def _parsed(stored: str) -> tuple[str, dict[str, str]]:
     return base, dict(labels)
 
 
-Reader = Callable[[Store, Sequence[str], Window], Iterator[Row]]
-
-
 def _counters(store: Store, names: Sequence[str], window: Window) -> Iterator[Row]:
     by_series = read_series(store, names, window)
     for stored, series in by_series.items():
@@ -136,9 +131,7 @@ def _counters(store: Store, names: Sequence[str], window: Window) -> Iterator[Ro
 
 
 def _gauges(store: Store, names: Sequence[str], window: Window) -> Iterator[Row]:
-    view, replies = store.read(
-        [("HGETALL", store.keys.gauge(window.precision, name)) for name in names]
-    )
+    view, replies = store.read(hashes_of(store.keys, "gauge", names, window.precision))
     grid = Grid(starts_of(window, view.retention, view.now), view.now)
     by_name = {name: [reply] for name, reply in zip(names, replies, strict=True)}
     for stored, (reply,) in readable(by_name, needed=False).items():
@@ -158,8 +151,9 @@ def _histograms(store: Store, names: Sequence[str], window: Window) -> Iterator[
                 yield Row(start, "histogram", base, labels, None, *spread)
 
 
-_READERS: Mapping[str, Reader] = {
-    "counter": _counters,
-    "gauge": _gauges,
-    "histogram": _histograms,
+#: Kind -> how many series one round trip reads, and the rows of some.
+_KINDS: Mapping[str, tuple[int, Callable[[Store, Sequence[str], Window], Iterator[Row]]]] = {
+    "counter": (200, _counters),
+    "gauge": (200, _gauges),
+    "histogram": (20, _histograms),
 }

@@ -4,23 +4,24 @@ The values are the counts of a counter, the newest samples of a gauge, or a perc
 histogram. Several series are merged to one curve.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from itertools import chain, islice
+from typing import NamedTuple
 
 from redmeter.reading import samples
 from redmeter.reading.distributions import SummaryGrid
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Joined, name_of, of_window
 from redmeter.reading.samples import counts_of
-from redmeter.reading.selection import LabelSets
-from redmeter.reading.windows import Coverage
+from redmeter.reading.selection import LabelSets, hashes_of
+from redmeter.reading.windows import Coverage, window_of_kind
 from redmeter.results.series import Series
 from redmeter.results.summaries import Summary
 from redmeter.store.query import Query, Read, together
-from redmeter.store.servers.replies import Command, Reply, is_misplaced, raised
+from redmeter.store.servers.replies import Reply, is_misplaced, raised
 from redmeter.stored.exponential_histogram import Distribution
-from redmeter.stored.families import INDEX_OF
+from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Keys, Retention
 from redmeter.stored.packed_text import parse_moments
 from redmeter.types import Window
@@ -47,70 +48,51 @@ class Curve:
     of: int = 1
 
 
-def asked_counts(keys: Keys, names: Sequence[str], precision: int) -> list[Command]:
-    """Return the commands whose replies counted() takes."""
-    return [("HGETALL", keys.count(precision, name)) for name in names]
-
-
 def counted(
     name: str,
     replies: Sequence[Reply],
-    precision: int,
-    start: int,
+    window: Coverage,
+    _: Retention,
     now: float,
     of: int = 1,
-    *,
-    partial: bool = True,
 ) -> Curve:
-    """Sum counters to one curve, which begins with the oldest interval that one of them has.
-
-    Args:
-        start, now: the window, Unix seconds.
-        of: how many counters there are.
-        partial: whether its newest interval is still running.
-    """
-    values = samples.summed(replies, range(start, int(now) + 1, precision))
-    curve = _curve_from("counter", name, precision, start, values, partial=partial)
-    curve.examined, curve.of = len(replies), of
-    return curve
+    """Sum counters to one curve, which begins with the oldest interval that one of them has."""
+    values = samples.summed(replies, window.slots(now, window.fine))
+    return _curve_from("counter", name, window, now, values, len(replies), of)
 
 
-def measured(name: str, reply: Reply, precision: int, start: int, now: float) -> Curve:
+def measured(
+    name: str, replies: Sequence[Reply], window: Coverage, _: Retention, now: float, of: int = 1
+) -> Curve:
     """Read the curve of a gauge."""
-    values = samples.measured(reply, range(start, int(now) + 1, precision))
-    return _curve_from("gauge", name, precision, start, values)
+    values = samples.measured(replies[0], window.slots(now, window.fine))
+    return _curve_from("gauge", name, window, now, values, 1, of)
 
 
 def _curve_from(
     kind: str,
     name: str,
-    precision: int,
-    start: int,
+    window: Coverage,
+    now: float,
     values: Sequence[float | None],
-    *,
-    partial: bool = True,
+    examined: int,
+    of: int,
 ) -> Curve:
     """Return the values from the oldest sample on as a curve."""
     first = samples.first_sample(values)
-    if first == len(values):
-        return Curve(name, kind, precision, start)
-    return Curve(
-        name, kind, precision, start + first * precision, list(values[first:]), partial=partial
-    )
-
-
-def asked_spreads(keys: Keys, names: Sequence[str], precision: int) -> list[Command]:
-    """Return the commands whose replies spread() and summed() take."""
-    return [
-        ("HGETALL", key(precision, name)) for name in names for key in (keys.hist, keys.moments)
-    ]
+    start = window.start(now)
+    curve = Curve(name, kind, window.fine, start, examined=examined, of=of)
+    if first < len(values):
+        curve.start, curve.values = start + first * window.fine, list(values[first:])
+        curve.partial = window.running()
+    return curve
 
 
 def summed(
     name: str, replies: Sequence[Reply], window: Coverage, histograms: Retention, now: float
 ) -> Summary:
-    """Merge the replies to asked_spreads(); other values are left out."""
-    return grid(window, histograms, now).summary(name, hashes_of(replies))
+    """Merge histograms; other values are left out."""
+    return grid(window, histograms, now).summary(name, _by_series(replies))
 
 
 def spread(
@@ -122,7 +104,7 @@ def spread(
     of: int = 1,
 ) -> Curve:
     """Merge the same to the curve of a percentile."""
-    series = grid(window, histograms, now).over_time(name, hashes_of(replies))
+    series = grid(window, histograms, now).over_time(name, _by_series(replies))
     return percentile(series, len(replies) // 2, of)
 
 
@@ -147,8 +129,8 @@ def grid(window: Coverage, histograms: Retention, now: float) -> SummaryGrid:
     return SummaryGrid(histograms, Window(window.fine, window.start(now), window.until), now)
 
 
-def hashes_of(replies: Sequence[Reply]) -> list[list[Reply]]:
-    """Return the two hashes of each series in the replies to asked_spreads()."""
+def _by_series(replies: Sequence[Reply]) -> list[list[Reply]]:
+    """Return the two hashes of each histogram."""
     return [
         [raised(reply) for reply in two]
         for two in zip(replies[::2], replies[1::2], strict=True)
@@ -156,10 +138,31 @@ def hashes_of(replies: Sequence[Reply]) -> list[list[Reply]]:
     ]
 
 
+class CurveKind(NamedTuple):
+    """How a kind of series becomes a curve."""
+
+    #: Makes one of: name, the hashes of its series, window, retention, now, how many series it has.
+    curve: Callable[..., Curve]
+    #: Counts the events in a part of the hash that has them; None where there are no events.
+    events: Callable[[Sequence[bytes]], int] | None = None
+
+
+#: Kind -> its curves. A name that has several kinds is drawn as the first of them.
+KINDS: Mapping[str, CurveKind] = {
+    "counter": CurveKind(counted, lambda reply: sum(counts_of(reply).values())),
+    "gauge": CurveKind(measured),
+    "histogram": CurveKind(
+        spread, lambda reply: sum(m.count for m in map(parse_moments, reply[1::2]) if m)
+    ),
+}
+#: The kinds that count events.
+EVENT_KINDS = [kind for kind, row in KINDS.items() if row.events]
+
+
 def curves(
     keys: Keys, names: Sequence[str], window: Coverage, observed: Coverage
 ) -> Query[list[Curve]]:
-    """Read the curves of some series, whatever kind each is of; two round trips.
+    """Read the curves of some series of any kinds; two round trips.
 
     A name without labels, of which nothing is stored, stands for its label sets: the busiest of
     them are merged.
@@ -174,32 +177,33 @@ def curves(
 
 def _curve(keys: Keys, name: str, window: Coverage, observed: Coverage, limit: int) -> Query[Curve]:
     """Read the curve of a series, or of the busiest label sets of a name: see curves()."""
-    reads: list[Read] = [
-        *asked_counts(keys, [name], window.fine),
-        ("HGETALL", keys.gauge(window.fine, name)),
-        *asked_spreads(keys, [name], observed.fine),
+    windows = {kind: window_of_kind(kind, window, observed) for kind in KINDS}
+    reads: list[Sequence[Read]] = [
+        hashes_of(keys, kind, [name], windows[kind].fine) for kind in KINDS
     ]
     if "{" not in name:
-        reads += event_reads(keys, "counter", name, window, limit)
-        reads += event_reads(keys, "histogram", name, observed, limit)
-    view, (count, gauge, buckets, moments, *sets) = yield reads
-    now, start = view.now, window.start(view.now)
-    curve = measured(name, gauge, window.fine, start, now)
-    if not curve.values:
-        curve = spread(name, [buckets, moments], observed, view.histograms, now)
-    if not curve.values:
-        curve = counted(name, [count], window.fine, start, now)
-    if curve.values or not sets:
+        reads += [event_reads(keys, kind, name, windows[kind], limit) for kind in EVENT_KINDS]
+    view, replies = yield list(chain.from_iterable(reads))
+    answers = iter(replies)
+
+    def curve_of(kind: str, replies: Sequence[Reply], of: int = 1) -> Curve:
+        return KINDS[kind].curve(
+            name, replies, windows[kind], view.retention_of(kind), view.now, of
+        )
+
+    drawn = [
+        curve_of(kind, list(islice(answers, len(reads_of_kind))))
+        for kind, reads_of_kind in zip(KINDS, reads, strict=False)
+    ]
+    curve = next((one for one in drawn if one.values), drawn[0])
+    if curve.values or "{" in name:
         return curve
-    counters = event_counts("counter", sets[:2])
-    histograms = event_counts("histogram", sets[2:])
-    if counters.by_name:
-        view, replies = yield asked_counts(keys, counters.busiest(), window.fine)
-        start = window.start(view.now)
-        return counted(name, replies, window.fine, start, view.now, counters.total)
-    if histograms.by_name:
-        view, replies = yield asked_spreads(keys, histograms.busiest(), observed.fine)
-        return spread(name, replies, observed, view.histograms, view.now, histograms.total)
+    for kind in EVENT_KINDS:
+        counts = event_counts(kind, list(islice(answers, 2)))
+        if counts.by_name:
+            names = counts.busiest()
+            view, replies = yield hashes_of(keys, kind, names, windows[kind].fine)
+            return curve_of(kind, replies, counts.total)
     return curve
 
 
@@ -207,10 +211,6 @@ def _curve(keys: Keys, name: str, window: Coverage, observed: Coverage, limit: i
 
 #: Label sets whose counts are read, and those that are merged into one curve.
 MAX_COUNTED, MAX_MERGED = 500, 50
-
-
-#: Kinds of records that count events.
-EventKind = Literal["counter", "histogram"]
 
 
 class EventCounts(NamedTuple):
@@ -227,27 +227,27 @@ class EventCounts(NamedTuple):
 
 
 def event_reads(
-    keys: Keys, kind: EventKind, base: str, window: Coverage, limit: int = MAX_COUNTED
+    keys: Keys, kind: str, base: str, window: Coverage, limit: int = MAX_COUNTED
 ) -> list[Read]:
     """Return the two reads whose replies event_counts() takes.
 
     Args:
+        kind: one of EVENT_KINDS.
         base: a name without labels.
-        window: of counters, or of histograms.
+        window: of this kind.
         limit: how many label sets are read.
     """
-    label_sets = LabelSets(keys, keys.key(INDEX_OF[kind].name), window.fine, base)
-    events = keys.key("count" if kind == "counter" else "moments")
+    stored = SERIES_KINDS[kind]
+    assert stored.events
+    label_sets = LabelSets(keys, keys.key(stored.index.name), window.fine, base)
+    events = keys.key(stored.events.name)
     return [label_sets.join([of_window(events, window)], limit), label_sets.size()]
 
 
-def event_counts(kind: EventKind, replies: Sequence[Reply]) -> EventCounts:
+def event_counts(kind: str, replies: Sequence[Reply]) -> EventCounts:
     """Parse the number of events of each label set: counts, or values of histograms."""
-    by_name = {}
-    for member, (reply,) in Joined(replies[0], 1, needed=False).readable():
-        name = name_of(member)
-        if kind == "counter":
-            by_name[name] = sum(counts_of(reply).values())
-        else:
-            by_name[name] = sum(m.count for m in map(parse_moments, reply[1::2]) if m)
+    count = KINDS[kind].events
+    assert count
+    joined = Joined(replies[0], 1, needed=False).readable()
+    by_name = {name_of(member): count(reply) for member, (reply,) in joined}
     return EventCounts(by_name, there(replies[1], 0))

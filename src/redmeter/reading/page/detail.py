@@ -7,24 +7,22 @@ of them are merged, and the result has their number.
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from redmeter.errors import InvalidName
 from redmeter.names import parse_name
 from redmeter.reading import marks as marking
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.page.curves import (
+    EVENT_KINDS,
+    KINDS,
     Curve,
-    asked_counts,
-    asked_spreads,
-    counted,
     event_counts,
     event_reads,
-    measured,
-    spread,
     summed,
 )
 from redmeter.reading.samples import number_of
-from redmeter.reading.selection import base_of
+from redmeter.reading.selection import base_of, hashes_of
 from redmeter.reading.windows import (
     Coverage,
     Frame,
@@ -33,15 +31,15 @@ from redmeter.reading.windows import (
     span_of,
     whole_window,
     window_of,
+    window_of_kind,
 )
 from redmeter.results.summaries import Summary
 from redmeter.store import View, indexes
-from redmeter.store.query import Query
+from redmeter.store.query import Query, Read
 from redmeter.store.servers.replies import Command, Reply
+from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Kept, Keys
 from redmeter.types import Mark
-
-_KINDS = ("counter", "gauge", "histogram")
 
 #: Label sets that are named, and values of a label.
 MAX_SHOWN, MAX_VALUES = 50, 20
@@ -107,45 +105,38 @@ def detail(
     """
     window = whole_window(kept.series, precision, frame)
     observed = histogram_window(kept.histograms, window)
+    windows = {kind: window_of_kind(kind, window, observed) for kind in KINDS}
     base = base_of(name)
-    commands_of = {kind: _asked(kind, keys, kept, [name]) for kind in _KINDS}
+    reads: dict[str, Sequence[Read]] = {kind: _reads(kind, keys, kept, [name]) for kind in KINDS}
     view, replies = yield [
         marking.asked(keys),
         indexes.total(keys, name),
-        *event_reads(keys, "counter", base, window),
-        *event_reads(keys, "histogram", base, observed),
-        *(command for commands in commands_of.values() for command in commands),
+        *(read for kind in EVENT_KINDS for read in event_reads(keys, kind, base, windows[kind])),
+        *chain.from_iterable(reads.values()),
     ]
-    marks, total = marking.answered(there(replies[0], [])), there(replies[1], None)
-    label_sets = {
-        "counter": event_counts("counter", replies[2:4]),
-        "histogram": event_counts("histogram", replies[4:6]),
-    }
+    answers = iter(replies)
+    marks, total = marking.answered(there(next(answers), [])), there(next(answers), None)
+    label_sets = {kind: event_counts(kind, [next(answers), next(answers)]) for kind in EVENT_KINDS}
     span = span_of(window, observed, view.now)
     result = Detail(name, "", span, marks=[mark for mark in marks if mark.time >= span.start])
-    at = 6
-    for kind, commands in commands_of.items():
-        answers = replies[at : at + len(commands)]
-        at += len(commands)
+    for kind, reads_of_kind in reads.items():
+        hashes = list(islice(answers, len(reads_of_kind)))
         if not result.kind:
-            _tell(result, kind, answers, [name], observed, view)
+            _take(result, kind, hashes, [name], observed, view)
     if not result.kind and any(counts.by_name for counts in label_sets.values()):
-        # What nobody stored under this name, its label sets have.
+        # There is no series without labels: its label sets are merged.
         kind = next(kind for kind, counts in label_sets.items() if counts.by_name)
         chosen = label_sets[kind].busiest()
-        view, replies = yield [
-            indexes.totals(keys, chosen),
-            *_asked(kind, keys, kept, chosen),
-        ]
+        view, replies = yield [indexes.totals(keys, chosen), *_reads(kind, keys, kept, chosen)]
         result.sets_added = len(chosen)
-        _tell(result, kind, replies[1:], chosen, observed, view)
+        _take(result, kind, replies[1:], chosen, observed, view)
         totals = there(replies[0], ())
         total = (
             sum(map(number_of, totals))
             if totals and len(chosen) == label_sets[kind].total
             else None
         )
-    if result.kind == "counter" and total is not None:
+    if result.kind and SERIES_KINDS[result.kind].has_total and total is not None:
         result.total = number_of(total)
     if result.kind in label_sets:
         known = label_sets[result.kind]
@@ -155,16 +146,12 @@ def detail(
     return result
 
 
-def _asked(kind: str, keys: Keys, kept: Kept, names: Sequence[str]) -> list[Command]:
+def _reads(kind: str, keys: Keys, kept: Kept, names: Sequence[str]) -> list[Command]:
     """Return the commands that read some series at every precision."""
-    if kind == "histogram":
-        return [c for width in kept.histograms for c in asked_spreads(keys, names, width)]
-    if kind == "counter":
-        return [c for width in kept.series for c in asked_counts(keys, names, width)]
-    return [("HGETALL", keys.gauge(width, name)) for width in kept.series for name in names]
+    return [read for width in kept.of(kind) for read in hashes_of(keys, kind, names, width)]
 
 
-def _tell(
+def _take(
     found: Detail,
     kind: str,
     replies: Sequence[Reply],
@@ -173,25 +160,20 @@ def _tell(
     view: View,
 ) -> None:
     """Set the merged curves of series at every precision, unless they are empty."""
-    kept = view.histograms if kind == "histogram" else view.retention
+    kept = view.retention_of(kind)
     each = len(replies) // len(kept)
-    curves = []
-    for at, width in enumerate(kept):
-        hashes = replies[at * each : (at + 1) * each]
-        start = kept.oldest(width, view.now)
-        if kind == "histogram":
-            of_width = window_of(kept, width, kept[width])
-            curves.append(spread(found.name, hashes, of_width, kept, view.now, len(names)))
-            if width == observed.fine:
-                found.summary = summed(found.name, hashes, observed, kept, view.now)
-        elif kind == "counter":
-            curves.append(counted(found.name, hashes, width, start, view.now, len(names)))
-        else:
-            curves.append(measured(found.name, hashes[0], width, start, view.now))
+    hashes_at = {width: replies[at * each : (at + 1) * each] for at, width in enumerate(kept)}
+    curves = [
+        KINDS[kind].curve(
+            found.name, hashes, window_of(kept, width, kept[width]), kept, view.now, len(names)
+        )
+        for width, hashes in hashes_at.items()
+    ]
     if any(curve.values for curve in curves):
         found.kind, found.curves = kind, curves
-    else:
-        found.summary = None
+        if kind == "histogram" and observed.fine in hashes_at:
+            hashes = hashes_at[observed.fine]
+            found.summary = summed(found.name, hashes, observed, kept, view.now)
 
 
 # --- Label sets ----------------------------------------------------------------------------

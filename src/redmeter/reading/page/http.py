@@ -18,10 +18,9 @@ from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.names import HITS, REQUESTS, SECONDS, is_failure
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.join import Ask, Joined, of_before, of_window, series_in
-from redmeter.reading.page.curves import asked_counts
 from redmeter.reading.ranking import bound
 from redmeter.reading.samples import counts_of, number_of, summed
-from redmeter.reading.selection import OTHER, LabelSets
+from redmeter.reading.selection import OTHER, LabelSets, hashes_of
 from redmeter.reading.totals import Totals, totals
 from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, span_of, whole_window
 from redmeter.store import Store
@@ -342,7 +341,7 @@ def _routes(
         [
             slices_asked(keys, compared, fields),
             slices_asked(keys, compared, before) if before else [],
-            asked_counts(keys, drawn, slots.step),
+            hashes_of(keys, "counter", drawn, slots.step),
         ]
     )
     routes.set_percentiles(

@@ -13,7 +13,7 @@ from typing import Any
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Joined, join, name_of
 from redmeter.reading.names import matching_ends
-from redmeter.reading.page.curves import Curve, asked_counts, counted
+from redmeter.reading.page.curves import Curve, counted
 from redmeter.reading.page.row_curves import row_curves
 from redmeter.reading.page.rows import (
     Row,
@@ -24,11 +24,11 @@ from redmeter.reading.page.rows import (
     hide_unknown_before,
     sorted_rows,
 )
-from redmeter.reading.selection import base_of
-from redmeter.reading.windows import Coverage, Frame, histogram_window, whole_window
+from redmeter.reading.selection import base_of, hashes_of
+from redmeter.reading.windows import Coverage, Frame, histogram_window, whole_window, window_of_kind
 from redmeter.store import indexes
 from redmeter.store.query import Query, together
-from redmeter.stored.families import INDEX_OF
+from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Kept, Keys, entry
 
 #: Series that are looked at for one list.
@@ -57,7 +57,7 @@ class Listing:
 
 def index_of(keys: Keys, kind: str) -> str:
     """Return the index of a kind of series."""
-    return keys.key(INDEX_OF[kind].name)
+    return keys.key(SERIES_KINDS[kind].index.name)
 
 
 def window_for(kept: Kept, kind: str, precision: int, frame: Frame | None = None) -> Coverage:
@@ -67,7 +67,7 @@ def window_for(kept: Kept, kind: str, precision: int, frame: Frame | None = None
         UnknownPrecision: it is not kept.
     """
     window = whole_window(kept.series, precision, frame)
-    return histogram_window(kept.histograms, window) if kind == "histogram" else window
+    return window_of_kind(kind, window, histogram_window(kept.histograms, window))
 
 
 def listing(
@@ -89,7 +89,7 @@ def listing(
 
     Args:
         window: of the kind.
-        kind: one of KINDS.
+        kind: a key of SERIES_KINDS.
         pattern: as for names: see names.py.
         grouped: one row for all label sets of a name.
         order: one of ORDERS, see rows.place(). Gauges are listed by name in any case.
@@ -160,14 +160,18 @@ def redrawn(keys: Keys, window: Coverage, busiest: Mapping[str, Sequence[str]]) 
         busiest: the name of a row -> the counters that it stands for, the busiest first.
     """
     commands_of = {
-        name: asked_counts(keys, commands, window.fine) for name, commands in busiest.items()
+        name: hashes_of(keys, "counter", names, window.fine) for name, names in busiest.items()
     }
     view, replies = yield [command for commands in commands_of.values() for command in commands]
     answers = iter(replies)
-    start = window.start(view.now)
     return [
         counted(
-            name, [next(answers) for _ in commands], window.fine, start, view.now, len(commands)
+            name,
+            [next(answers) for _ in commands],
+            window,
+            view.retention,
+            view.now,
+            len(commands),
         )
         for name, commands in commands_of.items()
     ]
