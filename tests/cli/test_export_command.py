@@ -3,9 +3,13 @@
 import csv
 import io
 import json
+import os
+import signal
+import stat
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +17,6 @@ import pytest
 
 from redmeter import Meter
 from support.servers import Server
-from support.waiting import eventually
 
 Run = Any
 
@@ -139,8 +142,12 @@ def test_an_export_of_nothing_is_not_found(redmeter: Run, start: int, tmp_path: 
     assert "redmeter names" in done.err
 
 
-def test_an_interrupted_export_leaves_no_file(server: Server, start: int, tmp_path: Path) -> None:
-    """Nor a part of it; an earlier file stays as it is."""
+@pytest.mark.parametrize("number", [1, 2, 3, 9, 15])
+def test_an_interrupted_export_leaves_no_file(
+    server: Server, start: int, tmp_path: Path, number: int
+) -> None:
+    """By no signal, nor a part of it; an earlier file stays as it is."""
+    code_of = {2: 130}
     path = tmp_path / "x.csv"
     path.write_text("before")
     code = (
@@ -154,9 +161,102 @@ def test_an_interrupted_export_leaves_no_file(server: Server, start: int, tmp_pa
     command = [sys.executable, "-c", code, "export", "--to", str(path), "--url", server.url]
     with subprocess.Popen(command, stdout=-1, stderr=-1, cwd=tmp_path) as process:
         assert process.stdout is not None
-        eventually(lambda: (tmp_path / "x.csv.part").exists())
         assert process.stdout.readline() == b"begun\n"
-        process.send_signal(2)
-        assert process.wait(30) == 130
+        process.send_signal(number)
+        assert process.wait(30) == code_of.get(number, -number)
     assert [one.name for one in tmp_path.iterdir()] == ["x.csv"]
     assert path.read_text() == "before"
+
+
+def test_a_file_keeps_its_permissions_and_links_are_followed(
+    redmeter: Run, start: int, tmp_path: Path
+) -> None:
+    """A new one has those of the umask; a file with a similar name is left alone."""
+    path, other = tmp_path / "x.csv", tmp_path / "x.csv.part"
+    path.write_text("before")
+    path.chmod(0o604)
+    other.write_text("someone else's")
+    link = tmp_path / "link.csv"
+    link.symlink_to("x.csv")
+    assert redmeter("export", "--to", str(link)).code == 0
+    assert link.is_symlink()
+    assert path.read_text().startswith("time,kind,name")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604
+    assert other.read_text() == "someone else's"
+    umask = os.umask(0o027)
+    try:
+        assert redmeter("export", "--to", str(tmp_path / "new.parquet")).code == 0
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE((tmp_path / "new.parquet").stat().st_mode) == 0o640
+    assert {one.name for one in tmp_path.iterdir()} == {
+        *("x.csv", "x.csv.part", "link.csv", "new.parquet")
+    }
+
+
+def test_without_nameless_files_one_has_a_random_name(
+    redmeter: Run, start: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is gone after an error, and after SIGTERM."""
+    monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
+    try:
+        assert redmeter("export", "--to", str(tmp_path / "x.csv")).code == 0
+        assert redmeter("export", "nothing*", "--to", str(tmp_path / "y.csv")).code == 1
+        assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+    finally:
+        for number, handler in zip((signal.SIGTERM, signal.SIGHUP), before, strict=True):
+            signal.signal(number, handler)
+    assert [one.name for one in tmp_path.iterdir()] == ["x.csv"]
+
+
+def test_devices_and_pipes_are_written_to_directly(
+    redmeter: Run, start: int, tmp_path: Path
+) -> None:
+    """They stay what they are, and their errors are named."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        text = pool.submit(pipe.read_text)
+        assert redmeter("export", "--to", str(pipe), "--format", "csv").code == 0
+        assert {row["name"] for row in rows_of(text.result(30))} > {"orders"}
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    done = redmeter("export", "--to", "/dev/full", "--format", "csv")
+    assert (done.code, "/dev/full: No space left on device" in done.err) == (2, True)
+    assert stat.S_ISCHR(Path("/dev/full").stat().st_mode)
+    done = redmeter("export", "--to", str(pipe), "--format", "parquet")
+    assert (done.code, "regular file" in done.err) == (2, True)
+    done = redmeter("export", "--to", str(tmp_path), "--format", "csv")
+    assert (done.code, "Is a directory" in done.err) == (2, True)
+
+
+def test_large_counts_are_exact_in_every_format(
+    redmeter: Run, server: Server, tmp_path: Path
+) -> None:
+    """A number above 2^53 is no float64."""
+    from pyarrow import parquet
+
+    large = 2**53 + 1
+    with Meter(server.url, sync=True) as meter:
+        meter.count("large", large, at=int(time.time()) // 60 * 60 - 60)
+    for name in ("x.csv", "x.jsonl", "x.parquet"):
+        assert redmeter("export", "large", "--last", "2m", "--to", str(tmp_path / name)).code == 0
+    assert [row["count"] for row in rows_of((tmp_path / "x.csv").read_text())] == [str(large)]
+    (line,) = (tmp_path / "x.jsonl").read_text().splitlines()
+    assert json.loads(line)["count"] == json.loads(line)["value"] == large
+    assert parquet.read_table(tmp_path / "x.parquet")["count"].to_pylist() == [large]
+
+
+def test_names_that_look_like_formulas_are_escaped_for_spreadsheets(
+    redmeter: Run, server: Server, tmp_path: Path
+) -> None:
+    """With an option; other text is as it is."""
+    at = int(time.time()) // 60 * 60 - 60
+    with Meter(server.url, sync=True) as meter:
+        for name in ("=cmd|' /C calc'!A0", "@x", "plain"):
+            meter.count(name, at=at)
+    names = {row["name"] for row in rows_of(redmeter("export", "--excel").out)}
+    assert names == {"'=cmd|' /C calc'!A0", "'@x", "plain"}
+    names = {row["name"] for row in rows_of(redmeter("export").out)}
+    assert names == {"=cmd|' /C calc'!A0", "@x", "plain"}
+    assert redmeter("export", "--excel", "--format", "jsonl").code == 2

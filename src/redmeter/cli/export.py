@@ -3,11 +3,15 @@
 import contextlib
 import csv
 import json as jsonlib
+import os
+import secrets
+import signal
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, BinaryIO, TextIO
 
 import typer
 
@@ -24,6 +28,8 @@ Write = Callable[[Sequence[Row]], None]
 #: Rows that a row group of a Parquet file has at least.
 GROUP = 20_000
 _FORMATS = ("csv", "jsonl", "parquet")
+#: What a spreadsheet takes for the beginning of a formula.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 @command(
@@ -53,16 +59,24 @@ def export(
     form: Annotated[
         str | None, typer.Option("--format", help="csv, jsonl or parquet. Default: by extension.")
     ] = None,
+    excel: Annotated[
+        bool,
+        typer.Option(
+            "--excel", help="CSV for spreadsheets: names that begin as a formula get a '."
+        ),
+    ] = False,
     url: Url = None,
     prefix: Prefix = None,
 ) -> None:
     """Write complete intervals of series to a file, one row each.
 
-    A row has the start of the interval, kind, name and labels; the value of a counter or gauge; and
-    count, sum, min, max and percentiles of a histogram. Parquet needs the extra redmeter[parquet].
-    The file appears only once it is complete.
+    A row has the start of the interval, kind, name and labels; the value of a counter or gauge; the
+    count of a counter or histogram; and sum, min, max and percentiles of a histogram. Parquet needs
+    the extra redmeter[parquet]. The file appears only once it is complete.
     """
     format_name = _format(to, form)
+    if excel and format_name != "csv":
+        raise InvalidSetting("--excel", f"is for CSV, not {format_name}")
     for one in kind or ():
         if one not in SERIES_KINDS:
             raise InvalidSetting("--kind", f"{one!r:.40}: give {', '.join(SERIES_KINDS)}")
@@ -73,7 +87,7 @@ def export(
         start, end = time_of("--since", since, view.now), time_of("--until", until, view.now)
         start = view.now - length if length is not None else start
         request = Export(pattern, labels, width, tuple(kind or SERIES_KINDS), start, end)
-        with _opened(to, format_name) as write:
+        with _opened(to, format_name, excel=excel) as write:
             for batch in export_rows(store, request, show):
                 write(batch)
                 rows += len(batch)
@@ -96,30 +110,87 @@ def _format(to: str, form: str | None) -> str:
 
 
 @contextlib.contextmanager
-def _opened(to: str, form: str) -> Iterator[Write]:
-    """Open the output; a file gets its name when it is complete."""
+def _opened(to: str, form: str, *, excel: bool) -> Iterator[Write]:
+    """Open the output; a regular file gets its name, and its rows, when it is complete."""
     if to == "-":
-        yield _text_writer(sys.stdout, form)
+        yield _text_writer(sys.stdout, form, excel=excel)
         sys.stdout.flush()
         return
-    part = Path(f"{to}.part")
     try:
+        with _written(to, form) as raw:
+            if form == "parquet":
+                with _parquet(raw) as write:
+                    yield write
+            else:
+                with open(raw.fileno(), "w", encoding="utf-8", newline="", closefd=False) as file:
+                    yield _text_writer(file, form, excel=excel)
+    except OSError as error:
+        raise InvalidSetting("--to", f"{to}: {error.strerror or error}") from None
+
+
+@contextlib.contextmanager
+def _written(to: str, form: str) -> Iterator[BinaryIO]:
+    """Open a file for writing.
+
+    A regular file is written under no name, or under a random one, and replaces an older one when
+    it is complete, with its permissions. Links are followed. Anything else is written to directly:
+    a device, a named pipe, and what /dev and /proc name, such as /dev/stdout.
+    """
+    try:
+        old = Path(to).stat()
+    except FileNotFoundError:
+        old = None
+    if to.startswith(("/dev/", "/proc/")) or (old is not None and not stat.S_ISREG(old.st_mode)):
         if form == "parquet":
-            with _parquet(part) as write:
-                yield write
-        else:
-            try:
-                file = part.open("w", encoding="utf-8", newline="")
-            except OSError as error:
-                raise InvalidSetting("--to", f"{to}: {error.strerror}") from None
-            with file:
-                yield _text_writer(file, form)
-        part.replace(to)
+            raise InvalidSetting("--to", f"{to}: Parquet is written to a regular file")
+        with Path(to).open("wb", buffering=0) as special:
+            yield special
+        return
+    path = Path(to).resolve()
+    temporary = path.parent / f".{path.name[:100]}.{secrets.token_hex(8)}"
+    number, nameless = _begun(temporary)
+    try:
+        with os.fdopen(number, "wb") as file:
+            yield file
+            file.flush()
+            if old is not None:
+                with contextlib.suppress(PermissionError):  # another user's file
+                    os.fchown(number, old.st_uid, old.st_gid)
+                os.fchmod(number, stat.S_IMODE(old.st_mode))
+            if nameless:
+                _name(number, temporary)
+        temporary.replace(path)
     finally:
-        part.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
-def _text_writer(file: TextIO, form: str) -> Write:
+_OPEN_FILES = Path("/proc/self/fd")
+
+
+def _begun(path: Path) -> tuple[int, bool]:
+    """Create a file, if possible without a name: then nothing is left behind by any signal.
+
+    Returns:
+        The file, and whether it has no name.
+    """
+    if hasattr(os, "O_TMPFILE") and _OPEN_FILES.is_dir():
+        with contextlib.suppress(OSError):  # a file system without these
+            return os.open(path.parent, os.O_WRONLY | os.O_TMPFILE, 0o666), True
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), False
+
+
+def _name(number: int, path: Path) -> None:
+    """Give a file a name."""
+    folder = os.open(_OPEN_FILES, os.O_RDONLY)
+    try:
+        os.link(str(number), path, src_dir_fd=folder)  # with a folder, Python follows the link
+    finally:
+        os.close(folder)
+
+
+def _text_writer(file: TextIO, form: str, *, excel: bool) -> Write:
     if form == "jsonl":
 
         def write(rows: Sequence[Row]) -> None:
@@ -137,7 +208,8 @@ def _text_writer(file: TextIO, form: str) -> Write:
         table.writerows(
             (
                 datetime.fromtimestamp(row.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                *row[1:3],
+                row.kind,
+                f"'{row.name}" if excel and row.name.startswith(_FORMULAS) else row.name,
                 jsonlib.dumps(row.labels, ensure_ascii=False) if row.labels else "",
                 *("" if value is None else value for value in row[4:]),
             )
@@ -148,7 +220,7 @@ def _text_writer(file: TextIO, form: str) -> Write:
 
 
 @contextlib.contextmanager
-def _parquet(path: Path) -> Iterator[Write]:
+def _parquet(file: BinaryIO) -> Iterator[Write]:
     with needs("parquet", "an export to Parquet"):
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -163,14 +235,11 @@ def _parquet(path: Path) -> Iterator[Write]:
         ]
     )
     waiting: list[Row] = []
-    try:
-        writer = pq.ParquetWriter(path, schema, compression="zstd")
-    except OSError as error:
-        raise InvalidSetting("--to", f"{path}: {error.strerror or error}") from None
 
     def flush() -> None:
         columns: list[Any] = [list(column) for column in zip(*waiting, strict=True)]
         columns[3] = [list(labels.items()) for labels in columns[3]]
+        columns[4] = [None if value is None else float(value) for value in columns[4]]
         arrays = [pa.array(one, field.type) for one, field in zip(columns, schema, strict=True)]
         writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
         waiting.clear()
@@ -180,7 +249,7 @@ def _parquet(path: Path) -> Iterator[Write]:
         if len(waiting) >= GROUP:
             flush()
 
-    with writer:
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
         yield write
         if waiting:
             flush()

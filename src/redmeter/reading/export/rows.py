@@ -36,8 +36,9 @@ class Row(NamedTuple):
     labels: Mapping[str, str]
     #: The number of events of a counter, the newest value of a gauge.
     value: float | None
-    # Columns of histograms
+    #: The same number of a counter, as a whole number in every format; of a histogram's values.
     count: int | None = None  # type: ignore[assignment]  # tuple.count() counts members
+    # Columns of histograms
     sum: float | None = None
     min: float | None = None
     max: float | None = None
@@ -127,7 +128,7 @@ def _counters(store: Store, names: Sequence[str], window: Window) -> Iterator[Ro
     for stored, series in by_series.items():
         base, labels = _parsed(stored)
         for start, value in series:
-            yield Row(start, "counter", base, labels, value)
+            yield Row(start, "counter", base, labels, value, value)
 
 
 def _gauges(store: Store, names: Sequence[str], window: Window) -> Iterator[Row]:
