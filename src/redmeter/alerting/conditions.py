@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from redmeter.alerting.rules import (
-    BASELINES,
+    BASELINE_NAMES,
     Rule,
     describe_duration,
     percentile_of,
@@ -34,7 +34,9 @@ DELAY = 5.0
 SEEN = 86400
 
 
-def precision_of(retention: Mapping[int, int], window: int, at: float, now: float) -> int | None:
+def window_precision(
+    retention: Mapping[int, int], window: int, at: float, now: float
+) -> int | None:
     """Return the precision to read a window with; None if none is kept that far back.
 
     Args:
@@ -56,7 +58,7 @@ def end_of(at: float, precision: int) -> int:
     return math.floor((at - DELAY) / precision) * precision
 
 
-class Conditions:
+class RuleReader:
     """Evaluates rules.
 
     Args:
@@ -233,7 +235,7 @@ class Conditions:
         verdict = self._queries.verdict(against=rule.against)
 
         def reading(judgment: str) -> Reading:
-            detail = f"{judgment}, against {BASELINES[rule.against]}"
+            detail = f"{judgment}, against {BASELINE_NAMES[rule.against]}"
             return Reading(judgment == "worse", detail=detail)
 
         whole = reading(verdict.verdict)
@@ -246,7 +248,7 @@ class Conditions:
         self, retention: Mapping[int, int], window: int, at: float, now: float
     ) -> tuple[int, float, float]:
         """Return the precision, start and end of a window that ends before a time."""
-        precision = precision_of(retention, window, at, now)
+        precision = window_precision(retention, window, at, now)
         if precision is not None:
             until = end_of(at, precision)
             return precision, until - window, until

@@ -14,7 +14,7 @@ from redmeter.names import parse_name
 VALUES = ("rate", "count", "last", "min", "max", "mean", "sum")
 DIRECTIONS = ("above", "below", "both")
 #: Baselines of a verdict, and their names in sentences.
-BASELINES = {
+BASELINE_NAMES = {
     "previous": "the time right before",
     "yesterday": "yesterday",
     "last-week": "last week",
@@ -100,7 +100,7 @@ class Maintenance:
         Args:
             now: Unix seconds.
         """
-        return any(matches(name, pattern) for pattern in self.alerts) and self.applies(now)
+        return any(matches_alert(name, pattern) for pattern in self.alerts) and self.applies(now)
 
     def applies(self, now: float) -> bool:
         """Return whether it is within the window now (Unix seconds)."""
@@ -126,7 +126,7 @@ class Rules:
         return any(window.covers(name, now) for window in self.maintenance)
 
 
-def matches(name: str, pattern: str) -> bool:
+def matches_alert(name: str, pattern: str) -> bool:
     """Return whether a pattern matches an alert, or its rule without the value of the label."""
     return fnmatchcase(name, pattern) or fnmatchcase(name.partition("{")[0], pattern)
 
@@ -195,7 +195,7 @@ def describe_condition(rule: Rule) -> str:
             types = f" of type {' or '.join(rule.types)}" if rule.types else ""
             text = f"an exception{types} is first seen within {describe_duration(rule.window)}"
         case "verdict":
-            baseline = BASELINES.get(rule.against, rule.against)
+            baseline = BASELINE_NAMES.get(rule.against, rule.against)
             text = f"the verdict on the newest mark, against {baseline}, is worse"
         case _:
             text = rule.when

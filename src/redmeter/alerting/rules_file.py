@@ -38,7 +38,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from redmeter.alerting.rules import (
-    BASELINES,
+    BASELINE_NAMES,
     DIRECTIONS,
     VALUES,
     Maintenance,
@@ -324,7 +324,7 @@ def _value(key: str, given: Any) -> str:
 
 
 def _choice(key: str, given: Any) -> str:
-    words = DIRECTIONS if key == "direction" else tuple(BASELINES)
+    words = DIRECTIONS if key == "direction" else tuple(BASELINE_NAMES)
     if given not in words:
         raise _Mistake(key, f"{key}: one of {', '.join(words)}, not {shown(given, 40)}")
     return str(given)

@@ -35,7 +35,7 @@ class Reading:
 
 
 #: Most alerts of a rule with `by`.
-MAX_VALUES = 100
+MAX_RULE_ALERTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Readings:
     others: Reading = Reading(False, detail="no longer stored")
 
     def chosen(self, known: Iterable[str | None]) -> tuple[dict[str | None, Reading], int]:
-        """Return the readings of at most MAX_VALUES alerts, and the number of values left out.
+        """Return the readings of at most MAX_RULE_ALERTS alerts, and the number of values left out.
 
         Args:
             known: values with an alert that is pending or fires; they come first. Values that have
@@ -56,7 +56,7 @@ class Readings:
         """
         chosen = {value: self.values.get(value, self.others) for value in known}
         for value, reading in self.values.items():
-            if len(chosen) >= MAX_VALUES:
+            if len(chosen) >= MAX_RULE_ALERTS:
                 break
             chosen.setdefault(value, reading)
         return chosen, len(self.values.keys() - chosen.keys())
@@ -211,7 +211,7 @@ _LONGEST = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CycleReport:
     """The readings of an evaluator's last cycle."""
 
     #: When, Unix seconds by the server's clock.
@@ -232,7 +232,7 @@ class Report:
         return _json({**asdict(self), "readings": readings})
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> "Report":
+    def from_json(cls, text: str | bytes) -> "CycleReport":
         """Read it.
 
         Raises:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from redmeter.analysis.comparing.rates import chance
+from redmeter.analysis.comparing.significance import split_probability
 from redmeter.analysis.forecasting.forecast import forecast
 from redmeter.results.explanation import Check, ExplainLink
 from redmeter.results.series import Series
@@ -73,7 +73,9 @@ def check_rate(check: Check, failed: int, count: int, blocks: Sequence[tuple[int
     share = count / (count + requests)
 
     def is_usual(number: float) -> bool:
-        return chance(number / spread, failures / spread, share) > FALSE_ALARM_PROBABILITY
+        return (
+            split_probability(number / spread, failures / spread, share) > FALSE_ALARM_PROBABILITY
+        )
 
     usual = failures / requests
     slack = max(LEAST_RATE, 0.25 * usual) * count

@@ -26,14 +26,13 @@ group.
 import re
 from typing import Final
 
+from redmeter.analysis.text.texts import EMPTY
 from redmeter.names import cleaned
 
 #: Characters of a label at most, and bytes.
 LABEL_LIMIT: Final = 80
 #: Characters of a statement that are read.
 LOOKED_AT: Final = 20_000
-#: The group of a statement without any known word.
-EMPTY: Final = "(empty)"
 
 _TOKEN: Final = re.compile(
     r"""

@@ -1,7 +1,7 @@
 """What else changed between two windows: log patterns, marks, time in the database.
 
 One round trip, together with the other reads. Exceptions are in exception_changes.py. Log patterns
-are those of the MAX_SOURCES loggers and severities that logged last. When a pattern was seen first
+are those of the _MAX_SOURCES loggers and severities that logged last. When a pattern was seen first
 and last is known for as long as it is kept; how often is counted for two hours.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from redmeter.analysis.comparing.changes import GONE_EXPECTED, severity_rank
-from redmeter.names import SECONDS
+from redmeter.names import REQUEST_DB_SECONDS, SECONDS
 from redmeter.reading.diagnosis.label_counts import moments_ask, moments_of
 from redmeter.reading.diagnosis.windows import Comparison, clock_time
 from redmeter.reading.foreign_keys import there
@@ -26,13 +26,11 @@ from redmeter.stored.steps import parse as parse_steps
 from redmeter.types import Mark
 
 #: Loggers and severities whose patterns are compared, patterns of each, and those that are listed.
-MAX_SOURCES: Final = 30
-MAX_PATTERNS: Final = 200
-MAX_LISTED: Final = 20
+_MAX_SOURCES: Final = 30
+_MAX_PATTERNS: Final = 200
+_MAX_LISTED: Final = 20
 #: Label sets of requests whose time in the database is read.
-MAX_REQUESTS: Final = 500
-#: Time in the database by request.
-DB_SECONDS: Final = "http_request_db_seconds"
+_MAX_REQUESTS: Final = 500
 
 _OTHER = "(other)"
 
@@ -64,7 +62,7 @@ def circumstances(
         join_newest(
             keys,
             keys.messages,
-            MAX_SOURCES,
+            _MAX_SOURCES,
             [
                 Ask("HSCAN", keys.key("patterns"), arguments=("0", "COUNT", "200")),
                 Ask("HGETALL", keys.key("steps")),
@@ -75,9 +73,9 @@ def circumstances(
         starts = [*observed.baseline, *observed.window]
         fields = [str(start) for start in starts]
         ask = moments_ask(keys, observed.window.step, fields)
-        for name in (DB_SECONDS, SECONDS):
+        for name in (REQUEST_DB_SECONDS, SECONDS):
             label_sets = LabelSets(keys, keys.hists, observed.window.step, name)
-            reads.append(label_sets.join([ask], MAX_REQUESTS))
+            reads.append(label_sets.join([ask], _MAX_REQUESTS))
     _, replies = yield reads
     result = Circumstances(marks=answered(there(replies[0], [])))
     joined = Joined(replies[1], 2, needed=False)
@@ -121,7 +119,7 @@ def database_time(
     before, after = means
     change = None if before is None or after is None else after - before
     return DatabaseTime(
-        name=DB_SECONDS,
+        name=REQUEST_DB_SECONDS,
         before=before,
         after=after,
         change=change,
@@ -168,7 +166,7 @@ def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, l
             (appeared if new else vanished).append(row)
     left_out = []
     if partial:
-        left_out.append(f"some patterns of {partial} loggers with over {MAX_PATTERNS} patterns")
+        left_out.append(f"some patterns of {partial} loggers with over {_MAX_PATTERNS} patterns")
     if uncounted:
         left_out.append(
             f"{uncounted} log patterns that were last seen in the baseline: how often is not kept, "
@@ -180,7 +178,7 @@ def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, l
 def _listed(rows: list[LogPattern]) -> tuple[LogPattern, ...]:
     """Return the most important patterns."""
     rows.sort(key=lambda row: (severity_rank(row.severity), -(row.count or 0), row.pattern))
-    return tuple(rows[:MAX_LISTED])
+    return tuple(rows[:_MAX_LISTED])
 
 
 def window_note(first: int | None, comparison: Comparison) -> str:

@@ -5,14 +5,14 @@ that reaches back to the baseline is used, and stated. All intervals that touch 
 part of it, the others that touch the baseline as part of that; rates are compared, not sums.
 
 A group is listed if it is new; if none came, though GONE_EXPECTED were expected; or if its rate is
-LEAST_RATIO times as high or low, which is unlikely by chance.
+_LEAST_RATIO times as high or low, which is unlikely by chance.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from redmeter.analysis.comparing.changes import GONE_EXPECTED
-from redmeter.analysis.comparing.rates import chance
+from redmeter.analysis.comparing.significance import split_probability
 from redmeter.reading.diagnosis.windows import Comparison, clock_time
 from redmeter.reading.exceptions import StoredGroup
 from redmeter.results.explanation import ExceptionChange, ExceptionChanges
@@ -22,11 +22,11 @@ from redmeter.stored.exception import INTERVALS, counts_between, oldest_kept
 from redmeter.stored.keys import Keys, slice_start
 
 #: Groups that are compared, those seen last, and groups that are listed.
-MAX_COMPARED: Final = 300
-MAX_LISTED: Final = 20
+_MAX_COMPARED: Final = 300
+_MAX_LISTED: Final = 20
 #: Least ratio of two rates, and the probability that it is chance, at most.
-LEAST_RATIO: Final = 2.0
-ALPHA: Final = 0.001
+_LEAST_RATIO: Final = 2.0
+_ALPHA: Final = 0.001
 
 _FIELDS: Final = ("type", "message", "place", "first", "last")
 
@@ -80,7 +80,7 @@ def exception_changes(keys: Keys, comparison: Comparison, now: float) -> Query[E
         return not_kept(comparison, now)
     read: Read = (
         *("ZREVRANGEBYSCORE", keys.exceptions, "+inf", str(windows.baseline.start)),
-        *("LIMIT", "0", str(MAX_COMPARED)),
+        *("LIMIT", "0", str(_MAX_COMPARED)),
     )
     _, (members,) = yield [read]
     if is_misplaced(members) or not members:
@@ -131,10 +131,10 @@ def changes_of(
             kind = "new"
         elif not count:
             kind = "vanished" if before >= GONE_EXPECTED else None
-        elif chance(count, number, share) <= ALPHA:
-            if count >= LEAST_RATIO * before:
+        elif split_probability(count, number, share) <= _ALPHA:
+            if count >= _LEAST_RATIO * before:
                 kind = "more"
-            elif before >= LEAST_RATIO * count:
+            elif before >= _LEAST_RATIO * count:
                 kind = "fewer"
         if kind is None:
             continue
@@ -152,4 +152,4 @@ def changes_of(
             )
         )
     changes.sort(key=lambda one: (one.kind != "new", -abs(one.count - one.before), one.id))
-    return ExceptionChanges(groups=tuple(changes[:MAX_LISTED]), precision=windows.width)
+    return ExceptionChanges(groups=tuple(changes[:_MAX_LISTED]), precision=windows.width)

@@ -7,25 +7,24 @@ exceptions. Further ones are read for each 1,000 label sets, and one for histogr
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import add
 from typing import Final
 
 from redmeter.analysis.comparing.explain import (
     Causes,
-    CountRow,
     HistogramRow,
-    RateRow,
     explain_count,
     explain_p95,
     explain_rate,
     judged,
 )
+from redmeter.analysis.comparing.outliers import Events
 from redmeter.analysis.comparing.sentences import explanation_parts, joined, text, unit_of
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, is_failure
 from redmeter.reading.diagnosis.context import Circumstances, circumstances, window_note
 from redmeter.reading.diagnosis.exception_changes import exception_changes
 from redmeter.reading.diagnosis.label_counts import (
     LabelEvents,
-    Labels,
     edges_of,
     read_counts,
     read_histograms,
@@ -45,11 +44,11 @@ from redmeter.stored.moments import merge_all
 from redmeter.zones import UTC, Zone
 
 #: Totals of a web application, and the metric whose label sets explain them.
-WEB: Final = {HITS: REQUESTS, HITS_FAILED: REQUESTS, HITS_SECONDS: SECONDS}
+WEB_TOTALS: Final = {HITS: REQUESTS, HITS_FAILED: REQUESTS, HITS_SECONDS: SECONDS}
 #: The failures of web requests: any status class or status that is_failure() accepts.
 FAILING: Final = {"status": "5xx"}
 
-Rows = list[tuple[Labels, Mapping[int, int]]]
+Rows = list[tuple[Mapping[str, str], Mapping[int, int]]]
 
 
 def read_explanation(store: Store, request: ExplainRequest) -> tuple[float, Explanation]:
@@ -71,7 +70,7 @@ def explain(
         UnknownPrecision: the precision of the request is not kept.
         StoreError: the server is unreachable or refuses.
     """
-    name = WEB.get(request.name, request.name)
+    name = WEB_TOTALS.get(request.name, request.name)
     view, sizes = yield [
         read
         for index, retention in ((keys.known, kept.series), (keys.hists, kept.histograms))
@@ -217,10 +216,10 @@ def _base(comparison: Comparison, name: str, measure: Measure) -> Explanation:
 # --- Rows ----------------------------------------------------------------------------------
 
 
-def _count_rows(counts: Rows, comparison: Comparison, history: Sequence[int]) -> list[CountRow]:
+def _count_rows(counts: Rows, comparison: Comparison, history: Sequence[int]) -> list[Events]:
     labels = with_overflow([own for own, _ in counts])
     return [
-        CountRow(
+        Events(
             own,
             _sum(found, comparison.baseline),
             _sum(found, comparison.window),
@@ -238,38 +237,34 @@ def _rate_rows(
     failing: Mapping[str, str],
     *,
     web: bool,
-) -> list[RateRow]:
-    """Return the requests and failures of label sets, without the failing labels."""
-    rows: dict[tuple[tuple[str, str], ...], RateRow] = {}
+) -> list[Events]:
+    """Return the failures of label sets among their requests, without the failing labels."""
+    rows: dict[tuple[tuple[str, str], ...], tuple[Events, Events]] = {}
     any_failure = web and failing == FAILING
     for row, (own, _) in zip(_count_rows(counts, comparison, history), counts, strict=True):
         labels = {key: value for key, value in row.labels.items() if key not in failing}
-        known = rows.get(tuple(sorted(labels.items())))
-        if known is None:
-            zeros, none = [0] * len(history), [0] * len(comparison.window)
-            known = RateRow(
-                labels, history=zeros, failed_history=zeros, within=none, failed_within=none
-            )
-            rows[tuple(sorted(labels.items()))] = known
-        known.before += row.before
-        known.after += row.after
-        known.history = _added(known.history, row.history)
-        known.within = _added(known.within, row.within)
+        key = tuple(sorted(labels.items()))
+        if key not in rows:
+            none = [0] * len(history), [0] * len(comparison.window)
+            requests = Events(labels, 0, 0, *none)
+            rows[key] = Events(labels, 0, 0, *none, requests), requests
+        failures, requests = rows[key]
+        _add(requests, row)
         failed = (
             is_failure(own.get("status"))
             if any_failure
             else all(own.get(label) == value for label, value in failing.items())
         )
         if failed:
-            known.failed_before += row.before
-            known.failed_after += row.after
-            known.failed_history = _added(known.failed_history, row.history)
-            known.failed_within = _added(known.failed_within, row.within)
-    return list(rows.values())
+            _add(failures, row)
+    return [failures for failures, _ in rows.values()]
 
 
-def _added(counts: Sequence[int], others: Sequence[int]) -> list[int]:
-    return [one + other for one, other in zip(counts, others, strict=True)]
+def _add(events: Events, others: Events) -> None:
+    events.before += others.before
+    events.after += others.after
+    events.history = list(map(add, events.history, others.history))
+    events.within = list(map(add, events.within, others.within))
 
 
 def _histogram_rows(

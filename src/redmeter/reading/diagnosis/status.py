@@ -108,7 +108,7 @@ def read_vitals(keys: Keys, kept: Kept) -> Query[Status]:
         vitals.busiest = list(counters)
         for name, by_width in counters.items():
             vitals.counts[name, MINUTE], vitals.counts[name, BLOCK] = by_width
-    status = judge(vitals, view.now)
+    status = judge_vitals(vitals, view.now)
     unusual = [check for check in status.checks if check.state in ("high", "low")]
     requests = [cause_request(check, status) for check in unusual]
     explanations = yield from together([explain(keys, kept, request) for request in requests])
@@ -135,7 +135,7 @@ def _add(
         seconds.setdefault(int(start), Distribution()).merge(distribution)
 
 
-def judge(vitals: Vitals, now: float) -> Status:
+def judge_vitals(vitals: Vitals, now: float) -> Status:
     """Judge each measure, and find when it began."""
     end = slice_start(now, MINUTE)
     checks = []

@@ -56,11 +56,11 @@ from redmeter.types import Mark
 from redmeter.zones import Zone
 
 #: Label sets of requests that one round trip reads, and round trips at most.
-PAGE, MAX_PAGES = 1_000, 10
+_PAGE, MAX_PAGES = 1_000, 10
 #: Names of durations that are read.
-MAX_SECONDS = 10_000
+_MAX_SECONDS = 10_000
 #: Log patterns of each kind.
-MAX_PATTERNS = 50
+_MAX_PATTERNS = 50
 
 _OTHER = "(other)"
 
@@ -140,8 +140,8 @@ def _read(
         reading_marks.asked(keys),
         ("HGETALL", keys.count(width, HITS)),
         ("HGETALL", keys.count(width, HITS_FAILED)),
-        requests.join(asks, PAGE),
-        seconds.join([], MAX_SECONDS),
+        requests.join(asks, _PAGE),
+        seconds.join([], _MAX_SECONDS),
         sampled.join([], MAX_SAMPLED),
     ]
     view, replies = yield reads
@@ -155,9 +155,9 @@ def _read(
     for name, reply in zip((HITS, HITS_FAILED), replies[1:3], strict=True):
         data.counts[name] = {} if is_misplaced(reply) else counts_of(reply)
     joined = yield from requests.read_on(
-        Joined(replies[3], 1, needed=False), asks, PAGE, MAX_PAGES * PAGE
+        Joined(replies[3], 1, needed=False), asks, _PAGE, MAX_PAGES * _PAGE
     )
-    data.complete = len(joined[-1].members) < PAGE
+    data.complete = len(joined[-1].members) < _PAGE
     for name, _, (values,) in series_in(joined):
         data.counts[name] = counts_of(values)
     if windows.not_kept is None:
@@ -331,4 +331,4 @@ def changed_patterns(
                 vanished.append(one)
     for patterns in (new, vanished):
         patterns.sort(key=lambda one: (severity_rank(one.severity), -one.count - one.before))
-    return VerdictPatterns(True, tuple(new[:MAX_PATTERNS]), tuple(vanished[:MAX_PATTERNS]))
+    return VerdictPatterns(True, tuple(new[:_MAX_PATTERNS]), tuple(vanished[:_MAX_PATTERNS]))

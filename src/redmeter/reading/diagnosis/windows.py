@@ -23,13 +23,13 @@ from redmeter.zones import UTC, Zone
 #: Length of the window if only its end is known, seconds.
 DEFAULT_LENGTH: Final = 900
 #: Intervals of a window whose edges are not given, unless its length is a multiple of theirs.
-FEWEST: Final = 5
+_FEWEST: Final = 5
 #: Intervals of histograms before the window from which noise is estimated, at most; as many as the
 #: window has, if it has more. All kept intervals of counts are used: they are read as a whole.
 MAX_HISTORY: Final = 60
 
 #: Seconds by which a baseline is earlier, without changes of the clock.
-SHIFTS: Final[Mapping[str, int]] = {"yesterday": 86_400, "last-week": 7 * 86_400}
+_SHIFTS: Final[Mapping[str, int]] = {"yesterday": 86_400, "last-week": 7 * 86_400}
 #: How a sentence names a baseline.
 _NAMES: Final = {"yesterday": "the same time yesterday", "last-week": "the same time last week"}
 
@@ -264,7 +264,7 @@ def _baseline(request: ExplainRequest, window: range, zone: Zone) -> range | Non
         return range(slice_start(request.against_since, step), end, step)
     if request.against == "previous":
         return range(window.start - len(window) * step, window.start, step)
-    shift = SHIFTS[request.against]
+    shift = _SHIFTS[request.against]
     if shift % step:
         return None
     starts = [each - zone.back(each, shift, step) for each in window]
@@ -273,7 +273,7 @@ def _baseline(request: ExplainRequest, window: range, zone: Zone) -> range | Non
 
 def _is_fine(precision: int, length: float) -> bool:
     """Return whether a window of a length is made of intervals of a precision."""
-    return precision * FEWEST <= length or length % precision == 0
+    return precision * _FEWEST <= length or length % precision == 0
 
 
 def _same(one: range, other: range | None) -> bool:
