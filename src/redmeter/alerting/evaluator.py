@@ -7,13 +7,12 @@ the next one waits until the one before it is delivered or given up.
 """
 
 import contextlib
-import dataclasses
 import logging
 import math
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from redmeter.alerting.conditions import RuleReader
 from redmeter.alerting.notifiers import SEND_TIMEOUT, NotDelivered, send
@@ -33,7 +32,7 @@ from redmeter.alerting.state import (
     rules_text,
     split_name,
 )
-from redmeter.alerting.store import AlertSnapshot, AlertStore, Notice, Silence, Transition
+from redmeter.alerting.store import AlertSnapshot, AlertStore, Notice, Transition
 from redmeter.errors import StoreError
 from redmeter.queries import Queries
 from redmeter.store import Store
@@ -59,7 +58,7 @@ class Cycle:
     evaluated: int = 0
     firing: int = 0
     #: Alerts whose condition could not be evaluated, with the reason.
-    unknown: dict[str, str] | None = None
+    unknown: dict[str, str] = field(default_factory=dict)
     transitions: int = 0
     delivered: int = 0
     failed: int = 0
@@ -122,7 +121,7 @@ class Evaluator:
         Raises:
             StoreError: the store is unreachable or refuses; nothing else was changed.
         """
-        result = Cycle(unknown={})
+        result = Cycle()
         now = self._alerts.acquire(self._lease)
         if now is None:
             return result
@@ -171,12 +170,10 @@ class Evaluator:
     def _note(name: str, reading: Reading, report: CycleReport, result: Cycle) -> None:
         report.readings[name] = reading
         if reading.holds is None:
-            assert result.unknown is not None
             result.unknown[name] = reading.detail
 
     def _muted(self, name: str, snapshot: AlertSnapshot, now: float) -> bool:
-        silences: list[Silence] = list(snapshot.silences.values())
-        silenced = any(silence.covers(name, now) for silence in silences)
+        silenced = any(silence.covers(name, now) for silence in snapshot.silences.values())
         return silenced or self._rules.muted(name, now)
 
     def _store_step(
@@ -314,10 +311,7 @@ def message_of(
     )
 
 
-# --- Replay --------------------------------------------------------------------------------------
-
-# Replay: when the rules of a file would have fired, over the data that are kept.
-
+# --- Replay: when the rules of a file would have fired, over the data that are kept -------------
 
 #: Most evaluations of a rule.
 MAX_STEPS = 1440
@@ -383,7 +377,7 @@ def replay_rule(rule: Rule, conditions: RuleReader, since: float, now: float) ->
                 name = alert_name(rule, value)
                 opened[value] = Firing(name, at, None, reading.value, reading.detail)
             elif step.transition == RESOLVED and value in opened:
-                firings.append(dataclasses.replace(opened.pop(value), until=at))
+                firings.append(replace(opened.pop(value), until=at))
             if rule.by and step.state.status == OK:
                 del states[value]
     firings += opened.values()

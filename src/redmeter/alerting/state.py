@@ -11,7 +11,7 @@ ends, if it still fires, and a resolution is sent only if the alert was.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, cast
 
 from redmeter.alerting.rules import Maintenance, Rule, Rules
 
@@ -103,7 +103,7 @@ class AlertState:
 
     def to_json(self) -> str:
         """Return it as JSON."""
-        return json.dumps(asdict(self), separators=(",", ":"))
+        return _json(asdict(self))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "AlertState":
@@ -112,11 +112,10 @@ class AlertState:
         Raises:
             ValueError: not JSON, or not an object.
         """
-        fields: Any = json.loads(text)
-        if not isinstance(fields, dict):
+        document: Any = json.loads(text)
+        if not isinstance(document, dict):
             raise ValueError("not an object")
-        fields["notifiers"] = tuple(fields.get("notifiers", ()))
-        return cls(**{name: fields[name] for name in cls.__dataclass_fields__ if name in fields})
+        return cast("AlertState", _made(cls, document))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +198,11 @@ def _notified(state: AlertState, notice: str, now: float) -> dict[str, Any]:
 
 # --- Reports -------------------------------------------------------------------------------------
 
-# Reports: the rules that an evaluator evaluates, and its newest readings, as it publishes them.
+# The rules that an evaluator evaluates, and its newest readings, as it publishes them.
 #
 # The rules are in a file on the evaluator's host. It stores them in a field of `alerts:`, and its
 # readings after each cycle, so that the page, `redmeter alerts` and Prometheus' API show every
 # rule without the file. Both are informative: no decision of an evaluator depends on them.
-
 
 #: Longest detail of a reading, characters.
 _LONGEST = 300

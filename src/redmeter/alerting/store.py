@@ -231,15 +231,17 @@ def _snapshot(replies: Sequence[Any], now: float) -> AlertSnapshot:
         key.decode(errors="replace"): value for key, value in mapped(raised(replies[0])).items()
     }
     states = _entries(fields, _STATE, AlertState.from_json)
-    silences = _entries(fields, _SILENCE, _silence)
+    silences = _entries(fields, _SILENCE, lambda text: Silence(**json.loads(text)))
     notices = [
         notice
         for number, value in mapped(raised(replies[1])).items()
         if (notice := _loaded(partial(_notice, number), value)) is not None
     ]
     notices.sort(key=lambda notice: notice.number)
-    changes = [_loaded(_transition, each) for each in raised(replies[2])]
-    leased = _loaded(_deadline, fields.get(_LEASE, b"0 0"))
+    changes = [
+        _loaded(lambda text: Transition(**json.loads(text)), each) for each in raised(replies[2])
+    ]
+    leased = _loaded(lambda lease: float(lease.split()[1]), fields.get(_LEASE, b"0 0"))
     text = fields.get(_RULES, b"")
     return AlertSnapshot(
         states,
@@ -262,18 +264,6 @@ def _notice_json(notice: Notice) -> str:
     fields = asdict(notice)
     del fields["number"]
     return _json(fields)
-
-
-def _deadline(lease: bytes) -> float:
-    return float(lease.split()[1])
-
-
-def _silence(text: bytes) -> Silence:
-    return Silence(**json.loads(text))
-
-
-def _transition(text: bytes) -> Transition:
-    return Transition(**json.loads(text))
 
 
 def _notice(number: bytes, text: bytes) -> Notice:
