@@ -383,8 +383,7 @@ def _burning(
 
 
 def _compared(rule: Rule, value: float, detail: str) -> Reading:
-    above = rule.above is not None
-    limit = rule.above if rule.above is not None else rule.below
+    above, limit = rule.above is not None, rule.limit
     assert limit is not None
     clear = limit if rule.clear is None else rule.clear
     holds = value > limit if above else value < limit

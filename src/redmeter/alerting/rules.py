@@ -74,6 +74,11 @@ class Rule:
     #: Seconds after which a firing alert is sent again; 0: never.
     remind: int = 0
 
+    @property
+    def limit(self) -> float | None:
+        """The one of `above` and `below` that is given; None if the condition has none."""
+        return self.below if self.above is None else self.above
+
 
 @dataclass(frozen=True, slots=True)
 class Notifier:
@@ -233,10 +238,10 @@ def describe_query(rule: Rule) -> str:
 
 
 def _limit(rule: Rule) -> str:
-    word, limit = ("above", rule.above) if rule.above is not None else ("below", rule.below)
-    if limit is None:
+    if rule.limit is None:
         return "?"
-    return f"{word} {value_text(limit, unit_of_values(rule), exact=True)}"
+    word = "below" if rule.above is None else "above"
+    return f"{word} {value_text(rule.limit, unit_of_values(rule), exact=True)}"
 
 
 def unit_of_values(rule: Rule) -> str:
@@ -252,9 +257,8 @@ def times_its_rate(rate: float) -> str:
 
 
 def _comparison(rule: Rule) -> str:
-    above = rule.above is not None
-    limit = rule.above if above else rule.below
-    return "" if limit is None else f"{'>' if above else '<'} {limit:.15g}"
+    sign = "<" if rule.above is None else ">"
+    return "" if rule.limit is None else f"{sign} {rule.limit:.15g}"
 
 
 def _share(rule: Rule, window: int) -> str:

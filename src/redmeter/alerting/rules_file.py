@@ -260,9 +260,8 @@ def _check_rule(rule: Rule, notifiers: Mapping[str, Notifier]) -> None:
     if rule.when in ("threshold", "ratio") and (rule.above is None) == (rule.below is None):
         raise _Mistake("" if rule.above is None else "below", "give either above or below")
     if rule.clear is not None:
-        limit = rule.above if rule.above is not None else rule.below
-        assert limit is not None
-        if (rule.clear > limit) == (rule.above is not None) and rule.clear != limit:
+        assert rule.limit is not None
+        if (rule.clear > rule.limit) == (rule.above is not None) and rule.clear != rule.limit:
             raise _Mistake("clear", "clear is on the other side of above or below")
     for key in ("metric", "of"):
         text = getattr(rule, key)

@@ -9,13 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal, cast
 
 from redmeter.alerting.rules import Rule, Rules, describe_condition, describe_query
-from redmeter.alerting.state import (
-    FIRING,
-    OK,
-    PENDING,
-    AlertState,
-    split_name,
-)
+from redmeter.alerting.state import FIRING, OK, PENDING, AlertState, split_name
 from redmeter.alerting.store import AlertSnapshot, AlertStore, Notice, Silence, Transition
 from redmeter.errors import RedmeterError
 from redmeter.names import parse_name

@@ -67,6 +67,7 @@ _BETWEEN: Final = 0.3
 #: Events that are added to both counts of a label set for the median.
 _PRIOR: Final = 0.5
 
+
 _NOTHING: Final = Track((), ())
 _NO_NOISE: Final = Noise()
 
@@ -131,9 +132,8 @@ def common_growth(pairs: Iterable[tuple[float, float]]) -> float:
     for expected, after in pairs:
         if not expected and not after:
             continue
-        growth = (after + _PRIOR) / (expected + _PRIOR)
         noise = 1.0 / (after + _PRIOR) + 1.0 / (expected + _PRIOR)
-        growths.append((growth, 1.0 / (noise + _BETWEEN**2)))
+        growths.append((_ratio(expected, after), 1.0 / (noise + _BETWEEN**2)))
     growths.sort()
     half = sum(weight for _, weight in growths) / 2
     for growth, weight in growths:
@@ -191,8 +191,7 @@ def outliers(events: Sequence[Events], windows: Windows) -> list[Excess]:
         if within.known and group.worth and group.part <= LARGEST:
             likely = within.chance(group)
         else:
-            first = group.level * sum([expected[at] for at in group.members])
-            second = sum([after[at] for at in group.members])
+            first, second = _sums(group, expected, after, group.level)
             likely = split_probability(second, group.worth, _share(first, group.worth, share))
         return likely <= ALPHA * (group.part / labels + 1 / len(groups)) / 2
 
@@ -348,25 +347,29 @@ def _share(expected: float, worth: float, otherwise: float) -> float:
     return expected / (expected + worth) if worth else otherwise / (1.0 + otherwise)
 
 
-def _compared(
-    group: _Group, expected: Sequence[float], after: Sequence[float], level: float = 1.0
+def _sums(
+    group: _Group, expected: Sequence[float], after: Sequence[float], level: float
 ) -> tuple[float, float]:
-    """Return by how much the events of a group exceed the expected ones, and their ratio."""
-    first = level * sum([expected[at] for at in group.members])
-    second = sum([after[at] for at in group.members])
-    return second - first, (second + _PRIOR) / (first + _PRIOR)
+    """Return the expected events of a group, and those that were counted."""
+    members = group.members
+    return level * sum([expected[at] for at in members]), sum([after[at] for at in members])
+
+
+def _ratio(expected: float, after: float) -> float:
+    return (after + _PRIOR) / (expected + _PRIOR)
 
 
 def _is_large(
     group: _Group, baseline: Sequence[float], after: Sequence[float], excess: float
 ) -> bool:
     """Return whether a group differs enough from its baseline, in the direction of its excess."""
-    _, ratio = _compared(group, baseline, after)
+    ratio = _ratio(*_sums(group, baseline, after, 1.0))
     return ratio >= LEAST_RATIO if excess > 0 else ratio <= 1.0 / LEAST_RATIO
 
 
 def _excess(group: _Group, expected: Sequence[float], after: Sequence[float]) -> float:
     """Return the excess of a group; 0 if it is small."""
-    excess, ratio = _compared(group, expected, after, group.level)
+    first, second = _sums(group, expected, after, group.level)
+    ratio = _ratio(first, second)
     is_small = not math.isfinite(ratio) or 1.0 / LEAST_RATIO < ratio < LEAST_RATIO
-    return 0.0 if is_small else excess
+    return 0.0 if is_small else second - first

@@ -50,6 +50,12 @@ _CLIP, _MIN_ERRORS = 3.5, 4
 _TRIED: Final = 3
 
 
+def covering(ascending: Sequence[float]) -> float:
+    """Return the value that COVERAGE of all values do not exceed, as conformal prediction does."""
+    count = len(ascending)
+    return ascending[min(count, math.ceil((count + 1) * COVERAGE)) - 1]
+
+
 class Snapshot(NamedTuple):
     """A state of a horizon: its numbers of errors, its factor, and the methods' weights."""
 
@@ -187,8 +193,7 @@ class Horizon:
         if count < _MIN_ERRORS:
             return None
         deviation = self.deviation
-        quantile = errors[min(count, math.ceil((count + 1) * COVERAGE)) - 1]
-        width = min(quantile, _WIDEST * deviation)
+        width = min(covering(errors), _WIDEST * deviation)
         if count < _ENOUGH:
             share = max(0.0, (count - 10) / (_ENOUGH - 10))
             width = share * width + (1 - share) * deviation * (_NORMAL + 6 / count)

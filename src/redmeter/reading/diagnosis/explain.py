@@ -204,12 +204,12 @@ def _base(comparison: Comparison, name: str, measure: Measure) -> Explanation:
         precision=comparison.precision,
         reaches=comparison.reaches,
         since=window.start if window else comparison.since,
-        until=window.start + len(window) * window.step if window else comparison.until,
+        until=window.stop if window else comparison.until,
         asked_since=comparison.since,
         asked_until=comparison.until,
         against=request.against,
         against_since=baseline.start,
-        against_until=baseline.start + len(baseline) * baseline.step,
+        against_until=baseline.stop,
     )
 
 
@@ -341,10 +341,10 @@ def _same_time(comparison: Comparison, retention: Retention, now: float) -> Comp
     request = replace(
         request,
         since=window.start,
-        until=window.start + len(window) * window.step,
+        until=window.stop,
         against="custom",
         against_since=baseline.start,
-        against_until=baseline.start + len(baseline) * baseline.step,
+        against_until=baseline.stop,
     )
     same = compare(request, retention, now)
     if same.reason or len(same.window) * same.window.step != len(window) * window.step:

@@ -11,13 +11,7 @@ from typing import NamedTuple, cast
 from redmeter.analysis.comparing.changes import GONE_EXPECTED, severity_rank
 from redmeter.analysis.comparing.verdict import combined, count_tests, judge, ordered
 from redmeter.errors import InvalidValue
-from redmeter.names import (
-    HITS,
-    HITS_FAILED,
-    HITS_SECONDS,
-    REQUESTS,
-    SECONDS,
-)
+from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS
 from redmeter.reading import marks as reading_marks
 from redmeter.reading.diagnosis.verdict_data import (
     VerdictData,

@@ -119,7 +119,7 @@ class Comparison:
     #: None if no precision keeps the window.
     precision: int | None = None
     reaches: int | None = None
-    #: Starts of intervals, in steps of the precision.
+    #: Starts of intervals, in steps of the precision; each stops at the end of its last interval.
     window: range = range(0)
     baseline: range = range(0)
     #: Complete intervals before the window that are kept.
@@ -141,7 +141,7 @@ class Comparison:
     @property
     def windows(self) -> Windows:
         """The lengths of both windows."""
-        adjacent = _end(self.baseline) == self.window.start
+        adjacent = self.baseline.stop == self.window.start
         return Windows(len(self.window), len(self.baseline), adjacent)
 
     @property
@@ -280,17 +280,12 @@ def _same(one: range, other: range | None) -> bool:
     """Return whether intervals cover the same time."""
     if other is None:  # it has no edge of an interval there
         return True
-    return one.start == other.start and _end(one) == _end(other)
-
-
-def _end(intervals: range) -> int:
-    return intervals.start + len(intervals) * intervals.step
+    return one.start == other.start and one.stop == other.stop
 
 
 def _keeps(retention: Retention, precision: int, intervals: range, now: float) -> bool:
     """Return whether a precision keeps intervals, all of which are complete."""
     if not intervals:
         return False
-    return intervals.start >= retention.oldest(precision, now) and _end(intervals) <= slice_start(
-        now, precision
-    )
+    end = slice_start(now, precision)
+    return intervals.start >= retention.oldest(precision, now) and intervals.stop <= end
