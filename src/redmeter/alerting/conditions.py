@@ -97,9 +97,8 @@ class RuleReader:
                     return self._burn(rule, at, now)
                 case "expected":
                     return self._expected(rule, at)
-            if now - at > 60:
-                return Readings({}, Reading(None, detail=f"{rule.when} is only known for now"))
-            match rule.when:
+                case _ if now - at > 60:
+                    return Readings({}, Reading(None, detail=f"{rule.when} is only known for now"))
                 case "new_pattern":
                     return self._new_patterns(rule)
                 case "new_exception":

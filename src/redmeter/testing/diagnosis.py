@@ -15,8 +15,13 @@ from redmeter.names import (
     parse_name,
 )
 from redmeter.reading.diagnosis.busiest import RANKED, busiest
-from redmeter.reading.diagnosis.context import Circumstances, database_time
-from redmeter.reading.diagnosis.exception_changes import changes_of, not_kept, windows_of
+from redmeter.reading.diagnosis.context import (
+    Circumstances,
+    changes_of,
+    database_time,
+    not_kept,
+    windows_of,
+)
 from redmeter.reading.diagnosis.explain import WEB_TOTALS, compose, not_compared
 from redmeter.reading.diagnosis.label_counts import LabelEvents
 from redmeter.reading.diagnosis.status import (

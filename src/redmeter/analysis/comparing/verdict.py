@@ -285,6 +285,14 @@ def _row(one: Traffic, rate: _Tested, times: _Tested, seconds: tuple[float, floa
     return VerdictRow(one.route, combined(metrics), requests, *metrics)
 
 
+def ordered(rows: Sequence[VerdictRow]) -> list[VerdictRow]:
+    """Return routes, worse ones first, then better ones, then by requests."""
+    first: Mapping[str, int] = {WORSE: 0, BETTER: 1}
+    return sorted(
+        rows, key=lambda row: (first.get(row.verdict, 2), -row.requests.after, row.route or "")
+    )
+
+
 def combined(metrics: Sequence[VerdictMetric]) -> Judgment:
     """Return the judgment of several metrics: worse before unknown before better before same."""
     # A metric that is not recorded at all, neither before nor after, is left out.
@@ -292,11 +300,3 @@ def combined(metrics: Sequence[VerdictMetric]) -> Judgment:
     judgments = {metric.verdict for metric in known or metrics}
     order: tuple[Judgment, ...] = (WORSE, NOT_KEPT, TOO_LITTLE, BETTER, SAME)
     return next(judgment for judgment in order if judgment in judgments)
-
-
-def ordered(rows: Sequence[VerdictRow]) -> list[VerdictRow]:
-    """Return routes, worse ones first, then better ones, then by requests."""
-    first: Mapping[str, int] = {WORSE: 0, BETTER: 1}
-    return sorted(
-        rows, key=lambda row: (first.get(row.verdict, 2), -row.requests.after, row.route or "")
-    )

@@ -22,7 +22,6 @@ from redmeter.analysis.comparing.outliers import Events
 from redmeter.analysis.comparing.sentences import explanation_parts, joined, text, unit_of
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, is_failure
 from redmeter.reading.diagnosis.context import Circumstances, circumstances, window_note
-from redmeter.reading.diagnosis.exception_changes import exception_changes
 from redmeter.reading.diagnosis.label_counts import (
     LabelEvents,
     edges_of,
@@ -34,7 +33,7 @@ from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compa
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.samples import number_of
 from redmeter.reading.selection import LabelSets
-from redmeter.results.explanation import ExceptionChanges, Explanation, Measure
+from redmeter.results.explanation import Explanation, Measure, Part
 from redmeter.store import Store, indexes
 from redmeter.store.query import Query, Read, run, together
 from redmeter.store.servers.replies import Reply
@@ -92,17 +91,14 @@ def explain(
     if name in (REQUESTS, SECONDS):
         same = _same_time(comparison, view.histograms, view.now)
     read = read_histograms if histogram else read_counts
-    events, around, exceptions = yield from together(
+    events, around = yield from together(
         [
             read(keys, name, comparison, request.labels),
-            circumstances(keys, comparison, same),
-            exception_changes(keys, comparison, view.now),
+            circumstances(keys, comparison, same, view.now),
         ]
     )
     assert isinstance(events, LabelEvents)
     assert isinstance(around, Circumstances)
-    assert isinstance(exceptions, ExceptionChanges)
-    around.exceptions = exceptions
     if name in (REQUESTS, SECONDS) and same is None:
         around.not_compared.append("time in the database: not kept for these windows")
     return compose(comparison, name, events, around, histogram=histogram)
@@ -111,15 +107,10 @@ def explain(
 def not_compared(comparison: Comparison, name: str, *, histogram: bool) -> Explanation:
     """Return the explanation of windows that are not kept."""
     base = _base(comparison, name, "p95" if histogram else _measure(comparison.request))
-    parts = [text(comparison.reason[0].upper() + comparison.reason[1:] + ".")]
-    return replace(
-        base,
-        state="not kept",
-        reason=comparison.reason,
-        alternatives=tuple(comparison.alternatives),
-        parts=tuple(parts),
-        sentence=joined(parts),
+    base = replace(
+        base, state="not kept", reason=comparison.reason, alternatives=comparison.alternatives
     )
+    return _with(base, [text(comparison.reason[0].upper() + comparison.reason[1:] + ".")])
 
 
 def compose(
@@ -166,10 +157,8 @@ def compose(
     if causes is None:
         side = "the baseline" if count else "the window"
         reason = f"no events in {side if count or count_before else 'either window'}"
-        parts = [text(f"Nothing to compare: {reason}.")]
-        return replace(
-            base, state="no data", reason=reason, parts=tuple(parts), sentence=joined(parts)
-        )
+        base = replace(base, state="no data", reason=reason)
+        return _with(base, [text(f"Nothing to compare: {reason}.")])
     return _complete(base, comparison, causes, judged(len(history)))
 
 
@@ -190,7 +179,11 @@ def _complete(
     )
     assert comparison.precision is not None, "it is compared"
     width = span(comparison.precision)
-    parts = explanation_parts(explanation, comparison.baseline_name, width)
+    return _with(explanation, explanation_parts(explanation, comparison.baseline_name, width))
+
+
+def _with(explanation: Explanation, parts: Sequence[Part]) -> Explanation:
+    """Return an explanation with its sentence."""
     return replace(explanation, parts=tuple(parts), sentence=joined(parts))
 
 
