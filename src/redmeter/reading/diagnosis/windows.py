@@ -11,7 +11,7 @@ import itertools
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from redmeter.analysis.comparing.noise import Windows
 from redmeter.errors import InvalidValue
@@ -35,11 +35,7 @@ _NAMES: Final = {"yesterday": "the same time yesterday", "last-week": "the same 
 
 Baseline = Literal["previous", "yesterday", "last-week", "custom"]
 #: Baselines that have a name.
-BASELINES: Final[Mapping[str, Baseline]] = {
-    "previous": "previous",
-    "yesterday": "yesterday",
-    "last-week": "last-week",
-}
+BASELINES: Final = ("previous", "yesterday", "last-week")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +86,7 @@ def request_of(
         if window[0] >= window[1]:
             raise InvalidValue(window[0], "a baseline starts before it ends")
     elif against in BASELINES:
-        kind = BASELINES[against]
+        kind = cast("Baseline", against)
     else:
         raise InvalidValue(
             against, 'compare against "previous", "yesterday", "last-week" or two times'
