@@ -38,15 +38,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 from redmeter.analysis.comparing.explain import (
     Causes,
-    CountRow,
     HistogramRow,
-    RateRow,
     explain_count,
     explain_p95,
     explain_rate,
-    merge,
 )
 from redmeter.analysis.comparing.noise import Windows
+from redmeter.analysis.comparing.outliers import Events
+from redmeter.analysis.comparing.significance import sum_counts
 from redmeter.ingest.access_log import parse
 from redmeter.ingest.routes import fold
 
@@ -107,7 +106,7 @@ def counts(
                 growth = _growth(effect if route == cause else 1.0, late)
                 drawn = numbers.poisson(mean * np.array(common) * own * growth).tolist()
                 labels = {"route": f"/{route}", "method": method, "status": status}
-                rows.append(CountRow(labels, *_sides(drawn), drawn[-WINDOW:]))
+                rows.append(Events(labels, *_sides(drawn), drawn[-WINDOW:]))
     return explain_count(rows, Windows(WINDOW, WINDOW)), f"/{cause}"
 
 
@@ -126,22 +125,9 @@ def rates(
             rate = FAILING * np.array(errors) * _growth(effect if route == cause else 1.0, late)
             failed = np.minimum(drawn, numbers.poisson(drawn * rate)).tolist()
             drawn = drawn.tolist()
-            before, after, history = _sides(drawn)
-            failed_before, failed_after, failed_history = _sides(failed)
             labels = {"route": f"/{route}", "method": method}
-            rows.append(
-                RateRow(
-                    labels,
-                    before,
-                    after,
-                    failed_before,
-                    failed_after,
-                    history,
-                    failed_history,
-                    drawn[-WINDOW:],
-                    failed[-WINDOW:],
-                )
-            )
+            made = Events(labels, *_sides(drawn), drawn[-WINDOW:])
+            rows.append(Events(labels, *_sides(failed), failed[-WINDOW:], made))
     return explain_rate(rows, Windows(WINDOW, WINDOW)), f"/{cause}"
 
 
@@ -169,7 +155,7 @@ def times(
                 {edge: float(n) for edge, n in zip(EDGES, row, strict=True) if n} for row in drawn
             ]
             history = spread[: MINUTES - WINDOW]
-            before, after = merge(history[-WINDOW:]), merge(spread[-WINDOW:])
+            before, after = sum_counts(history[-WINDOW:]), sum_counts(spread[-WINDOW:])
             labels = {"route": f"/{route}", "method": method}
             rows.append(HistogramRow(labels, before, after, history))
     return explain_p95(rows, Windows(WINDOW, WINDOW)), f"/{cause}"
@@ -232,7 +218,7 @@ def log_windows(routes: Sequence[Sequence[int]]) -> tuple[int, int]:
     starts = range(HISTORY, len(routes[0]) - WINDOW + 1)
     for at in starts:
         rows = [
-            CountRow({"route": str(n)}, *_sides(counts[: at + WINDOW]), counts[at : at + WINDOW])
+            Events({"route": str(n)}, *_sides(counts[: at + WINDOW]), counts[at : at + WINDOW])
             for n, counts in enumerate(routes)
         ]
         named += bool(explain_count(rows, Windows(WINDOW, WINDOW)).causes)

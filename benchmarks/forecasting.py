@@ -39,7 +39,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from redmeter.analysis.forecasting.forecast import forecast
-from redmeter.analysis.forecasting.horizons import LEVEL
+from redmeter.analysis.forecasting.horizons import COVERAGE
 from redmeter.demo import shape
 from redmeter.demo.past import PAGES
 from redmeter.ingest import access_log
@@ -177,13 +177,13 @@ def naive(known: Sequence[int], ahead: int, season: int) -> Band:
     lag = season * -(-ahead // season) if season else ahead
     middle = known[ahead - 1 - lag] if season and lag <= len(known) else known[-1]
     errors = sorted(abs(b - a) for a, b in zip(known, known[lag:], strict=False))
-    width = errors[min(len(errors), math.ceil((len(errors) + 1) * LEVEL)) - 1] if errors else 0
+    width = errors[min(len(errors), math.ceil((len(errors) + 1) * COVERAGE)) - 1] if errors else 0
     return max(0.0, middle - width), middle, middle + width
 
 
 def interval_score(value: float, band: Band) -> float:
     low, _, high = band
-    return high - low + 2 / (1 - LEVEL) * max(low - value, 0.0, value - high)
+    return high - low + 2 / (1 - COVERAGE) * max(low - value, 0.0, value - high)
 
 
 def holt_winters(season: int) -> Forecaster | None:

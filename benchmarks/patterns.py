@@ -48,7 +48,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from redmeter.analysis.text import patterns
 from redmeter.analysis.text.secrets import mask
-from redmeter.analysis.text.texts import clean
+from redmeter.analysis.text.texts import clean_text
 from support.realdata import REAL_LOG
 from table import sized
 
@@ -171,7 +171,7 @@ def measure_labeled(folder: Path, group: Grouper) -> None:
     shares = []
     for path in sorted(folder.glob("*.csv")):
         messages = labeled(path)
-        texts = [mask(clean(text)) for _, text in messages]
+        texts = [mask(clean_text(text)) for _, text in messages]
         started = time.perf_counter()
         found = group(texts)
         took = (time.perf_counter() - started) / len(texts)

@@ -41,7 +41,7 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "src"), str(Path(__file__).parent)]
 
-from redmeter.analysis.comparing.rates import Counts  # noqa: E402
+from redmeter.analysis.comparing.significance import Counts  # noqa: E402
 from redmeter.analysis.comparing.verdict import BLOCKS, Traffic, judge  # noqa: E402
 from redmeter.results.verdict import LEVEL, LOOKS, WORSE, Against  # noqa: E402
 from table import Row, sized  # noqa: E402

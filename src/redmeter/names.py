@@ -34,6 +34,8 @@ REQUESTS, SECONDS = "http_requests", "http_request_seconds"
 #: Totals without a route: requests, failed requests, durations. They have separate names, since an
 #: unlabeled series of the same name would count requests twice in sums over all label sets.
 HITS, HITS_FAILED, HITS_SECONDS = "hits", "hits_failed", "hits_seconds"
+#: Time in the database by request.
+REQUEST_DB_SECONDS = "http_request_db_seconds"
 #: How long connections of WebSockets and streams of server-sent events lasted, by route.
 WEBSOCKET_SECONDS, EVENT_STREAM_SECONDS = "websocket_seconds", "event_stream_seconds"
 #: Series of database statements: durations by statement, failures by statement and error, and

@@ -8,13 +8,13 @@ from redmeter.alerting.state import (
     FIRING,
     PENDING,
     AlertState,
+    CycleReport,
     Reading,
-    Report,
     read_rules,
     rules_text,
 )
 from redmeter.alerting.status import AlertsStatus, make_status
-from redmeter.alerting.store import Silence, Snapshot, Transition
+from redmeter.alerting.store import AlertSnapshot, Silence, Transition
 
 NOW = 1_795_302_000.0  # Saturday, 23:00
 RULES = parse_rules("""
@@ -47,7 +47,7 @@ to = "23:30"
 def status(**fields: Any) -> AlertsStatus:
     """Return the status of a snapshot with these rules."""
     published = read_rules(rules_text(RULES))
-    nothing = Snapshot({}, {}, [], NOW, rules=published)
+    nothing = AlertSnapshot({}, {}, [], NOW, rules=published)
     return make_status(replace(nothing, **fields))
 
 
@@ -67,7 +67,7 @@ def test_rules_without_a_state_are_ok() -> None:
 def test_alerts_that_fire_come_first() -> None:
     """With the newest reading, rather than that of the last change; ok values are counted."""
     firing = AlertState(1, FIRING, NOW - 60, value=0.2, detail="2 of 10")
-    report = Report(
+    report = CycleReport(
         NOW - 4,
         15,
         {

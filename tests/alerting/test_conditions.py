@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter import Meter
-from redmeter.alerting.conditions import Conditions, end_of, precision_of
-from redmeter.alerting.evaluator import replay
+from redmeter.alerting.conditions import RuleReader, end_of, window_precision
+from redmeter.alerting.evaluator import replay_rule
 from redmeter.alerting.rules import Rule
 from redmeter.alerting.rules_file import parse_rules
 from redmeter.alerting.state import Reading
@@ -28,13 +28,13 @@ def rule(when: str, **fields: Any) -> Rule:
 
 
 @pytest.fixture
-def conditions(store: Store) -> Conditions:
+def conditions(store: Store) -> RuleReader:
     """Conditions over the store."""
     kept = store.config().kept
-    return Conditions(Queries(store), kept.series, kept.histograms)
+    return RuleReader(Queries(store), kept.series, kept.histograms)
 
 
-def read(conditions: Conditions, wanted: Rule, ago: float = 0.0) -> Reading:
+def read(conditions: RuleReader, wanted: Rule, ago: float = 0.0) -> Reading:
     """Evaluate a rule for now, or for a time before."""
     now = time.time()
     found = conditions.read(wanted, now - ago, now)
@@ -45,7 +45,7 @@ def read(conditions: Conditions, wanted: Rule, ago: float = 0.0) -> Reading:
 def test_a_window_is_read_with_the_finest_intervals_that_are_kept(window: int, ago: float) -> None:
     """Of a precision that divides it, and of which all intervals of the window are kept."""
     now = 1_700_000_000.0
-    found = precision_of(SERIES, window, now - ago, now)
+    found = window_precision(SERIES, window, now - ago, now)
     for precision, kept in SERIES.items():
         since = end_of(now - ago, precision) - window
         fits = window % precision == 0 and since > now - (kept + 1) * precision
@@ -56,7 +56,7 @@ def test_a_window_is_read_with_the_finest_intervals_that_are_kept(window: int, a
         assert end_of(now - ago, found) - window >= now - SERIES[found] * found
 
 
-def test_rates_ratios_and_absence(meter: Meter, conditions: Conditions) -> None:
+def test_rates_ratios_and_absence(meter: Meter, conditions: RuleReader) -> None:
     """Over the complete intervals of the window, the newest few seconds left out."""
     for minute in range(8):
         at = time.time() - 60 * minute - 30
@@ -89,7 +89,7 @@ def test_rates_ratios_and_absence(meter: Meter, conditions: Conditions) -> None:
     assert not read(conditions, rule("burn", **failing, objective=0.5)).holds
 
 
-def test_percentiles_and_gauges(meter: Meter, conditions: Conditions) -> None:
+def test_percentiles_and_gauges(meter: Meter, conditions: RuleReader) -> None:
     """A window without a value does not hold."""
     for minute in range(2, 8):
         at = time.time() - 60 * minute
@@ -105,13 +105,13 @@ def test_percentiles_and_gauges(meter: Meter, conditions: Conditions) -> None:
     assert nothing == Reading(False, None, "no values in 5 min")
 
 
-def test_what_is_not_kept_is_unknown(meter: Meter, conditions: Conditions) -> None:
+def test_what_is_not_kept_is_unknown(meter: Meter, conditions: RuleReader) -> None:
     """No coarser precision takes its place, and the reason says how far back it reaches."""
     meter.count("requests")
     old = read(conditions, rule("absent", metric="requests", window=90), ago=7200)
     assert old.holds is None
     assert old.detail == "not kept: 90 s is kept for 10 min"
-    many = Conditions(Queries(None), {60: 5}, {})
+    many = RuleReader(Queries(None), {60: 5}, {})
     odd = many.read(rule("absent", metric="requests", window=90), NOW, NOW).others
     assert odd.holds is None
     assert "no multiple of a precision that is kept: 60 s" in odd.detail
@@ -119,7 +119,7 @@ def test_what_is_not_kept_is_unknown(meter: Meter, conditions: Conditions) -> No
     assert patterns.holds is None
 
 
-def test_new_patterns_are_those_of_the_severities(meter: Meter, conditions: Conditions) -> None:
+def test_new_patterns_are_those_of_the_severities(meter: Meter, conditions: RuleReader) -> None:
     """Named in the detail."""
     meter.log("app", "disk is full", severity="error")
     found = read(conditions, rule("new_pattern"))
@@ -132,7 +132,7 @@ def test_new_patterns_are_those_of_the_severities(meter: Meter, conditions: Cond
     assert values_of(conditions, rule("new_pattern", by="logger")) == {"app": True, "mail": True}
 
 
-def test_new_exceptions_are_those_of_the_types(meter: Meter, conditions: Conditions) -> None:
+def test_new_exceptions_are_those_of_the_types(meter: Meter, conditions: RuleReader) -> None:
     """First seen within the window, however often each has happened; named in the detail."""
     nothing = read(conditions, rule("new_exception"))
     assert nothing == Reading(False, 0, "no new exceptions")
@@ -153,7 +153,7 @@ def test_new_exceptions_are_those_of_the_types(meter: Meter, conditions: Conditi
 
 
 def test_a_verdict_holds_only_if_it_is_worse(
-    server: Server, meter: Meter, conditions: Conditions
+    server: Server, meter: Meter, conditions: RuleReader
 ) -> None:
     """A bad deploy holds; without a mark it is unknown, and too little data do not hold."""
     nothing = read(conditions, rule("verdict"))
@@ -181,14 +181,14 @@ def test_a_verdict_holds_only_if_it_is_worse(
     assert old == Reading(None, detail="verdict is only known for now")
 
 
-def values_of(conditions: Conditions, wanted: Rule) -> dict[str | None, bool | None]:
+def values_of(conditions: RuleReader, wanted: Rule) -> dict[str | None, bool | None]:
     """Return whether the condition of a rule with `by` holds, by value."""
     now = time.time()
     return {key: each.holds for key, each in conditions.read(wanted, now, now).values.items()}
 
 
 def test_a_rule_by_a_label_has_a_reading_for_each_value(
-    meter: Meter, conditions: Conditions
+    meter: Meter, conditions: RuleReader
 ) -> None:
     """Series without the label are left out; a value without events is absent, not gone."""
     at = time.time() - 100  # in a minute that is complete
@@ -217,7 +217,7 @@ def test_a_rule_by_a_label_has_a_reading_for_each_value(
     assert values_of(conditions, burn) == {"/a": False, "/b": True, "/c": False, "/old": False}
 
 
-def test_expected_ranges(meter: Meter, conditions: Conditions) -> None:
+def test_expected_ranges(meter: Meter, conditions: RuleReader) -> None:
     """A value far outside of its range holds; without enough data it is unknown."""
     wanted = rule("expected", metric="requests", precision=60, direction="above")
     assert read(conditions, wanted).holds is None
@@ -235,7 +235,7 @@ def test_expected_ranges(meter: Meter, conditions: Conditions) -> None:
     ).holds
 
 
-def test_expected_ranges_by_label(meter: Meter, conditions: Conditions) -> None:
+def test_expected_ranges_by_label(meter: Meter, conditions: RuleReader) -> None:
     """One range for each value; a value without one is unknown, and a replay judges the others."""
     last = (time.time() - 5) // 60 * 60 - 60
     for number in range(60):
@@ -254,13 +254,13 @@ def test_expected_ranges_by_label(meter: Meter, conditions: Conditions) -> None:
         "/b": True,
         "/new": None,
     }
-    found = replay(wanted, conditions, last - 600, now)
+    found = replay_rule(wanted, conditions, last - 600, now)
     assert [firing.name for firing in found.firings] == ['a{route="/b"}']
     assert found.unknown == 0
 
 
 def test_a_replay_finds_when_an_alert_would_have_fired(
-    meter: Meter, conditions: Conditions
+    meter: Meter, conditions: RuleReader
 ) -> None:
     """With its beginning and end; times without data kept are counted as unknown."""
     now = time.time()
@@ -273,12 +273,12 @@ def test_a_replay_finds_when_an_alert_would_have_fired(
     (wanted,) = parse_rules(
         '[[alert]]\nname = "a"\nwhen = "ratio"\nmetric = "failures"\nof = "requests"\nabove = 0.2\n'
     ).alerts
-    found = replay(wanted, conditions, now - 90 * 60, now)
+    found = replay_rule(wanted, conditions, now - 90 * 60, now)
     (firing,) = found.firings
     assert firing.until is not None
     assert 23 * 60 <= now - firing.until <= 36 * 60
     assert 31 * 60 <= now - firing.since <= 42 * 60
     assert (found.evaluated, found.unknown) == (91, 0)
-    far = replay(wanted, conditions, now - 86400 * 3, now)
+    far = replay_rule(wanted, conditions, now - 86400 * 3, now)
     assert far.unknown
     assert far.reason.startswith("not kept: 5 min is kept for")

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from redmeter import Meter
-from redmeter.alerting.conditions import Conditions
-from redmeter.alerting.evaluator import Evaluator, replay
+from redmeter.alerting.conditions import RuleReader
+from redmeter.alerting.evaluator import Evaluator, replay_rule
 from redmeter.alerting.rules import Rule, Rules
 from redmeter.alerting.rules_file import parse_rules
 from redmeter.alerting.state import (
-    MAX_VALUES,
+    MAX_RULE_ALERTS,
     Reading,
     Readings,
     alert_name,
@@ -101,9 +101,9 @@ def test_a_value_that_vanishes_resolves(
 
 def test_there_are_at_most_so_many_alerts_of_a_rule() -> None:
     """Those that fire stay; the number of the others is known."""
-    readings = Readings({str(n): Reading(False) for n in range(MAX_VALUES + 7)})
+    readings = Readings({str(n): Reading(False) for n in range(MAX_RULE_ALERTS + 7)})
     chosen, left_out = readings.chosen(["105", "gone"])
-    assert (len(chosen), left_out) == (MAX_VALUES, 8)
+    assert (len(chosen), left_out) == (MAX_RULE_ALERTS, 8)
     assert chosen["105"].holds is False
     assert chosen["gone"].detail == "no longer stored"
     assert "0" in chosen
@@ -112,13 +112,13 @@ def test_there_are_at_most_so_many_alerts_of_a_rule() -> None:
 
 def test_too_many_values_are_reported(meter: Meter, evaluator: Make, alerts: AlertStore) -> None:
     """Not silently left out."""
-    for number in range(MAX_VALUES + 3):
+    for number in range(MAX_RULE_ALERTS + 3):
         fill(meter, str(number), 1)
     evaluator(RULES).cycle()
     report = alerts.snapshot().report
     assert report is not None
     assert report.left_out == {"queue": 3}
-    assert len(report.readings) == MAX_VALUES
+    assert len(report.readings) == MAX_RULE_ALERTS
 
 
 def test_silences_cover_a_rule_or_one_of_its_values(
@@ -142,8 +142,8 @@ def test_a_replay_names_the_values(meter: Meter, store: Store) -> None:
             500 if 20 <= minute < 30 else 5, at=now - 60 * minute
         )
     kept = store.config().kept
-    found = replay(
-        RULES.alerts[0], Conditions(Queries(store), kept.series, kept.histograms), now - 3000, now
+    found = replay_rule(
+        RULES.alerts[0], RuleReader(Queries(store), kept.series, kept.histograms), now - 3000, now
     )
     (firing,) = found.firings
     assert firing.name == 'queue{shop="rome"}'

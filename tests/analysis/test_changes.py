@@ -9,7 +9,7 @@ from redmeter.analysis.comparing.changes import (
     SETTLED,
     SPIKE_FACTOR,
     SPIKE_MESSAGES,
-    changes,
+    find_changes,
 )
 from redmeter.results import Frequency
 from redmeter.stored.keys import HOUR
@@ -28,7 +28,7 @@ def frequency(
 
 def change(count: int, before: int, minutes: float, first: float | None = LONG_AGO) -> str:
     """What is found so many minutes into the hour; "" for nothing."""
-    found = changes([frequency(count, before, first)], NOON + 60 * minutes)
+    found = find_changes([frequency(count, before, first)], NOON + 60 * minutes)
     return found[0].kind if found else ""
 
 
@@ -112,7 +112,7 @@ def test_gone_is_what_was_to_be_expected_by_now(before: int, minutes: float, wha
 
 def test_what_stands_for_many_patterns_does_not_change() -> None:
     """Nobody knows what is in it."""
-    assert changes([frequency(1000, 0, float(NOON), "(other)")], NOON + 60) == []
+    assert find_changes([frequency(1000, 0, float(NOON), "(other)")], NOON + 60) == []
 
 
 def test_changes_come_by_severity_before_anything_else() -> None:
@@ -132,7 +132,7 @@ def test_changes_come_by_severity_before_anything_else() -> None:
         )
     ]
     rows += [Frequency("app", "critical", "q", 0, 60, LONG_AGO, None, "")]
-    found = changes(rows, NOON + 1800)
+    found = find_changes(rows, NOON + 1800)
     assert [(c.severity, c.kind) for c in found] == [
         ("alert", "new"),
         ("critical", "new"),
@@ -149,7 +149,7 @@ def test_changes_come_by_severity_before_anything_else() -> None:
 
 def test_changes_come_by_kind_and_then_by_number() -> None:
     """New ones first, then those that spike, then those that are gone."""
-    found = changes(
+    found = find_changes(
         [
             frequency(0, 100, pattern="gone"),
             frequency(99, 1, pattern="some more"),
@@ -170,7 +170,7 @@ def test_changes_come_by_kind_and_then_by_number() -> None:
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.floats(0, HOUR - 0.001))
 def test_a_change_is_one_of_three_and_never_two(count: int, before: int, passed: float) -> None:
     """The same rate is no change, and more messages never make a spike go away."""
-    found = changes([frequency(count, before)], NOON + passed)
+    found = find_changes([frequency(count, before)], NOON + passed)
     assert len(found) <= 1
     assert all(c.kind in KINDS for c in found)
     expected = before * max(passed, SETTLED) / HOUR

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from redmeter.analysis.comparing.changes import GONE, KINDS, NEW, SPIKING, changes
+from redmeter.analysis.comparing.changes import GONE, KINDS, NEW, SPIKING, find_changes
 from redmeter.results import Frequency
 from redmeter.stored.keys import HOUR, STEP, slice_start
 
@@ -67,7 +67,7 @@ def found(logs: dict[str, Times], minutes: tuple[int, ...], *, sliding: bool) ->
         for now in (NOON + hour * HOUR + m * 60.0 for hour in hours for m in minutes):
             if times[0] <= now:
                 one = frequency(name, times, now, sliding=sliding)
-                kinds.update(change.kind for change in changes([one], now))
+                kinds.update(change.kind for change in find_changes([one], now))
     return kinds
 
 

@@ -9,23 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redmeter.analysis.comparing.explain import (
-    CountRow,
     Effects,
     HistogramRow,
-    RateRow,
     above,
     decompose,
     explain_count,
     explain_p95,
     explain_rate,
     judged,
-    merge,
     quantile,
     replaced_effect,
 )
 from redmeter.analysis.comparing.noise import Windows
-from redmeter.analysis.comparing.outliers import groups_of
-from redmeter.analysis.comparing.rates import chance, incomplete_beta
+from redmeter.analysis.comparing.outliers import Events, groups_of
+from redmeter.analysis.comparing.significance import incomplete_beta, split_probability, sum_counts
 from support.examples import scaled
 
 COUNTS = st.integers(0, 10**9)
@@ -102,7 +99,7 @@ def test_changes_of_counts_sum_to_the_change_within_each_label(
 ) -> None:
     """Of two labels at once; their shares sum to 1."""
     rows = [
-        CountRow({"route": str(at), "method": "GET" if at % 2 else "POST"}, before, after)
+        Events({"route": str(at), "method": "GET" if at % 2 else "POST"}, before, after)
         for at, (before, after) in enumerate(counts)
     ]
     found = explain_count(rows, windows)
@@ -118,16 +115,16 @@ def test_changes_of_counts_sum_to_the_change_within_each_label(
 def test_replacing_a_group_with_itself_has_no_effect(counts: dict[int, int]) -> None:
     """A route that was always slow explains nothing."""
     buckets = {2 ** (index / 16): float(count) for index, count in counts.items()}
-    assert replaced_effect(buckets, buckets, buckets, 1.0, 0.95) == 0.0
+    assert replaced_effect(buckets, buckets, buckets, 1.0) == 0.0
     slow = {edge * 8: count for edge, count in buckets.items()}
-    assert replaced_effect(merge([buckets, slow]), slow, slow, 1.0, 0.95) == pytest.approx(0)
+    assert replaced_effect(sum_counts([buckets, slow]), slow, slow, 1.0) == pytest.approx(0)
 
 
 def test_the_effect_on_a_p95_in_closed_form() -> None:
     """Of two groups with 100 values each, one moves to the next power of two."""
     fast, slow = {1.0: 100.0}, {2.0: 100.0}
-    whole = merge([fast, slow])
-    effect = replaced_effect(whole, fast, slow, 1.0, 0.95)
+    whole = sum_counts([fast, slow])
+    effect = replaced_effect(whole, fast, slow, 1.0)
     edge = 2 ** (1 / 16)
     at_present = 2 / edge + (2 - 2 / edge) * 0.9
     as_before = 1 / edge + (1 - 1 / edge) * 0.95
@@ -138,9 +135,9 @@ def test_the_baseline_of_a_replaced_group_is_scaled_to_the_window() -> None:
     """An hour of a steady group has four times the values of a quarter of an hour."""
     steady = {1.0: 400.0}
     quarter = {1.0: 100.0}
-    whole = merge([quarter, {4.0: 10.0}])
-    assert replaced_effect(whole, steady, quarter, 0.25, 0.95) == pytest.approx(0)
-    assert replaced_effect(whole, steady, quarter, 1.0, 0.95) > 0
+    whole = sum_counts([quarter, {4.0: 10.0}])
+    assert replaced_effect(whole, steady, quarter, 0.25) == pytest.approx(0)
+    assert replaced_effect(whole, steady, quarter, 1.0) > 0
 
 
 @given(
@@ -157,7 +154,7 @@ def test_the_part_above_a_quantile_is_the_rest(counts: dict[int, int], q: float)
 # --- Causes --------------------------------------------------------------------------------
 
 
-def counted(factor: float, *, common: float = 1.0, seed: int = 1) -> list[CountRow]:
+def counted(factor: float, *, common: float = 1.0, seed: int = 1) -> list[Events]:
     """Label sets of 20 routes and three methods; route /7 grows by a factor, all by another."""
     random, rows = Random(seed), []
     for route in range(20):
@@ -166,11 +163,11 @@ def counted(factor: float, *, common: float = 1.0, seed: int = 1) -> list[CountR
             growth = common * (factor if route == 7 else 1)
             after = round(growth * sum(values[30:]))
             labels = {"route": f"/{route}", "method": method}
-            rows.append(CountRow(labels, sum(values[15:30]), after, values[:30]))
+            rows.append(Events(labels, sum(values[15:30]), after, values[:30]))
     return rows
 
 
-def named(rows: list[CountRow]) -> list[tuple[str, str | None]]:
+def named(rows: list[Events]) -> list[tuple[str, str | None]]:
     return [(one.label, one.value) for one in explain_count(rows, QUARTERS).causes]
 
 
@@ -215,7 +212,7 @@ def test_a_group_that_fell_is_not_the_first_cause_of_a_rise() -> None:
 def test_a_new_group_is_a_cause() -> None:
     """Though it grew from nothing."""
     rows = counted(1.0)
-    rows.append(CountRow({"route": "/new", "method": "GET"}, 0, 400, [0] * 30))
+    rows.append(Events({"route": "/new", "method": "GET"}, 0, 400, [0] * 30))
     assert named(rows) == [("route", "/new")]
 
 
@@ -229,7 +226,7 @@ def test_too_few_intervals_name_nothing() -> None:
     assert judged(8) == ""
 
 
-def failing(factor: float, traffic: float = 1.0) -> list[RateRow]:
+def failing(factor: float, traffic: float = 1.0) -> list[Events]:
     """Label sets of 20 routes and two regions, 2 % of whose requests fail; /7 differs."""
     random, rows = Random(3), []
     for route in range(20):
@@ -237,15 +234,20 @@ def failing(factor: float, traffic: float = 1.0) -> list[RateRow]:
             requests = [round(random.gauss(2_000, 40)) for _ in range(45)]
             failed = [round(max(0, random.gauss(40, 6))) for _ in range(45)]
             here = route == 7
+            labels = {"route": f"/{route}", "region": region}
+            requested = Events(
+                labels,
+                sum(requests[15:30]),
+                round(sum(requests[30:]) * (traffic if here else 1)),
+                requests[:30],
+            )
             rows.append(
-                RateRow(
-                    {"route": f"/{route}", "region": region, "status": "any"},
-                    sum(requests[15:30]),
-                    round(sum(requests[30:]) * (traffic if here else 1)),
+                Events(
+                    labels,
                     sum(failed[15:30]),
                     round(sum(failed[30:]) * (factor * traffic if here else 1)),
-                    requests[:30],
                     failed[:30],
+                    among=requested,
                 )
             )
     return rows
@@ -253,7 +255,7 @@ def failing(factor: float, traffic: float = 1.0) -> list[RateRow]:
 
 def test_the_route_that_fails_more_often_is_the_cause_by_its_rate() -> None:
     """Its effects are those of the decomposition, and all sum to the change."""
-    found = explain_rate(failing(5.0), QUARTERS, ignore=["status"])
+    found = explain_rate(failing(5.0), QUARTERS)
     assert [(one.label, one.value) for one in found.causes] == [("route", "/7")]
     (cause,) = found.causes
     assert cause.rate_effect is not None
@@ -267,18 +269,18 @@ def test_more_requests_to_a_route_that_always_fails_are_a_cause_by_the_mix() -> 
     """Its error rate is as before."""
     rows = failing(1.0)
     for row in rows:
-        if row.labels["route"] == "/3":
-            row.failed_before, row.failed_history = row.before // 2, [n // 2 for n in row.history]
-            row.after *= 6
-            row.failed_after = row.after // 2
-    found = explain_rate(rows, QUARTERS, ignore=["status"])
+        if row.labels["route"] == "/3" and row.among:
+            row.before, row.history = row.among.before // 2, [n // 2 for n in row.among.history]
+            row.among.after *= 6
+            row.after = row.among.after // 2
+    found = explain_rate(rows, QUARTERS)
     assert [(one.label, one.value) for one in found.causes] == [("route", "/3")]
     assert found.causes[0].mix_effect == pytest.approx(found.causes[0].change, rel=0.1)
 
 
 def test_more_traffic_at_the_same_rates_has_no_cause() -> None:
     """Neither on one route nor on all."""
-    assert explain_rate(failing(1.0, traffic=3.0), QUARTERS, ignore=["status"]).causes == []
+    assert explain_rate(failing(1.0, traffic=3.0), QUARTERS).causes == []
 
 
 def timed(factor: float, *, everywhere: float = 1.0) -> list[HistogramRow]:
@@ -296,9 +298,9 @@ def timed(factor: float, *, everywhere: float = 1.0) -> list[HistogramRow]:
             return buckets
 
         history = [minute(1.0) for _ in range(30)]
-        after = merge(minute(everywhere * (factor if route == 7 else 1)) for _ in range(15))
+        after = sum_counts(minute(everywhere * (factor if route == 7 else 1)) for _ in range(15))
         labels = {"route": f"/{route}", "method": "GET" if route % 2 else "POST"}
-        rows.append(HistogramRow(labels, merge(history[15:]), after, history))
+        rows.append(HistogramRow(labels, sum_counts(history[15:]), after, history))
     return rows
 
 
@@ -319,7 +321,9 @@ def test_a_route_that_became_faster_is_no_cause_of_a_rise() -> None:
     for route in range(10):
         before, after = {3: (fast, slow), 7: (mixed, fast)}.get(route, (fast, fast))
         labels = {"route": f"/{route}"}
-        rows.append(HistogramRow(labels, merge([before] * 15), merge([after] * 15), [before] * 30))
+        rows.append(
+            HistogramRow(labels, sum_counts([before] * 15), sum_counts([after] * 15), [before] * 30)
+        )
     found = explain_p95(rows, QUARTERS)
     assert found.after > found.before
     assert [one.value for one in found.causes] == ["/3"]
@@ -351,7 +355,7 @@ def test_the_chance_of_a_split_is_that_of_the_binomial(
     n = after + before
     parts = [math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(n + 1)]
     expected = min(1.0, 2 * min(sum(parts[after:]), sum(parts[: after + 1])))
-    assert chance(after, before, share) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert split_probability(after, before, share) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 @given(st.floats(0.001, 0.999), st.floats(0.1, 1e5), st.floats(0.1, 1e5))

@@ -10,7 +10,7 @@ import pytest
 
 from redmeter.analysis.text.patterns import pattern_of
 from redmeter.analysis.text.secrets import mask
-from redmeter.analysis.text.texts import clean
+from redmeter.analysis.text.texts import clean_text
 from support.realdata import FOLDER, NAMED
 
 pytestmark = pytest.mark.realdata
@@ -23,7 +23,7 @@ def test_groups_of_labeled_logs_are_those_of_their_labels() -> None:
         with path.open(encoding="utf-8", newline="") as rows:
             pairs = [(row["EventId"], row["Content"]) for row in csv.DictReader(rows)]
         labels, texts = zip(*pairs, strict=True)
-        cleaned = [clean(text) for text in texts]
+        cleaned = [clean_text(text) for text in texts]
         masked = [mask(text) for text in cleaned]
         changed += sum(a != b for a, b in zip(cleaned, masked, strict=True))
         lines += len(texts)

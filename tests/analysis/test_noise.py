@@ -7,8 +7,9 @@ from random import Random
 
 import pytest
 
-from redmeter.analysis.comparing.explain import CountRow, RateRow, explain_count, explain_rate
+from redmeter.analysis.comparing.explain import explain_count, explain_rate
 from redmeter.analysis.comparing.noise import Noise, Track, Windows, fit, predict
+from redmeter.analysis.comparing.outliers import Events
 
 QUARTERS = Windows(15, 15)
 
@@ -111,7 +112,7 @@ def poisson(random: Random, mean: float) -> int:
     return number
 
 
-def failing(seed: int) -> list[RateRow]:
+def failing(seed: int) -> list[Events]:
     """Twenty routes with four failures a minute; those of /7 double."""
     random, rows = Random(seed), []
     for route in range(20):
@@ -119,7 +120,8 @@ def failing(seed: int) -> list[RateRow]:
         failed = [poisson(random, mean) for mean in means]
         before, after = sum(failed[45:60]), sum(failed[60:])
         labels = {"route": f"/{route}"}
-        rows.append(RateRow(labels, 1_950, 1_950, before, after, [130] * 60, failed[:60]))
+        requests = Events(labels, 1_950, 1_950, [130] * 60)
+        rows.append(Events(labels, before, after, failed[:60], among=requests))
     return rows
 
 
@@ -138,7 +140,7 @@ def test_a_step_before_the_baseline_is_no_cause() -> None:
         counts = [poisson(random, 50) for _ in range(45)]
         counts += [poisson(random, 50 * size) for _ in range(30)]
         rows.append(
-            CountRow({"route": f"/{route}"}, sum(counts[45:60]), sum(counts[60:]), counts[:60])
+            Events({"route": f"/{route}"}, sum(counts[45:60]), sum(counts[60:]), counts[:60])
         )
     assert explain_count(rows, QUARTERS).causes == []
 
@@ -149,7 +151,7 @@ def test_a_baseline_of_another_day_is_compared_by_itself() -> None:
     for route in range(10):
         now = [poisson(random, 100) for _ in range(75)]
         then = sum(poisson(random, 40 if route == 7 else 100) for _ in range(15))
-        rows.append(CountRow({"route": f"/{route}"}, then, sum(now[60:]), now[:60]))
+        rows.append(Events({"route": f"/{route}"}, then, sum(now[60:]), now[:60]))
     another = Windows(15, 15, adjacent=False)
     assert [one.value for one in explain_count(rows, another).causes] == ["/7"]
     for row in rows:
@@ -160,7 +162,7 @@ def test_a_baseline_of_another_day_is_compared_by_itself() -> None:
 # --- Changes within the window ---------------------------------------------------------------
 
 
-def lasting(seed: int, factor: float, *, late: int = 0) -> list[CountRow]:
+def lasting(seed: int, factor: float, *, late: int = 0) -> list[Events]:
     """Twelve routes whose bursts last; those of /7 grow by a factor in the window, or later."""
     random, rows = Random(seed), []
     for route in range(12):
@@ -169,11 +171,11 @@ def lasting(seed: int, factor: float, *, late: int = 0) -> list[CountRow]:
             size = factor if route == 7 and minute >= 75 + late else 1.0
             counts.append(round(max(0.0, 300 * size * (1 + one))))
         before, after = sum(counts[60:75]), sum(counts[75:])
-        rows.append(CountRow({"route": f"/{route}"}, before, after, counts[:75], counts[75:]))
+        rows.append(Events({"route": f"/{route}"}, before, after, counts[:75], counts[75:]))
     return rows
 
 
-def causes(rows: list[CountRow]) -> list[str | None]:
+def causes(rows: list[Events]) -> list[str | None]:
     return [one.value for one in explain_count(rows, QUARTERS).causes]
 
 

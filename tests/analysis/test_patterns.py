@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redmeter.analysis.text import patterns
-from redmeter.analysis.text.patterns import PATTERN_LIMIT, VERSION, pattern_of
+from redmeter.analysis.text.patterns import PATTERN_CHARACTERS, PATTERN_VERSION, pattern_of
 from support.realdata import real_log
 
 UUID = "0d3c3f5e-1111-2222-3333-444455556666"
@@ -159,8 +159,8 @@ def test_structured_lines_with_other_texts_are_other_groups() -> None:
     assert found[3][3] == 'level=error msg="can\'t connect"'
 
 
-#: Version -> texts and their patterns. Where pattern_of() returns another one, VERSION goes up and
-#: gets a line of its own here.
+#: Version -> texts and their patterns. Where pattern_of() returns another one, PATTERN_VERSION goes
+#: up and gets a line of its own here.
 PINNED = {
     1: {"10:05:03 10:05:03 10:05:03 up": "<time> <time> up"},
     2: {
@@ -195,10 +195,10 @@ PINNED = {
 
 def test_patterns_are_those_of_their_version() -> None:
     """What is stored by one does not add up with what is stored by another."""
-    assert max(PINNED) == VERSION
+    assert max(PINNED) == PATTERN_VERSION
     for version, pinned in PINNED.items():
         same = {text: pattern_of(text) for text in pinned} == pinned
-        assert same == (version == VERSION)
+        assert same == (version == PATTERN_VERSION)
 
 
 PIECES = [
@@ -273,7 +273,7 @@ def test_the_pattern_of_a_pattern_is_itself(text: str) -> None:
     """So what was grouped once can be grouped again, by whichever process."""
     pattern = pattern_of(text)
     assert pattern_of(pattern) == pattern
-    assert 0 < len(pattern) <= PATTERN_LIMIT
+    assert 0 < len(pattern) <= PATTERN_CHARACTERS
 
 
 @given(st.lists(st.sampled_from(PIECES[-30:]), min_size=60, max_size=90).map("".join))
@@ -310,7 +310,7 @@ def test_a_pattern_does_not_depend_on_what_was_seen_before(texts: list[str]) -> 
 def test_a_long_pattern_is_cut_visibly() -> None:
     """At 200 characters, the … included."""
     pattern = pattern_of("word " * 100)
-    assert len(pattern) == PATTERN_LIMIT
+    assert len(pattern) == PATTERN_CHARACTERS
     assert pattern.endswith("…")
 
 
@@ -324,7 +324,7 @@ def test_a_megabyte_of_hostile_text_has_a_pattern(piece: str) -> None:
     """Only its beginning is looked at, and no part of it again and again."""
     text = piece * (1_000_000 // len(piece))
     for _ in range(20):
-        assert len(pattern_of(text)) <= PATTERN_LIMIT
+        assert len(pattern_of(text)) <= PATTERN_CHARACTERS
 
 
 @given(st.from_regex(r"[0-9]{1,9}([.,][0-9]{1,9})?", fullmatch=True))

@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.analysis.comparing.percentiles import PER_DOUBLING, merged, ratio_interval, slowest
-from redmeter.analysis.comparing.rates import Counts, Dispersion, dispersions, rise, total
+from redmeter.analysis.comparing.significance import (
+    PER_DOUBLING,
+    Counts,
+    Dispersion,
+    dispersions,
+    p95_ratio_interval,
+    rise,
+    slowest,
+    sum_counts,
+    total_counts,
+)
 
 PLAIN = Dispersion(1.0, 1.0, 1e9, 1)
 windows = st.lists(
@@ -28,7 +37,7 @@ def p_of(after: list[dict[int, int]], before: list[dict[int, int]], shift: int =
     """Return the probability of a rise."""
     slow = slowest(after, before, shift)
     found = dispersions(slow.after, slow.before, (1,))
-    return rise(total(slow.after), total(slow.before), found).p
+    return rise(total_counts(slow.after), total_counts(slow.before), found).p
 
 
 @given(windows, windows)
@@ -37,8 +46,8 @@ def test_at_least_a_twentieth_of_all_values_counts(
 ) -> None:
     """And each interval has all its values."""
     slow = slowest(after, before)
-    counts = total([*slow.after, *slow.before])
-    assert counts.of == sum(merged([*after, *before]).values())
+    counts = total_counts([*slow.after, *slow.before])
+    assert counts.of == sum(sum_counts([*after, *before]).values())
     assert counts.events >= 0.05 * counts.of
 
 
@@ -67,7 +76,7 @@ def test_a_constant_time_that_doubles_is_found() -> None:
     """All values after the deploy are slower than all before; within a margin it is no rise."""
     before, after = [{0: 100}] * 12, [{PER_DOUBLING: 100}] * 5
     assert slowest(after, before, 2).after == [Counts(100, 100)] * 5
-    assert total(slowest(after, before, 2).before).events == 0
+    assert total_counts(slowest(after, before, 2).before).events == 0
     assert p_of(after, before, 2) < 1e-6
     assert p_of([{2: 100}] * 5, before, 2) > 0.4
 
@@ -78,14 +87,14 @@ def test_the_interval_of_the_ratio_contains_it_and_narrows() -> None:
     widths = []
     for number in (400, 40_000):
         after, before = minute(rng, PER_DOUBLING, number), minute(rng, 0, number)
-        interval = ratio_interval(after, before, PLAIN)
+        interval = p95_ratio_interval(after, before, PLAIN)
         assert interval is not None
         assert interval[0] <= 2.1
         assert interval[1] >= 1.9
         widths.append(interval[1] / interval[0])
     assert widths[1] < widths[0]
-    assert ratio_interval(minute(rng, 0, 20), minute(rng), PLAIN) is None
-    assert ratio_interval({}, minute(rng), PLAIN) is None
+    assert p95_ratio_interval(minute(rng, 0, 20), minute(rng), PLAIN) is None
+    assert p95_ratio_interval({}, minute(rng), PLAIN) is None
 
 
 @pytest.mark.parametrize("shift", [0, 2, -2])

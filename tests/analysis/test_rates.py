@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.analysis.comparing import rates
-from redmeter.analysis.comparing.rates import (
+from redmeter.analysis.comparing import significance
+from redmeter.analysis.comparing.significance import (
     Counts,
     Dispersion,
     binomial_tail,
@@ -19,7 +19,7 @@ from redmeter.analysis.comparing.rates import (
     rise,
     student_quantile,
     student_tail,
-    total,
+    total_counts,
 )
 
 #: No dispersion, and as much data as none needs more.
@@ -116,9 +116,9 @@ def test_pairs_learn_how_much_days_differ() -> None:
     """Days of equal shares do not differ; others count as dispersion."""
     same = [(Counts(10, 1000), Counts(20, 2000))] * 8
     after, before = Counts(30, 1000), Counts(20, 2000)
-    assert rates.paired_dispersion(same, after, before).after == 1.0
+    assert significance.paired_dispersion(same, after, before).after == 1.0
     other = [(Counts(10, 1000), Counts(60, 2000)), (Counts(30, 1000), Counts(20, 2000))] * 4
-    found = rates.paired_dispersion(other, after, before)
+    found = significance.paired_dispersion(other, after, before)
     assert found.after > 2
     assert found.freedom == 8
     assert rise(after, before, [found]).p > 0.05 > rise(after, before, [PLAIN]).p
@@ -147,16 +147,16 @@ def test_intervals_contain_the_estimate(
 ) -> None:
     """And the upper end of a share is above the share."""
     counts = Counts(after, 1000), Counts(before, 1000)
-    interval = rates.ratio_interval(*counts, Dispersion(spread, spread, freedom, 1))
+    interval = significance.ratio_interval(*counts, Dispersion(spread, spread, freedom, 1))
     assert interval is not None
     assert interval[0] <= (after + 0.5) / (before + 0.5) * 1.000001
     assert interval[1] >= (after + 0.5) / (before + 0.5) * 0.999999
-    assert after / 1000 < rates.upper_share(counts[0], spread, freedom) <= 1 or after == 1000
+    assert after / 1000 < significance.upper_share(counts[0], spread, freedom) <= 1 or after == 1000
 
 
 def test_the_upper_end_of_no_failure_is_the_rule_of_three() -> None:
     """Two-sided: 3.7 of as many."""
-    assert rates.upper_share(Counts(0, 1000), 1.0, 1e6) == pytest.approx(0.0039, abs=0.0003)
+    assert significance.upper_share(Counts(0, 1000), 1.0, 1e6) == pytest.approx(0.0039, abs=0.0003)
 
 
 def test_clustered_failures_raise_few_alarms_where_a_binomial_test_raises_many() -> None:
@@ -165,7 +165,7 @@ def test_clustered_failures_raise_few_alarms_where_a_binomial_test_raises_many()
     for _ in range(150):
         minutes = [Counts(20 if rng.random() < 0.1 else rng.randrange(3), 200) for _ in range(75)]
         before, after = minutes[:60], minutes[60:]
-        counts = total(after), total(before)
+        counts = total_counts(after), total_counts(before)
         ours += rise(*counts, dispersions(after, before, (1, 8))).p < 0.05
         plain += rise(*counts, [PLAIN]).p < 0.05
     assert ours <= 12

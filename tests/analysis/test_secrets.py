@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from redmeter.analysis.text import secrets
 from redmeter.analysis.text.secrets import mask
-from redmeter.analysis.text.texts import clean
+from redmeter.analysis.text.texts import clean_text
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow+/IB\nAAKCAQ==\n-----END RSA PRIVATE KEY-----"
@@ -374,7 +374,7 @@ def test_no_secret_survives_within_quotes(key: str, secret: str, twice: bool) ->
 def test_no_part_of_a_secret_survives_a_cut(case: tuple[str, str], before: int) -> None:
     """Wherever the cut falls, no four characters of the secret can be read."""
     secret, text = case
-    cut = clean("- " * (before // 2) + text + " -" * 500, 120)
+    cut = clean_text("- " * (before // 2) + text + " -" * 500, 120)
     shown = mask(cut)
     assert shown.endswith(" more)")
     if secret == JWT:
@@ -449,8 +449,8 @@ def test_each_form_has_a_trigger(text: str) -> None:
 @example("password" * 3 + "<token>password += <token>password", 55)
 def test_a_masked_text_can_be_cleaned_and_masked_again(text: str, limit: int) -> None:
     """The order that is asked for: clean, then mask; a second round changes nothing."""
-    once = mask(clean(text, limit))
-    assert mask(clean(once, 1000)) == once
+    once = mask(clean_text(text, limit))
+    assert mask(clean_text(once, 1000)) == once
 
 
 LONG_PIECES = [

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.analysis.text.statements import EMPTY, LABEL_LIMIT, LOOKED_AT, statement_of
+from redmeter.analysis.text.statements import LABEL_LIMIT, LOOKED_AT, statement_of
+from redmeter.analysis.text.texts import EMPTY
 from redmeter.names import canonical
 
 EXAMPLES = {

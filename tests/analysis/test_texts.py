@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.analysis.text.texts import CUT, LEAST_LIMIT, clean
+from redmeter.analysis.text.texts import CUT, LEAST_LIMIT, clean_text
 
 #: Pieces that meet the rules of cleaning, also in unhappy combinations.
 PIECES = [
@@ -50,20 +50,20 @@ texts = st.lists(st.sampled_from(PIECES) | st.text(st.characters(), max_size=5),
 )
 def test_a_text_keeps_what_can_be_seen(text: str | bytes, cleaned: str) -> None:
     """Terminal sequences go as a whole, line breaks become newlines, bad characters are marked."""
-    assert clean(text) == cleaned
+    assert clean_text(text) == cleaned
 
 
 @given(texts, st.integers(LEAST_LIMIT, 200))
 def test_cleaning_twice_is_cleaning_once(text: str, limit: int) -> None:
     """Also where the text is cut, for the mark of the cut is within the limit."""
-    once = clean(text, limit)
-    assert clean(once, limit) == once
+    once = clean_text(text, limit)
+    assert clean_text(once, limit) == once
 
 
 @given(texts, st.integers(LEAST_LIMIT, 200))
 def test_nothing_unseen_is_left(text: str, limit: int) -> None:
     """No controls but newline and tab, no direction marks, no surrogates; it can be encoded."""
-    cleaned = clean(text, limit)
+    cleaned = clean_text(text, limit)
     assert 0 < len(cleaned) <= limit
     cleaned.encode()
     for char in cleaned:
@@ -75,13 +75,13 @@ def test_nothing_unseen_is_left(text: str, limit: int) -> None:
 @given(st.binary(max_size=200))
 def test_bytes_become_text_whatever_they_are(data: bytes) -> None:
     """Undecodable ones are replaced, and the rules for text hold."""
-    assert clean(data) == clean(data.decode(errors="replace"))
+    assert clean_text(data) == clean_text(data.decode(errors="replace"))
 
 
 @pytest.mark.parametrize("length", [1001, 4000, 4001, 1_000_000])
 def test_a_long_text_is_cut_and_says_how_much_is_missing(length: int) -> None:
     """What is kept and what is missing is all there was."""
-    cleaned = clean("x" * length)
+    cleaned = clean_text("x" * length)
     cut = CUT.search(cleaned)
     assert cut
     assert 990 <= len(cleaned) <= 1000
@@ -90,12 +90,12 @@ def test_a_long_text_is_cut_and_says_how_much_is_missing(length: int) -> None:
 
 def test_a_text_of_exactly_the_limit_is_not_cut() -> None:
     """The limit is what may be, not what may not."""
-    assert clean("x" * 1000) == "x" * 1000
+    assert clean_text("x" * 1000) == "x" * 1000
 
 
 def test_a_megabyte_of_sequences_is_looked_at_in_part() -> None:
     """A text that begins with nothing visible shows its cut alone."""
-    assert clean("\x1b[0m" * 250_000 + "end") == "… (996,003 more)"
+    assert clean_text("\x1b[0m" * 250_000 + "end") == "… (996,003 more)"
 
 
 def test_a_string_subclass_comes_out_as_plain_text() -> None:
@@ -107,17 +107,17 @@ def test_a_string_subclass_comes_out_as_plain_text() -> None:
         def __str__(self) -> str:
             return "LOUD"
 
-    assert type(clean(Loud("x"))) is str
-    assert clean(Loud("x")) == "x"
+    assert type(clean_text(Loud("x"))) is str
+    assert clean_text(Loud("x")) == "x"
 
 
 def test_what_is_no_text_is_refused() -> None:
     """How an object is written is the caller's decision."""
     with pytest.raises(TypeError, match=r"str or bytes, not int: pass str"):
-        clean(5)
+        clean_text(5)
 
 
 def test_a_limit_without_room_for_the_mark_is_refused() -> None:
     """A cut that cannot be told is no cut of ours."""
     with pytest.raises(ValueError, match="the least is 32"):
-        clean("x", 31)
+        clean_text("x", 31)

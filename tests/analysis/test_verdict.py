@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from redmeter.analysis.comparing.rates import Counts
+from redmeter.analysis.comparing.significance import Counts
 from redmeter.analysis.comparing.verdict import Traffic, combined, count_tests, judge, ordered
 from redmeter.results.verdict import LEVEL, VerdictRow
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.alerting.conditions import Conditions
+from redmeter.alerting.conditions import RuleReader
 from redmeter.alerting.rules import Rule
 from redmeter.clock import ManualClock
 from redmeter.dashboard import Dashboard
@@ -97,8 +97,8 @@ def test_every_reader_follows_the_zone(
         # Alerts.
         kept: Any = DEFAULT_RETENTION, DEFAULT_HISTOGRAMS
         rule = Rule("unusual", "expected", metric="x", precision=HOUR)
-        (reading,) = Conditions(meter, *kept).read(rule, now, now).values.values()
-        (other,) = Conditions(memory, *kept).read(rule, now, now).values.values()
+        (reading,) = RuleReader(meter, *kept).read(rule, now, now).values.values()
+        (other,) = RuleReader(memory, *kept).read(rule, now, now).values.values()
         assert reading == other
         assert not reading.holds
 

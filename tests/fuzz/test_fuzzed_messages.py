@@ -7,10 +7,10 @@ grouped.
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.analysis.text.patterns import PATTERN_LIMIT, pattern_of
+from redmeter.analysis.text.patterns import PATTERN_CHARACTERS, pattern_of
 from redmeter.analysis.text.secrets import mask
 from redmeter.analysis.text.statements import LABEL_LIMIT, statement_of
-from redmeter.analysis.text.texts import clean
+from redmeter.analysis.text.texts import clean_text
 from redmeter.names import cleaned
 from support.fuzzing import (
     HOSTILE,
@@ -53,13 +53,13 @@ STATEMENTS = (
 @given(mutated((*MESSAGES, *STATEMENTS)), st.integers(32, 400))
 def test_a_message_is_cleaned_masked_and_grouped(text: str, limit: int) -> None:
     """Whatever it is: what is stored is short, visible, and does not change when it comes again."""
-    whole = clean(text, limit)
+    whole = clean_text(text, limit)
     assert len(whole) <= limit
     assert all(c.isprintable() or c in "\n\t" or ord(c) > 127 for c in whole)
-    assert clean(whole, limit) == whole
+    assert clean_text(whole, limit) == whole
     masked = mask(whole)
     pattern = pattern_of(masked)
-    assert 0 < len(pattern) <= PATTERN_LIMIT
+    assert 0 < len(pattern) <= PATTERN_CHARACTERS
     assert "\n" not in pattern
 
 
@@ -67,7 +67,7 @@ def test_a_message_is_cleaned_masked_and_grouped(text: str, limit: int) -> None:
 @given(mutated_bytes(MESSAGES))
 def test_bytes_are_messages_too(data: bytes) -> None:
     """Also those that are no UTF-8."""
-    pattern_of(mask(clean(data))).encode()
+    pattern_of(mask(clean_text(data))).encode()
 
 
 @fuzzed
@@ -103,7 +103,7 @@ def test_messages_and_statements_take_work_by_their_length(of_length: object) ->
     """Whatever is repeated in them; also where nobody has cut them before."""
 
     def work(text: str) -> None:
-        clean(text, 100_000)
+        clean_text(text, 100_000)
         mask(text)
         pattern_of(text)
         statement_of(text)

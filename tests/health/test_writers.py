@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from redmeter import Meter
 from redmeter import store as stores
-from redmeter.analysis.text.patterns import VERSION
+from redmeter.analysis.text.patterns import PATTERN_VERSION
 from redmeter.health.check import Finding
 from redmeter.health.doctor import examine
 from redmeter.health.writers import Writer, parse_writers, writer_findings
@@ -256,7 +256,7 @@ def test_a_recorder_tells_by_which_version_it_groups(server: Server, client: Any
     with Meter(server.url, flush_interval=0.05) as meter:
         meter.count("x")
         told = eventually(lambda: client.hvals(REPORTS), timeout=20, what="a report")
-    assert json.loads(told[0])["patterns"] == VERSION
+    assert json.loads(told[0])["patterns"] == PATTERN_VERSION
 
 
 def test_texts_of_other_processes_are_inert_and_short() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from redmeter.reading.diagnosis.exception_changes import changes_of, not_kept, windows_of
+from redmeter.reading.diagnosis.context import changes_of, not_kept, windows_of
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compare
 from redmeter.reading.exceptions import StoredGroup
 from redmeter.stored.keys import DEFAULT_RETENTION, Retention

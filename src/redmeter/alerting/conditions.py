@@ -6,11 +6,12 @@ reading is unknown: with other intervals it would be another window.
 """
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from redmeter.alerting.rules import (
-    BASELINES,
+    BASELINE_NAMES,
     Rule,
     describe_duration,
     percentile_of,
@@ -34,7 +35,9 @@ DELAY = 5.0
 SEEN = 86400
 
 
-def precision_of(retention: Mapping[int, int], window: int, at: float, now: float) -> int | None:
+def window_precision(
+    retention: Mapping[int, int], window: int, at: float, now: float
+) -> int | None:
     """Return the precision to read a window with; None if none is kept that far back.
 
     Args:
@@ -56,7 +59,7 @@ def end_of(at: float, precision: int) -> int:
     return math.floor((at - DELAY) / precision) * precision
 
 
-class Conditions:
+class RuleReader:
     """Evaluates rules.
 
     Args:
@@ -94,9 +97,8 @@ class Conditions:
                     return self._burn(rule, at, now)
                 case "expected":
                     return self._expected(rule, at)
-            if now - at > 60:
-                return Readings({}, Reading(None, detail=f"{rule.when} is only known for now"))
-            match rule.when:
+                case _ if now - at > 60:
+                    return Readings({}, Reading(None, detail=f"{rule.when} is only known for now"))
                 case "new_pattern":
                     return self._new_patterns(rule)
                 case "new_exception":
@@ -154,20 +156,14 @@ class Conditions:
             Reading(False, detail=f"no events in {describe_duration(SEEN)}"),
         )
 
-    def _seen(self, rule: Rule, at: float, now: float) -> list[str]:
+    def _seen(self, rule: Rule, at: float, now: float) -> list[str | None]:
         """Return the values of the rule's label that had events within SEEN before a time.
 
         Fine intervals are forgotten within minutes, and so are the values that only they name.
         """
-        precision, *_ = self._window(self._series, SEEN, at, now)
-        groups = self._queries.series(
-            rule.metric, by=rule.by, precision=precision, since=at - SEEN, until=at
-        )
-        return [
-            value
-            for group in groups
-            if (value := group.labels[rule.by]) is not None and any(group.series.values)
-        ]
+        period = self._period(self._series, SEEN, at, now)._replace(since=at - SEEN, until=at)
+        series = _by_value(rule, self._queries.series, rule.metric, period)
+        return [value for value, each in series.items() if any(each.values)]
 
     def _burn(self, rule: Rule, at: float, now: float) -> Readings:
         unknown: list[str] = []
@@ -202,13 +198,9 @@ class Conditions:
         }
 
     def _expected(self, rule: Rule, at: float) -> Readings:
-        if not rule.by:
-            forecast = self._queries.forecast(rule.metric, precision=rule.precision)
-            return Readings({None: _outside(rule, forecast, at)})
-        groups = self._queries.forecast(rule.metric, by=rule.by, precision=rule.precision)
-        by_label: dict[str | None, Forecast] = {g.labels[rule.by]: g.forecast for g in groups}
-        by_label.pop(None, None)
-        return Readings({key: _outside(rule, each, at) for key, each in by_label.items()})
+        forecast = partial(self._queries.forecast, precision=rule.precision)
+        forecasts = _by_value(rule, forecast, rule.metric, attribute="forecast")
+        return Readings({key: _outside(rule, each, at) for key, each in forecasts.items()})
 
     def _new_patterns(self, rule: Rule) -> Readings:
         changes = [
@@ -233,7 +225,7 @@ class Conditions:
         verdict = self._queries.verdict(against=rule.against)
 
         def reading(judgment: str) -> Reading:
-            detail = f"{judgment}, against {BASELINES[rule.against]}"
+            detail = f"{judgment}, against {BASELINE_NAMES[rule.against]}"
             return Reading(judgment == "worse", detail=detail)
 
         whole = reading(verdict.verdict)
@@ -242,14 +234,14 @@ class Conditions:
         rows = {row.route: reading(row.verdict) for row in verdict.routes}
         return Readings(rows, Reading(False, detail=whole.detail))
 
-    def _window(
+    def _period(
         self, retention: Mapping[int, int], window: int, at: float, now: float
-    ) -> tuple[int, float, float]:
-        """Return the precision, start and end of a window that ends before a time."""
-        precision = precision_of(retention, window, at, now)
+    ) -> "_Period":
+        """Return the intervals of a window that ends before a time."""
+        precision = window_precision(retention, window, at, now)
         if precision is not None:
             until = end_of(at, precision)
-            return precision, until - window, until
+            return _Period(precision, until - window, until)
         fitting = [each for each in retention if window % each == 0]
         if not fitting:
             widths = ", ".join(f"{each} s" for each in retention)
@@ -265,51 +257,61 @@ class Conditions:
         self, rule: Rule, metric: str, window: int, at: float, now: float
     ) -> tuple[dict[str | None, int], int]:
         """Return the events in a window by value of the rule's label, the most first."""
-        precision, since, until = self._window(self._series, window, at, now)
-        period: Any = {"precision": precision, "since": since, "until": until}
-        if not rule.by:
-            series = self._queries.series(metric, **period)
-            return {None: sum(_within(series, since, until))}, precision
-        groups = self._queries.series(metric, by=rule.by, **period)
-        counts = {
-            value: sum(_within(group.series, since, until))
-            for group in groups
-            if (value := group.labels[rule.by]) is not None
-        }
-        return dict(sorted(counts.items(), key=lambda item: -item[1])), precision
+        period = self._period(self._series, window, at, now)
+        series = _by_value(rule, self._queries.series, metric, period)
+        counts = {key: sum(_within(each, period)) for key, each in series.items()}
+        return dict(sorted(counts.items(), key=lambda item: -item[1])), period.precision
 
     def _gauges(
         self, rule: Rule, at: float, now: float
     ) -> tuple[dict[str | None, float | None], int]:
-        precision, since, until = self._window(self._series, rule.window, at, now)
-        period: Any = {"precision": precision, "since": since, "until": until}
-        if rule.by:
-            groups = self._queries.gauge_series(rule.metric, by=rule.by, **period)
-            by_label = {each.labels[rule.by]: each.series for each in groups}
-            by_label.pop(None, None)
-        else:
-            by_label = {None: self._queries.gauge_series(rule.metric, **period)}
-        values = {
-            key: _gauge(rule.value, _within(each, since, until)) for key, each in by_label.items()
-        }
-        return values, precision
+        period = self._period(self._series, rule.window, at, now)
+        series = _by_value(rule, self._queries.gauge_series, rule.metric, period)
+        values = {key: _gauge(rule.value, _within(each, period)) for key, each in series.items()}
+        return values, period.precision
 
     def _percentiles(
         self, rule: Rule, percentile: float, at: float, now: float
     ) -> tuple[dict[str | None, float | None], int]:
-        precision, since, until = self._window(self._histograms, rule.window, at, now)
-        period: Any = {"precision": precision, "since": since, "until": until}
-        if rule.by:
-            groups = self._queries.summary(rule.metric, by=rule.by, **period)
-            summaries = {each.labels[rule.by]: each.summary for each in groups}
-            summaries.pop(None, None)
-        else:
-            summaries = {None: self._queries.summary(rule.metric, **period)}
-        return {key: each.quantile(percentile / 100) for key, each in summaries.items()}, precision
+        period = self._period(self._histograms, rule.window, at, now)
+        summaries = _by_value(rule, self._queries.summary, rule.metric, period, "summary")
+        values = {key: each.quantile(percentile / 100) for key, each in summaries.items()}
+        return values, period.precision
+
+
+class _Period(NamedTuple):
+    """The complete intervals of a window, Unix seconds."""
+
+    precision: int
+    since: float
+    until: float
 
 
 class _NotKept(Exception):
     """Data of a window are not kept."""
+
+
+def _by_value(
+    rule: Rule,
+    query: Callable[..., Any],
+    metric: str,
+    period: _Period | None = None,
+    attribute: str = "series",
+) -> dict[str | None, Any]:
+    """Return the results of a query by value of the rule's label; None is the key without one.
+
+    Args:
+        attribute: of a group, that has its result.
+    """
+    window = period._asdict() if period else {}
+    if not rule.by:
+        return {None: query(metric, **window)}
+    groups = query(metric, by=rule.by, **window)
+    return {
+        value: getattr(group, attribute)
+        for group in groups
+        if (value := group.labels[rule.by]) is not None
+    }
 
 
 def _outside(rule: Rule, forecast: "Forecast", at: float) -> Reading:
@@ -340,8 +342,8 @@ def _news(rule: Rule, subject: str, new: list[tuple[str, str]]) -> Readings:
     return Readings(readings if rule.by else {None: nothing, **readings}, nothing)
 
 
-def _within(series: Iterable, since: float, until: float) -> list:  # type: ignore[type-arg]
-    return [value for start, value in series if since <= start < until]
+def _within(series: Iterable, period: _Period) -> list:  # type: ignore[type-arg]
+    return [value for start, value in series if period.since <= start < period.until]
 
 
 def _gauge(value: str, samples: list[float | None]) -> float | None:
@@ -380,8 +382,7 @@ def _burning(
 
 
 def _compared(rule: Rule, value: float, detail: str) -> Reading:
-    above = rule.above is not None
-    limit = rule.above if rule.above is not None else rule.below
+    above, limit = rule.above is not None, rule.limit
     assert limit is not None
     clear = limit if rule.clear is None else rule.clear
     holds = value > limit if above else value < limit

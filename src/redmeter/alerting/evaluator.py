@@ -7,15 +7,14 @@ the next one waits until the one before it is delivered or given up.
 """
 
 import contextlib
-import dataclasses
 import logging
 import math
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from redmeter.alerting.conditions import Conditions
+from redmeter.alerting.conditions import RuleReader
 from redmeter.alerting.notifiers import SEND_TIMEOUT, NotDelivered, send
 from redmeter.alerting.rules import Notifier, Rule, Rules
 from redmeter.alerting.state import (
@@ -24,24 +23,24 @@ from redmeter.alerting.state import (
     OK,
     RESOLVED,
     AlertState,
+    CycleReport,
     Reading,
     Readings,
-    Report,
     Step,
     advance,
     alert_name,
     rules_text,
     split_name,
 )
-from redmeter.alerting.store import AlertStore, Notice, Silence, Snapshot, Transition
+from redmeter.alerting.store import AlertSnapshot, AlertStore, Notice, Transition
 from redmeter.errors import StoreError
 from redmeter.queries import Queries
 from redmeter.store import Store
 
 #: Seconds between two cycles.
-INTERVAL = 15.0
+CYCLE_SECONDS = 15.0
 #: Seconds that the lease lasts; longer than a cycle and an attempt to send.
-LEASE_SECONDS = 60.0
+_LEASE_SECONDS = 60.0
 #: Seconds of the lease that must be left before a notice is sent.
 _MARGIN = SEND_TIMEOUT + 5.0
 #: Seconds after which a notice that cannot be delivered is given up, and the longest pause.
@@ -59,7 +58,7 @@ class Cycle:
     evaluated: int = 0
     firing: int = 0
     #: Alerts whose condition could not be evaluated, with the reason.
-    unknown: dict[str, str] | None = None
+    unknown: dict[str, str] = field(default_factory=dict)
     transitions: int = 0
     delivered: int = 0
     failed: int = 0
@@ -81,8 +80,8 @@ class Evaluator:
         store: Store,
         rules: Rules,
         *,
-        interval: float = INTERVAL,
-        lease: float = LEASE_SECONDS,
+        interval: float = CYCLE_SECONDS,
+        lease: float = _LEASE_SECONDS,
         deliver: Callable[[Notifier, Notice], None] = send,
     ) -> None:
         self._store = store
@@ -122,15 +121,15 @@ class Evaluator:
         Raises:
             StoreError: the store is unreachable or refuses; nothing else was changed.
         """
-        result = Cycle(unknown={})
+        result = Cycle()
         now = self._alerts.acquire(self._lease)
         if now is None:
             return result
         result.leading = True
         snapshot = self._alerts.snapshot()
         kept = self._store.seen
-        conditions = Conditions(Queries(self._store), kept.series, kept.histograms)
-        report = Report(now, self._interval)
+        conditions = RuleReader(Queries(self._store), kept.series, kept.histograms)
+        report = CycleReport(now, self._interval)
         for rule in self._rules.alerts:
             if self._alerts.remaining < _MARGIN:
                 self._alerts.acquire(self._lease)
@@ -144,7 +143,12 @@ class Evaluator:
         return result
 
     def _evaluate(
-        self, rule: Rule, readings: Readings, snapshot: Snapshot, report: Report, result: Cycle
+        self,
+        rule: Rule,
+        readings: Readings,
+        snapshot: AlertSnapshot,
+        report: CycleReport,
+        result: Cycle,
     ) -> None:
         now = report.time
         result.evaluated += 1
@@ -163,15 +167,13 @@ class Evaluator:
                 result.transitions += bool(step.transition)
 
     @staticmethod
-    def _note(name: str, reading: Reading, report: Report, result: Cycle) -> None:
+    def _note(name: str, reading: Reading, report: CycleReport, result: Cycle) -> None:
         report.readings[name] = reading
         if reading.holds is None:
-            assert result.unknown is not None
             result.unknown[name] = reading.detail
 
-    def _muted(self, name: str, snapshot: Snapshot, now: float) -> bool:
-        silences: list[Silence] = list(snapshot.silences.values())
-        silenced = any(silence.covers(name, now) for silence in silences)
+    def _muted(self, name: str, snapshot: AlertSnapshot, now: float) -> bool:
+        silenced = any(silence.covers(name, now) for silence in snapshot.silences.values())
         return silenced or self._rules.muted(name, now)
 
     def _store_step(
@@ -217,7 +219,7 @@ class Evaluator:
             for notifier in rule.notify
         ]
 
-    def _drop_removed(self, snapshot: Snapshot, now: float) -> None:
+    def _drop_removed(self, snapshot: AlertSnapshot, now: float) -> None:
         """Resolve and remove alerts that are no longer in the file."""
         labels = {rule.name: rule.by for rule in self._rules.alerts}
         for name, state in snapshot.states.items():
@@ -283,7 +285,7 @@ class Evaluator:
         self._alerts.settle(later, delivered=False)
 
 
-def _values(rule: Rule, snapshot: Snapshot) -> list[str | None]:
+def _values(rule: Rule, snapshot: AlertSnapshot) -> list[str | None]:
     """Return the label values whose alerts are stored; [None] for a rule without a label."""
     if not rule.by:
         return [None]
@@ -309,10 +311,7 @@ def message_of(
     )
 
 
-# --- Replay --------------------------------------------------------------------------------------
-
-# Replay: when the rules of a file would have fired, over the data that are kept.
-
+# --- Replay: when the rules of a file would have fired, over the data that are kept -------------
 
 #: Most evaluations of a rule.
 MAX_STEPS = 1440
@@ -347,7 +346,7 @@ class Replay:
     since: float | None
 
 
-def replay(rule: Rule, conditions: Conditions, since: float, now: float) -> Replay:
+def replay_rule(rule: Rule, conditions: RuleReader, since: float, now: float) -> Replay:
     """Evaluate a rule at regular times from `since` until now.
 
     Args:
@@ -378,7 +377,7 @@ def replay(rule: Rule, conditions: Conditions, since: float, now: float) -> Repl
                 name = alert_name(rule, value)
                 opened[value] = Firing(name, at, None, reading.value, reading.detail)
             elif step.transition == RESOLVED and value in opened:
-                firings.append(dataclasses.replace(opened.pop(value), until=at))
+                firings.append(replace(opened.pop(value), until=at))
             if rule.by and step.state.status == OK:
                 del states[value]
     firings += opened.values()

@@ -9,12 +9,13 @@ from typing import Any
 from redmeter.analysis.comparing.sentences import unit_of, value_text
 from redmeter.export.prometheus_names import counter_name, label_name, metric_name
 from redmeter.names import parse_name
+from redmeter.stored.keys import span
 
 #: What a threshold is compared with.
 VALUES = ("rate", "count", "last", "min", "max", "mean", "sum")
 DIRECTIONS = ("above", "below", "both")
 #: Baselines of a verdict, and their names in sentences.
-BASELINES = {
+BASELINE_NAMES = {
     "previous": "the time right before",
     "yesterday": "yesterday",
     "last-week": "last week",
@@ -73,6 +74,11 @@ class Rule:
     #: Seconds after which a firing alert is sent again; 0: never.
     remind: int = 0
 
+    @property
+    def limit(self) -> float | None:
+        """The one of `above` and `below` that is given; None if the condition has none."""
+        return self.below if self.above is None else self.above
+
 
 @dataclass(frozen=True, slots=True)
 class Notifier:
@@ -100,7 +106,7 @@ class Maintenance:
         Args:
             now: Unix seconds.
         """
-        return any(matches(name, pattern) for pattern in self.alerts) and self.applies(now)
+        return any(matches_alert(name, pattern) for pattern in self.alerts) and self.applies(now)
 
     def applies(self, now: float) -> bool:
         """Return whether it is within the window now (Unix seconds)."""
@@ -126,7 +132,7 @@ class Rules:
         return any(window.covers(name, now) for window in self.maintenance)
 
 
-def matches(name: str, pattern: str) -> bool:
+def matches_alert(name: str, pattern: str) -> bool:
     """Return whether a pattern matches an alert, or its rule without the value of the label."""
     return fnmatchcase(name, pattern) or fnmatchcase(name.partition("{")[0], pattern)
 
@@ -149,10 +155,7 @@ def describe_duration(seconds: float) -> str:
     return f"{seconds:g} s"
 
 
-# --- Descriptions --------------------------------------------------------------------------------
-
-# Descriptions of rules: the condition in words, and as a PromQL expression. Pure.
-
+# --- Descriptions: the condition in words, and as a PromQL expression ----------------------------
 
 #: Value of a threshold on a gauge -> function over time.
 _OVER_TIME = {
@@ -166,16 +169,15 @@ _OVER_TIME = {
 
 def describe_condition(rule: Rule) -> str:
     """Return the condition in words: "p95 of checkout_seconds over 5 min is above 1.5"."""
+    over = describe_duration(rule.window)
     match rule.when:
         case "threshold":
             per = " per second" if rule.value == "rate" else ""
-            over = describe_duration(rule.window)
             text = f"{rule.value} of {rule.metric} over {over} is {_limit(rule)}{per}"
         case "ratio":
-            over = describe_duration(rule.window)
             text = f"{rule.metric} / {rule.of} over {over} is {_limit(rule)}"
         case "absent":
-            text = f"{rule.metric} has no events in {describe_duration(rule.window)}"
+            text = f"{rule.metric} has no events in {over}"
         case "expected":
             side = {"both": "outside", "above": "above", "below": "below"}[rule.direction]
             width = describe_duration(rule.precision)
@@ -193,9 +195,9 @@ def describe_condition(rule: Rule) -> str:
             text = f"a log pattern{source} is new, with severity {' or '.join(rule.severities)}"
         case "new_exception":
             types = f" of type {' or '.join(rule.types)}" if rule.types else ""
-            text = f"an exception{types} is first seen within {describe_duration(rule.window)}"
+            text = f"an exception{types} is first seen within {over}"
         case "verdict":
-            baseline = BASELINES.get(rule.against, rule.against)
+            baseline = BASELINE_NAMES.get(rule.against, rule.against)
             text = f"the verdict on the newest mark, against {baseline}, is worse"
         case _:
             text = rule.when
@@ -212,10 +214,10 @@ def describe_query(rule: Rule) -> str:
                 function = "rate" if rule.value == "rate" else "increase"
                 expression = _events(rule, rule.metric, rule.window, function)
             elif percentile is not None:
-                inner = f"rate({_selector(rule.metric, 'histogram')}[{_promql(rule.window)}])"
+                inner = f"rate({_selector(rule.metric, 'histogram')}[{span(rule.window)}])"
                 expression = f"histogram_quantile({percentile / 100:g}, {_sum(rule)}({inner}))"
             else:
-                inner = f"{_selector(rule.metric, 'gauge')}[{_promql(rule.window)}]"
+                inner = f"{_selector(rule.metric, 'gauge')}[{span(rule.window)}]"
                 expression = f"{_sum(rule)}({_OVER_TIME[rule.value]}({inner}))"
             return f"{expression} {_comparison(rule)}"
         case "ratio":
@@ -236,10 +238,10 @@ def describe_query(rule: Rule) -> str:
 
 
 def _limit(rule: Rule) -> str:
-    word, limit = ("above", rule.above) if rule.above is not None else ("below", rule.below)
-    if limit is None:
+    if rule.limit is None:
         return "?"
-    return f"{word} {value_text(limit, unit_of_values(rule), exact=True)}"
+    word = "below" if rule.above is None else "above"
+    return f"{word} {value_text(rule.limit, unit_of_values(rule), exact=True)}"
 
 
 def unit_of_values(rule: Rule) -> str:
@@ -255,9 +257,8 @@ def times_its_rate(rate: float) -> str:
 
 
 def _comparison(rule: Rule) -> str:
-    above = rule.above is not None
-    limit = rule.above if above else rule.below
-    return "" if limit is None else f"{'>' if above else '<'} {limit:.15g}"
+    sign = "<" if rule.above is None else ">"
+    return "" if rule.limit is None else f"{sign} {rule.limit:.15g}"
 
 
 def _share(rule: Rule, window: int) -> str:
@@ -265,7 +266,7 @@ def _share(rule: Rule, window: int) -> str:
 
 
 def _events(rule: Rule, metric: str, window: int, function: str = "increase") -> str:
-    return f"{_sum(rule)}({function}({_selector(metric, 'counter')}[{_promql(window)}]))"
+    return f"{_sum(rule)}({function}({_selector(metric, 'counter')}[{span(window)}]))"
 
 
 def _sum(rule: Rule) -> str:
@@ -282,10 +283,3 @@ def _selector(metric: str, kind: str) -> str:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
-
-
-def _promql(seconds: int) -> str:
-    for unit, name in ((86400, "d"), (3600, "h"), (60, "m")):
-        if seconds % unit == 0:
-            return f"{seconds // unit}{name}"
-    return f"{seconds}s"

@@ -38,7 +38,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from redmeter.alerting.rules import (
-    BASELINES,
+    BASELINE_NAMES,
     DIRECTIONS,
     VALUES,
     Maintenance,
@@ -54,39 +54,33 @@ from redmeter.names import parse_name
 #: Most alerts of a file, and longest name, bytes.
 MAX_ALERTS, MAX_NAME = 500, 100
 
+
+def _fields(needed: str, optional: str = "") -> tuple[frozenset[str], frozenset[str]]:
+    return frozenset(needed.split()), frozenset(optional.split())
+
+
 #: A condition -> the fields that it needs, and those that it may have.
-CONDITIONS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    "threshold": (
-        frozenset({"metric"}),
-        frozenset({"value", "above", "below", "window", "clear", "by"}),
-    ),
-    "ratio": (
-        frozenset({"metric", "of"}),
-        frozenset({"above", "below", "window", "at_least", "clear", "by"}),
-    ),
-    "absent": (frozenset({"metric"}), frozenset({"window", "by"})),
-    "expected": (frozenset({"metric"}), frozenset({"precision", "direction", "by"})),
-    "burn": (frozenset({"metric", "of", "objective"}), frozenset({"windows", "at_least", "by"})),
-    "new_pattern": (frozenset(), frozenset({"severities", "logger", "by"})),
-    "new_exception": (frozenset(), frozenset({"types", "window", "by"})),
-    "verdict": (frozenset(), frozenset({"against", "by"})),
+CONDITIONS = {
+    "threshold": _fields("metric", "value above below window clear by"),
+    "ratio": _fields("metric of", "above below window at_least clear by"),
+    "absent": _fields("metric", "window by"),
+    "expected": _fields("metric", "precision direction by"),
+    "burn": _fields("metric of objective", "windows at_least by"),
+    "new_pattern": _fields("", "severities logger by"),
+    "new_exception": _fields("", "types window by"),
+    "verdict": _fields("", "against by"),
 }
 #: A condition without a metric -> the only label that it has an alert for each value of.
 LABELS = {"new_pattern": "logger", "new_exception": "type", "verdict": "route"}
 #: Fields that every alert may have.
-COMMON = frozenset(
-    {"name", "when", "for", "keep", "severity", "labels", "message", "notify", "remind"}
-)
+COMMON, _ = _fields("name when for keep severity labels message notify remind")
 #: A type of notifier -> the fields that it needs, and those that it may have.
-NOTIFIERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    "webhook": (frozenset({"url"}), frozenset({"secret_env"})),
-    "slack": (frozenset(), frozenset({"url", "url_env"})),
-    "pagerduty": (frozenset({"key_env"}), frozenset({"url"})),
-    "smtp": (
-        frozenset({"host", "to", "sender"}),
-        frozenset({"port", "user", "password_env", "tls"}),
-    ),
-    "command": (frozenset({"command"}), frozenset()),
+NOTIFIERS = {
+    "webhook": _fields("url", "secret_env"),
+    "slack": _fields("", "url url_env"),
+    "pagerduty": _fields("key_env", "url"),
+    "smtp": _fields("host to sender", "port user password_env tls"),
+    "command": _fields("command"),
 }
 #: What a message template may contain.
 TEMPLATE_FIELDS = ("name", "status", "severity", "value", "detail", "window", "labels")
@@ -221,6 +215,28 @@ def _check_keys(given: Mapping[str, Any], known: "set[str] | frozenset[str]") ->
             )
 
 
+def _check_fields(
+    entry: Mapping[str, Any],
+    key: str,
+    kinds: Mapping[str, tuple[frozenset[str], frozenset[str]]],
+    common: frozenset[str],
+) -> Any:
+    """Check the keys of a table by its kind, and return that.
+
+    Args:
+        key: the key that names the kind.
+        common: the keys that every kind may have.
+    """
+    kind: Any = entry.get(key)
+    if kind not in kinds:
+        raise _Mistake(key, f"{key}: one of {', '.join(kinds)}, not {shown(kind, 40)}")
+    needed, optional = kinds[kind]
+    _check_keys(entry, needed | optional | common)
+    for missing in sorted(needed - entry.keys()):
+        raise _Mistake("", f'{missing} is missing; {key} = "{kind}" needs it')
+    return kind
+
+
 def _name(entry: dict[str, Any], others: Mapping[str, Rule]) -> str:
     name = _text("name", entry.get("name"))
     if len(name.encode()) > MAX_NAME or not name.isprintable() or "{" in name or "}" in name:
@@ -231,13 +247,7 @@ def _name(entry: dict[str, Any], others: Mapping[str, Rule]) -> str:
 
 
 def _rule(entry: dict[str, Any], notifiers: Mapping[str, Notifier]) -> Rule:
-    when = entry.get("when")
-    if when not in CONDITIONS:
-        raise _Mistake("when", f"when: one of {', '.join(CONDITIONS)}, not {shown(when, 40)}")
-    needed, optional = CONDITIONS[when]
-    _check_keys(entry, needed | optional | COMMON)
-    for missing in sorted(needed - entry.keys()):
-        raise _Mistake("", f'{missing} is missing; when = "{when}" needs it')
+    _check_fields(entry, "when", CONDITIONS, COMMON)
     read: dict[str, Any] = {}
     for key, given in entry.items():
         read["for_seconds" if key == "for" else key] = _READERS[key](key, given)
@@ -250,9 +260,8 @@ def _check_rule(rule: Rule, notifiers: Mapping[str, Notifier]) -> None:
     if rule.when in ("threshold", "ratio") and (rule.above is None) == (rule.below is None):
         raise _Mistake("" if rule.above is None else "below", "give either above or below")
     if rule.clear is not None:
-        limit = rule.above if rule.above is not None else rule.below
-        assert limit is not None
-        if (rule.clear > limit) == (rule.above is not None) and rule.clear != limit:
+        assert rule.limit is not None
+        if (rule.clear > rule.limit) == (rule.above is not None) and rule.clear != rule.limit:
             raise _Mistake("clear", "clear is on the other side of above or below")
     for key in ("metric", "of"):
         text = getattr(rule, key)
@@ -324,7 +333,7 @@ def _value(key: str, given: Any) -> str:
 
 
 def _choice(key: str, given: Any) -> str:
-    words = DIRECTIONS if key == "direction" else tuple(BASELINES)
+    words = DIRECTIONS if key == "direction" else tuple(BASELINE_NAMES)
     if given not in words:
         raise _Mistake(key, f"{key}: one of {', '.join(words)}, not {shown(given, 40)}")
     return str(given)
@@ -402,13 +411,7 @@ assert _READERS.keys() - {"for"} <= {each.name for each in fields(Rule)}
 
 def _notifier(name: str, given: Any) -> Notifier:
     entry = _table(name, given)
-    type_ = entry.get("type")
-    if type_ not in NOTIFIERS:
-        raise _Mistake("type", f"type: one of {', '.join(NOTIFIERS)}, not {shown(type_, 40)}")
-    needed, optional = NOTIFIERS[type_]
-    _check_keys(entry, needed | optional | {"type"})
-    for missing in sorted(needed - entry.keys()):
-        raise _Mistake("", f'{missing} is missing; type = "{type_}" needs it')
+    type_ = _check_fields(entry, "type", NOTIFIERS, frozenset({"type"}))
     if type_ == "slack" and ("url" in entry) == ("url_env" in entry):
         raise _Mistake("", "give either url or url_env")
     options = {key: given for key, given in entry.items() if key != "type"}

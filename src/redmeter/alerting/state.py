@@ -11,7 +11,7 @@ ends, if it still fires, and a resolution is sent only if the alert was.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, cast
 
 from redmeter.alerting.rules import Maintenance, Rule, Rules
 
@@ -35,7 +35,7 @@ class Reading:
 
 
 #: Most alerts of a rule with `by`.
-MAX_VALUES = 100
+MAX_RULE_ALERTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Readings:
     others: Reading = Reading(False, detail="no longer stored")
 
     def chosen(self, known: Iterable[str | None]) -> tuple[dict[str | None, Reading], int]:
-        """Return the readings of at most MAX_VALUES alerts, and the number of values left out.
+        """Return the readings of at most MAX_RULE_ALERTS alerts, and the number of values left out.
 
         Args:
             known: values with an alert that is pending or fires; they come first. Values that have
@@ -56,7 +56,7 @@ class Readings:
         """
         chosen = {value: self.values.get(value, self.others) for value in known}
         for value, reading in self.values.items():
-            if len(chosen) >= MAX_VALUES:
+            if len(chosen) >= MAX_RULE_ALERTS:
                 break
             chosen.setdefault(value, reading)
         return chosen, len(self.values.keys() - chosen.keys())
@@ -103,7 +103,7 @@ class AlertState:
 
     def to_json(self) -> str:
         """Return it as JSON."""
-        return json.dumps(asdict(self), separators=(",", ":"))
+        return _json(asdict(self))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "AlertState":
@@ -112,11 +112,10 @@ class AlertState:
         Raises:
             ValueError: not JSON, or not an object.
         """
-        fields: Any = json.loads(text)
-        if not isinstance(fields, dict):
+        document: Any = json.loads(text)
+        if not isinstance(document, dict):
             raise ValueError("not an object")
-        fields["notifiers"] = tuple(fields.get("notifiers", ()))
-        return cls(**{name: fields[name] for name in cls.__dataclass_fields__ if name in fields})
+        return cast("AlertState", _made(cls, document))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,19 +198,18 @@ def _notified(state: AlertState, notice: str, now: float) -> dict[str, Any]:
 
 # --- Reports -------------------------------------------------------------------------------------
 
-# Reports: the rules that an evaluator evaluates, and its newest readings, as it publishes them.
+# The rules that an evaluator evaluates, and its newest readings, as it publishes them.
 #
 # The rules are in a file on the evaluator's host. It stores them in a field of `alerts:`, and its
 # readings after each cycle, so that the page, `redmeter alerts` and Prometheus' API show every
 # rule without the file. Both are informative: no decision of an evaluator depends on them.
-
 
 #: Longest detail of a reading, characters.
 _LONGEST = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CycleReport:
     """The readings of an evaluator's last cycle."""
 
     #: When, Unix seconds by the server's clock.
@@ -232,7 +230,7 @@ class Report:
         return _json({**asdict(self), "readings": readings})
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> "Report":
+    def from_json(cls, text: str | bytes) -> "CycleReport":
         """Read it.
 
         Raises:

@@ -9,19 +9,13 @@ from dataclasses import asdict, dataclass
 from typing import Literal, cast
 
 from redmeter.alerting.rules import Rule, Rules, describe_condition, describe_query
-from redmeter.alerting.state import (
-    FIRING,
-    OK,
-    PENDING,
-    AlertState,
-    split_name,
-)
-from redmeter.alerting.store import AlertStore, Notice, Silence, Snapshot, Transition
+from redmeter.alerting.state import FIRING, OK, PENDING, AlertState, split_name
+from redmeter.alerting.store import AlertSnapshot, AlertStore, Notice, Silence, Transition
 from redmeter.errors import RedmeterError
 from redmeter.names import parse_name
 from redmeter.store import Store
 
-Status = Literal["firing", "pending", "ok"]
+_Status = Literal["firing", "pending", "ok"]
 #: The order of statuses.
 _ORDER = {FIRING: 0, PENDING: 1, OK: 2}
 _NEVER = AlertState()
@@ -36,7 +30,7 @@ class AlertStatus:
     labels: Mapping[str, str]
     #: The value of the rule's label; None for a rule without `by`.
     label_value: str | None
-    status: Status
+    status: _Status
     #: Since when, Unix seconds; None if it has never been anything but ok.
     since: float | None
     #: The number that was compared last, and a sentence about it.
@@ -68,7 +62,7 @@ class RuleStatus:
     notify: Sequence[str]
     labels: Mapping[str, str]
     #: The status of the alert that is worst off, and why nothing could be evaluated.
-    status: Status
+    status: _Status
     unknown: str
     #: The worst first. For a rule with `by`, only those that are not ok.
     alerts: Sequence[AlertStatus]
@@ -124,7 +118,7 @@ def read_alerts(store: Store, *, transitions: int = 50) -> tuple[float, AlertsSt
     return snapshot.now, make_status(snapshot)
 
 
-def make_status(snapshot: Snapshot) -> AlertsStatus:
+def make_status(snapshot: AlertSnapshot) -> AlertsStatus:
     """Return the status that a snapshot shows."""
     published = snapshot.rules or Rules((), {})
     report, now = snapshot.report, snapshot.now
@@ -142,7 +136,7 @@ def make_status(snapshot: Snapshot) -> AlertsStatus:
             name=name,
             labels={**rule.labels, **({label: value} if value is not None else {})},
             label_value=value,
-            status=cast("Status", state.status),
+            status=cast("_Status", state.status),
             since=state.since or None,
             value=known.value if known else state.value,
             detail=known.detail if known else state.detail,

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from redmeter.alerting.rules import Rules, matches
-from redmeter.alerting.state import AlertState, Report, read_rules
+from redmeter.alerting.rules import Rules, matches_alert
+from redmeter.alerting.state import AlertState, CycleReport, read_rules
 from redmeter.store import Store
 from redmeter.store.scripts import ALERTS
 from redmeter.store.servers.replies import mapped, raised
@@ -43,7 +43,7 @@ class Silence:
 
     def covers(self, name: str, now: float) -> bool:
         """Return whether it applies to an alert now."""
-        return now < self.until and matches(name, self.alerts)
+        return now < self.until and matches_alert(name, self.alerts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class AlertSnapshot:
     """Everything stored about alerts."""
 
     states: dict[str, AlertState]
@@ -103,7 +103,7 @@ class Snapshot:
     rules: Rules | None = None
     rules_text: str = ""
     #: The readings of the last cycle; None if there was none.
-    report: Report | None = None
+    report: CycleReport | None = None
     #: The newest transitions, if asked for, the newest first.
     transitions: tuple[Transition, ...] = ()
 
@@ -129,7 +129,7 @@ class AlertStore:
         """The prefix of the store's keys."""
         return self._part.keys.prefix
 
-    def snapshot(self, *, transitions: int = 0) -> Snapshot:
+    def snapshot(self, *, transitions: int = 0) -> AlertSnapshot:
         """Return everything that is stored, in one round trip.
 
         Args:
@@ -198,7 +198,7 @@ class AlertStore:
         )
         return bool(done)
 
-    def publish(self, rules: str, report: Report, published: str) -> bool:
+    def publish(self, rules: str, report: CycleReport, published: str) -> bool:
         """Store the readings of this cycle, and the rules if they have changed."""
         text = "" if rules == published else rules
         return bool(self._run("publish", self._owner, str(self._epoch), text, report.to_json())[0])
@@ -226,22 +226,24 @@ class AlertStore:
         return list(raised(reply))
 
 
-def _snapshot(replies: Sequence[Any], now: float) -> Snapshot:
+def _snapshot(replies: Sequence[Any], now: float) -> AlertSnapshot:
     fields = {
         key.decode(errors="replace"): value for key, value in mapped(raised(replies[0])).items()
     }
     states = _entries(fields, _STATE, AlertState.from_json)
-    silences = _entries(fields, _SILENCE, _silence)
+    silences = _entries(fields, _SILENCE, lambda text: Silence(**json.loads(text)))
     notices = [
         notice
         for number, value in mapped(raised(replies[1])).items()
         if (notice := _loaded(partial(_notice, number), value)) is not None
     ]
     notices.sort(key=lambda notice: notice.number)
-    changes = [_loaded(_transition, each) for each in raised(replies[2])]
-    leased = _loaded(_deadline, fields.get(_LEASE, b"0 0"))
+    changes = [
+        _loaded(lambda text: Transition(**json.loads(text)), each) for each in raised(replies[2])
+    ]
+    leased = _loaded(lambda lease: float(lease.split()[1]), fields.get(_LEASE, b"0 0"))
     text = fields.get(_RULES, b"")
-    return Snapshot(
+    return AlertSnapshot(
         states,
         silences,
         notices,
@@ -249,7 +251,7 @@ def _snapshot(replies: Sequence[Any], now: float) -> Snapshot:
         leased if leased is not None and leased > now else 0.0,
         _loaded(read_rules, text),
         text.decode(errors="replace"),
-        _loaded(Report.from_json, fields.get(_REPORT, b"")),
+        _loaded(CycleReport.from_json, fields.get(_REPORT, b"")),
         tuple(each for each in changes if each is not None),
     )
 
@@ -262,18 +264,6 @@ def _notice_json(notice: Notice) -> str:
     fields = asdict(notice)
     del fields["number"]
     return _json(fields)
-
-
-def _deadline(lease: bytes) -> float:
-    return float(lease.split()[1])
-
-
-def _silence(text: bytes) -> Silence:
-    return Silence(**json.loads(text))
-
-
-def _transition(text: bytes) -> Transition:
-    return Transition(**json.loads(text))
 
 
 def _notice(number: bytes, text: bytes) -> Notice:

@@ -25,7 +25,7 @@ import redis
 
 from redmeter import cleaning
 from redmeter.analysis.text.secrets import mask
-from redmeter.analysis.text.texts import clean
+from redmeter.analysis.text.texts import clean_text
 from redmeter.book import stores
 from redmeter.errors import InvalidSetting, InvalidValue, StoreError, UnknownPrecision, shown
 from redmeter.names import check_text
@@ -382,7 +382,7 @@ def _message(name: str, message: str, severity: int | str, *, tallied: bool) -> 
         check_text(name, "name of a log"),
         level,
         time.time(),
-        mask(clean(message, TEXT_LIMIT)),
+        mask(clean_text(message, TEXT_LIMIT)),
         keep=_RECENT,
         tallied=tallied,
     )

@@ -12,14 +12,14 @@ from typing import Annotated, Any
 
 import typer
 
-from redmeter.alerting.conditions import Conditions
-from redmeter.alerting.evaluator import INTERVAL, Evaluator, Replay, replay
+from redmeter.alerting.conditions import RuleReader
+from redmeter.alerting.evaluator import CYCLE_SECONDS, Evaluator, Replay, replay_rule
 from redmeter.alerting.notifiers import NotDelivered, send
 from redmeter.alerting.rules import Rules
 from redmeter.alerting.rules_file import parse_rules
-from redmeter.alerting.state import FIRED, MAX_VALUES
+from redmeter.alerting.state import FIRED, MAX_RULE_ALERTS
 from redmeter.alerting.status import RuleStatus, make_status
-from redmeter.alerting.store import AlertStore, Notice, Silence, Snapshot
+from redmeter.alerting.store import AlertSnapshot, AlertStore, Notice, Silence
 from redmeter.cli import output
 from redmeter.cli.app import (
     NOT_FOUND,
@@ -90,7 +90,7 @@ def alerts(
     ] = None,
     interval: Annotated[
         str, typer.Option("--interval", help="run: seconds between two evaluations.")
-    ] = f"{INTERVAL:.0f}",
+    ] = f"{CYCLE_SECONDS:.0f}",
     timezone: Timezone = None,
     url: Url = None,
     prefix: Prefix = None,
@@ -201,7 +201,7 @@ def _test(rules: Rules, name: str, *, json: bool) -> None:
         output.line(f"delivered to {name}")
 
 
-def _list(snapshot: Snapshot, *, json: bool) -> None:
+def _list(snapshot: AlertSnapshot, *, json: bool) -> None:
     running = snapshot.leased_until > 0
     if json:
         output.as_json(
@@ -240,7 +240,9 @@ def _list(snapshot: Snapshot, *, json: bool) -> None:
     for rule in status.rules:
         if rule.left_out:
             values = output.many(rule.left_out, f"value of {rule.by}", f"values of {rule.by}")
-            output.note(f"{rule.name}: {values} beyond the limit of {MAX_VALUES} not evaluated")
+            output.note(
+                f"{rule.name}: {values} beyond the limit of {MAX_RULE_ALERTS} not evaluated"
+            )
     for silence in status.silences:
         comment = f" ({silence.comment})" if silence.comment else ""
         until = output.moment(silence.until)
@@ -275,12 +277,12 @@ def _replay(store: Store, rules: Rules, since: str | None, *, json: bool) -> Non
     start = time_of("--since", since or "1d", view.now)
     assert start is not None
     check_times(start)
-    conditions = Conditions(Queries(store), kept.series, kept.histograms)
+    conditions = RuleReader(Queries(store), kept.series, kept.histograms)
     results: list[Replay] = []
     with output.progress("replaying") as show:
         for number, rule in enumerate(rules.alerts):
             show(number, len(rules.alerts))
-            results.append(replay(rule, conditions, start, view.now))
+            results.append(replay_rule(rule, conditions, start, view.now))
     if json:
         output.as_json({"since": start, "alerts": [dataclasses.asdict(each) for each in results]})
         return

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from redmeter.analysis.comparing.changes import changes as find_changes
+from redmeter.analysis.comparing.changes import find_changes
 from redmeter.cli import output
 from redmeter.cli.app import (
     NOT_FOUND,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil
 from typing import TypeVar
 
-from redmeter.analysis.comparing.percentiles import merged
+from redmeter.analysis.comparing.significance import sum_counts
 from redmeter.errors import LimitExceeded, StoreError, StoreRefused
 from redmeter.reading.foreign_keys import readable, warn_of
 from redmeter.results.series import Series
@@ -154,7 +154,7 @@ def summed(
         starts: of the intervals.
         parse: parses a hash: interval start -> count.
     """
-    sums = merged(parse(reply) for reply in replies if not is_misplaced(reply))
+    sums = sum_counts(parse(reply) for reply in replies if not is_misplaced(reply))
     values = [sums.get(start) for start in starts]
     first = first_sample(values)
     return [*values[:first], *(value or 0 for value in values[first:])]

@@ -5,13 +5,32 @@ from dataclasses import replace
 
 from redmeter.analysis.comparing.status import BLOCK
 from redmeter.clock import ManualClock
-from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
+from redmeter.names import (
+    HITS,
+    HITS_FAILED,
+    HITS_SECONDS,
+    REQUEST_DB_SECONDS,
+    REQUESTS,
+    SECONDS,
+    parse_name,
+)
 from redmeter.reading.diagnosis.busiest import RANKED, busiest
-from redmeter.reading.diagnosis.context import DB_SECONDS, Circumstances, database_time
-from redmeter.reading.diagnosis.exception_changes import changes_of, not_kept, windows_of
-from redmeter.reading.diagnosis.explain import WEB, compose, not_compared
+from redmeter.reading.diagnosis.context import (
+    Circumstances,
+    changes_of,
+    database_time,
+    not_kept,
+    windows_of,
+)
+from redmeter.reading.diagnosis.explain import WEB_TOTALS, compose, not_compared
 from redmeter.reading.diagnosis.label_counts import LabelEvents
-from redmeter.reading.diagnosis.status import MINUTE, Vitals, cause_request, judge, with_sentence
+from redmeter.reading.diagnosis.status import (
+    MINUTE,
+    Vitals,
+    cause_request,
+    judge_vitals,
+    with_sentence,
+)
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compare
 from redmeter.reading.exceptions import ExceptionWindow
 from redmeter.results.explanation import (
@@ -44,7 +63,7 @@ def explained(
     """Return what accounts for a rise or a fall of recorded events."""
     counters = {parse_name(e.series).base for e in memory.events if e.amount is not None}
     observed = {parse_name(e.series).base for e in memory.events if e.observed is not None}
-    name = WEB.get(request.name, request.name)
+    name = WEB_TOTALS.get(request.name, request.name)
     if name not in counters | observed:
         name = request.name
     histogram = name in observed and name not in counters
@@ -93,7 +112,7 @@ def status_of(
         if event.observed is not None and parse_name(event.series).base == HITS_SECONDS:
             by_minute.setdefault(slice_start(event.time, MINUTE), []).append(event.observed)
     vitals.seconds = {start: _distribution(values) for start, values in by_minute.items()}
-    status = judge(vitals, now)
+    status = judge_vitals(vitals, now)
     checks = []
     for check in status.checks:
         if check.state in ("high", "low"):
@@ -155,7 +174,7 @@ def _distribution(values: list[float]) -> Distribution:
 def _database(memory: MemoryRecorder, comparison: Comparison) -> DatabaseTime | None:
     """Return the time in the database per request."""
     sums = []
-    for name in (DB_SECONDS, SECONDS):
+    for name in (REQUEST_DB_SECONDS, SECONDS):
         sides = []
         for intervals in (comparison.baseline, comparison.window):
             values = [

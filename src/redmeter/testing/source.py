@@ -7,7 +7,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TypeVar
 
-from redmeter.analysis.comparing.changes import changes
+from redmeter.analysis.comparing.changes import find_changes
 from redmeter.clock import ManualClock
 from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.names import parse_name
@@ -287,7 +287,7 @@ class MemorySource(Answers):
     def changes(self, logger: str | None) -> Changes:
         messages = self._memory.messages if logger is None else self._memory.logged(logger, None)
         now, number = self._clock.wall(), len(sources(messages))
-        result = changes(frequencies(messages, now, sliding=True), now)
+        result = find_changes(frequencies(messages, now, sliding=True), now)
         return Changes(tuple(result), sources=number, compared=number)
 
     def query(self, promql: str, *_: object) -> QueryResult:

@@ -76,7 +76,7 @@ def severity_rank(severity: str) -> int:
     return _RANKS.get(severity, _RANKS[None])
 
 
-def changes(frequencies: Iterable[Frequency], now: float) -> list[Change]:
+def find_changes(frequencies: Iterable[Frequency], now: float) -> list[Change]:
     """Return the patterns that are new, spiking or gone, sorted by severity, kind and count.
 
     Args:

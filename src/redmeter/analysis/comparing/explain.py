@@ -23,7 +23,7 @@ failures, for a p95 the values above the lower one of both p95. A group whose sh
 changed, and that way the error rate, is a cause as well.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, NamedTuple, TypeVar
@@ -38,6 +38,7 @@ from redmeter.analysis.comparing.outliers import (
     groups_of,
     outliers,
 )
+from redmeter.analysis.comparing.significance import QUANTILE, sum_counts
 from redmeter.results.explanation import ChangedGroup, ChangedLabel
 
 #: Groups of a label that are listed.
@@ -52,7 +53,7 @@ T = TypeVar("T")
 
 #: A histogram: upper edge of a bucket -> number of values in it. Zero and negative values have
 #: their own edges.
-Buckets = Mapping[float, float]
+EdgeCounts = Mapping[float, float]
 
 
 class Causes(NamedTuple):
@@ -67,59 +68,29 @@ class Causes(NamedTuple):
 
 
 @dataclass(slots=True)
-class CountRow:
-    """The events of a label set; `before` is not scaled."""
-
-    labels: Mapping[str, str]
-    before: int = 0
-    after: int = 0
-    history: Sequence[int] = ()
-    #: The events of each interval of the window; without them, its sum is compared.
-    within: Sequence[int] = ()
-
-
-@dataclass(slots=True)
-class RateRow:
-    """The requests and failures of a label set."""
-
-    labels: Mapping[str, str]
-    before: int = 0
-    after: int = 0
-    failed_before: int = 0
-    failed_after: int = 0
-    history: Sequence[int] = ()
-    failed_history: Sequence[int] = ()
-    within: Sequence[int] = ()
-    failed_within: Sequence[int] = ()
-
-
-@dataclass(slots=True)
 class HistogramRow:
     """The values of a label set."""
 
     labels: Mapping[str, str]
-    before: Buckets = field(default_factory=dict)
-    after: Buckets = field(default_factory=dict)
+    before: EdgeCounts = field(default_factory=dict)
+    after: EdgeCounts = field(default_factory=dict)
     #: The buckets of each interval before the window.
-    history: Sequence[Buckets] = ()
+    history: Sequence[EdgeCounts] = ()
 
 
 # --- Counts --------------------------------------------------------------------------------
 
 
-def explain_count(rows: Sequence[CountRow], windows: Windows) -> Causes:
+def explain_count(rows: Sequence[Events], windows: Windows) -> Causes:
     """Explain the change of a count.
 
     Args:
+        rows: the events of each label set, by time.
         windows: the lengths of the window and of the baseline.
     """
     scale = windows.scale
     before, after = scale * sum(row.before for row in rows), sum(row.after for row in rows)
     change = after - before
-    events = [
-        Events(row.labels, row.before, row.after, row.history, within=row.within) for row in rows
-    ]
-    out = outliers(events, windows)
     groups = {}
     for key, members in groups_of(row.labels for row in rows).items():
         first, second = _sum(rows, members, "before"), _sum(rows, members, "after")
@@ -134,7 +105,7 @@ def explain_count(rows: Sequence[CountRow], windows: Windows) -> Causes:
             count_before=first,
             count=second,
         )
-    return _causes(before, after, groups, out, even=changed(events, windows))
+    return _causes(before, after, groups, outliers(rows, windows), even=changed(rows, windows))
 
 
 # --- Error rates ---------------------------------------------------------------------------
@@ -171,25 +142,30 @@ def decompose(groups: Sequence[tuple[int, int, int, int]]) -> list[Effects]:
     return effects
 
 
-def explain_rate(
-    rows: Sequence[RateRow], windows: Windows, *, ignore: Iterable[str] = ()
-) -> Causes:
+def explain_rate(rows: Sequence[Events], windows: Windows) -> Causes:
     """Explain the change of an error rate. There must be requests before and after.
 
     Args:
+        rows: the failures of each label set among its requests.
         windows: the lengths of the window and of the baseline.
-        ignore: labels by which requests failed, such as the status.
     """
-    ignored = set(ignore)
-    labels = [{k: v for k, v in row.labels.items() if k not in ignored} for row in rows]
-    n0, n1 = sum(row.before for row in rows), sum(row.after for row in rows)
-    before, after = sum(r.failed_before for r in rows) / n0, sum(r.failed_after for r in rows) / n1
+    requests = [row.among for row in rows if row.among is not None]
+    n0, n1 = sum(row.before for row in requests), sum(row.after for row in requests)
+    before, after = sum(row.before for row in rows) / n0, sum(row.after for row in rows) / n1
     change = after - before
     groups: dict[Key, ChangedGroup] = {}
-    for label, keys in _by_label(groups_of(labels)).items():
-        sums = [_rate_sums(rows, members) for members in keys.values()]
+    for label, keys in _by_label(groups_of(row.labels for row in rows)).items():
+        numbers = [
+            (
+                _sum(requests, members, "before"),
+                _sum(rows, members, "before"),
+                _sum(requests, members, "after"),
+                _sum(rows, members, "after"),
+            )
+            for members in keys.values()
+        ]
         for key, (first, failed_first, second, failed), effect in zip(
-            keys, sums, decompose(sums), strict=True
+            keys, numbers, decompose(numbers), strict=True
         ):
             total = float(effect.rate + effect.mix)
             groups[label, key] = ChangedGroup(
@@ -204,27 +180,9 @@ def explain_rate(
                 count_before=first,
                 count=second,
             )
-    requests = [
-        Events(label_set, row.before, row.after, row.history, within=row.within)
-        for label_set, row in zip(labels, rows, strict=True)
-    ]
-    failures = [
-        Events(
-            label_set,
-            row.failed_before,
-            row.failed_after,
-            row.failed_history,
-            row.before,
-            row.after,
-            row.history,
-            row.failed_within,
-            row.within,
-        )
-        for label_set, row in zip(labels, rows, strict=True)
-    ]
     out = [
         excess
-        for excess in outliers(failures, windows)
+        for excess in outliers(rows, windows)
         if abs(groups[excess.key].change) >= LEAST_EFFECT * before
     ]
     least = max(LEAST_MIX[0] * abs(change), LEAST_MIX[1] * before)
@@ -233,22 +191,13 @@ def explain_rate(
         mix = groups[excess.key].mix_effect or 0.0
         if excess.key not in named and mix * change > 0 and abs(mix) >= least:
             out.append(excess)
-    return _causes(before, after, groups, out, even=changed(failures, windows))
-
-
-def _rate_sums(rows: Sequence[RateRow], members: Sequence[int]) -> tuple[int, int, int, int]:
-    return (
-        _sum(rows, members, "before"),
-        _sum(rows, members, "failed_before"),
-        _sum(rows, members, "after"),
-        _sum(rows, members, "failed_after"),
-    )
+    return _causes(before, after, groups, out, even=changed(rows, windows))
 
 
 # --- p95 -----------------------------------------------------------------------------------
 
 
-def quantile(buckets: Buckets, q: float) -> float:
+def quantile(buckets: EdgeCounts, q: float = QUANTILE) -> float:
     """Return a quantile of a histogram, interpolated within the bucket.
 
     Args:
@@ -275,26 +224,25 @@ def lower_edge(edge: float) -> float:
 _BASE: Final = 2 ** (1 / 16)
 
 
-def explain_p95(rows: Sequence[HistogramRow], windows: Windows, q: float = 0.95) -> Causes:
-    """Explain the change of a percentile. There must be values before and after.
+def explain_p95(rows: Sequence[HistogramRow], windows: Windows) -> Causes:
+    """Explain the change of p95. There must be values before and after.
 
     Args:
         windows: the lengths of the window and of the baseline.
-        q: the quantile.
     """
-    whole_before = merge(row.before for row in rows)
-    whole = merge(row.after for row in rows)
-    before, after = quantile(whole_before, q), quantile(whole, q)
+    whole_before = sum_counts(row.before for row in rows)
+    whole = sum_counts(row.after for row in rows)
+    before, after = quantile(whole_before), quantile(whole)
     groups = {}
     for key, members in groups_of(row.labels for row in rows).items():
-        first = merge(rows[at].before for at in members)
-        second = merge(rows[at].after for at in members)
+        first = sum_counts(rows[at].before for at in members)
+        second = sum_counts(rows[at].after for at in members)
         groups[key] = ChangedGroup(
             label=key[0],
             value=key[1],
-            before=quantile(first, q) if first else None,
-            after=quantile(second, q) if second else None,
-            change=replaced_effect(whole, first, second, windows.scale, q),
+            before=quantile(first) if first else None,
+            after=quantile(second) if second else None,
+            change=replaced_effect(whole, first, second, windows.scale),
             count_before=round(sum(first.values())),
             count=round(sum(second.values())),
         )
@@ -305,9 +253,12 @@ def explain_p95(rows: Sequence[HistogramRow], windows: Windows, q: float = 0.95)
             above(row.before, threshold),
             above(row.after, threshold),
             [above(each, threshold) for each in row.history],
-            _size(row.before),
-            _size(row.after),
-            [_size(each) for each in row.history],
+            among=Events(
+                row.labels,
+                sum(row.before.values()),
+                sum(row.after.values()),
+                [sum(each.values()) for each in row.history],
+            ),
         )
         for row in rows
     ]
@@ -323,9 +274,9 @@ def explain_p95(rows: Sequence[HistogramRow], windows: Windows, q: float = 0.95)
 
 
 def replaced_effect(
-    whole: Buckets, before: Buckets, after: Buckets, scale: float, q: float
+    whole: EdgeCounts, before: EdgeCounts, after: EdgeCounts, scale: float
 ) -> float:
-    """Return a percentile less the same with a group replaced by its baseline.
+    """Return a p95 less the same with a group replaced by its baseline.
 
     Args:
         whole: the values of all groups in the window.
@@ -337,19 +288,10 @@ def replaced_effect(
     for edge, count in before.items():
         replaced[edge] = replaced.get(edge, 0.0) + scale * count
     left = {edge: count for edge, count in replaced.items() if count > 1e-9}
-    return quantile(whole, q) - quantile(left, q) if left else 0.0
+    return quantile(whole) - quantile(left) if left else 0.0
 
 
-def merge(histograms: Iterable[Buckets]) -> dict[float, float]:
-    """Merge histograms."""
-    merged: dict[float, float] = {}
-    for buckets in histograms:
-        for edge, count in buckets.items():
-            merged[edge] = merged.get(edge, 0.0) + count
-    return merged
-
-
-def above(buckets: Buckets, threshold: float) -> float:
+def above(buckets: EdgeCounts, threshold: float) -> float:
     """Return the number of values above a threshold, interpolated within its bucket."""
     number = 0.0
     for edge, count in buckets.items():
@@ -359,10 +301,6 @@ def above(buckets: Buckets, threshold: float) -> float:
         elif edge > threshold:
             number += count * (edge - threshold) / (edge - lower)
     return number
-
-
-def _size(buckets: Buckets) -> float:
-    return sum(buckets.values())
 
 
 # --- What all have in common ---------------------------------------------------------------
@@ -412,5 +350,5 @@ def _by_label(groups: Mapping[Key, T]) -> dict[str, dict[str | None, T]]:
     return labels
 
 
-def _sum(rows: Sequence[CountRow] | Sequence[RateRow], members: Sequence[int], name: str) -> int:
-    return sum([getattr(rows[at], name) for at in members])
+def _sum(rows: Sequence[Events], members: Sequence[int], name: str) -> int:
+    return int(sum([getattr(rows[at], name) for at in members]))

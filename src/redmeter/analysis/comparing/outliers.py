@@ -44,7 +44,7 @@ from redmeter.analysis.comparing.noise import (
     shifts,
     sums,
 )
-from redmeter.analysis.comparing.rates import chance
+from redmeter.analysis.comparing.significance import split_probability
 
 #: Probability that any group is named where there is only noise.
 ALPHA: Final = 0.01
@@ -67,6 +67,7 @@ _BETWEEN: Final = 0.3
 #: Events that are added to both counts of a label set for the median.
 _PRIOR: Final = 0.5
 
+
 _NOTHING: Final = Track((), ())
 _NO_NOISE: Final = Noise()
 
@@ -79,19 +80,16 @@ class Events:
     """The events of one label set."""
 
     labels: Mapping[str, str]
-    #: Events of the baseline and of the window.
-    before: float
-    after: float
+    #: Events of the baseline, not scaled, and of the window.
+    before: float = 0.0
+    after: float = 0.0
     #: Events of each interval before the window.
     history: Sequence[float] = ()
+    #: Events of each interval of the window; empty if only the sum is known.
+    within: Sequence[float] = ()
     #: The requests among which these events are, in the same intervals; None if they are counted
     #: by time.
-    exposed_before: float | None = None
-    exposed_after: float | None = None
-    exposed: Sequence[float] | None = None
-    #: Events of each interval of the window, and the requests; empty if only the sum is known.
-    within: Sequence[float] = ()
-    exposed_within: Sequence[float] | None = None
+    among: "Events | None" = None
 
 
 class Excess(NamedTuple):
@@ -134,9 +132,8 @@ def common_growth(pairs: Iterable[tuple[float, float]]) -> float:
     for expected, after in pairs:
         if not expected and not after:
             continue
-        growth = (after + _PRIOR) / (expected + _PRIOR)
         noise = 1.0 / (after + _PRIOR) + 1.0 / (expected + _PRIOR)
-        growths.append((growth, 1.0 / (noise + _BETWEEN**2)))
+        growths.append((_ratio(expected, after), 1.0 / (noise + _BETWEEN**2)))
     growths.sort()
     half = sum(weight for _, weight in growths) / 2
     for growth, weight in growths:
@@ -148,18 +145,18 @@ def common_growth(pairs: Iterable[tuple[float, float]]) -> float:
 
 def from_baseline(one: Events, windows: Windows) -> float:
     """Return the events that a label set's baseline leads one to expect in the window."""
-    if one.exposed_before is None or one.exposed_after is None:
+    if one.among is None:
         return one.before * windows.scale
     # A label set that had no requests counts as one that had one.
-    return one.before * (one.exposed_after + windows.scale) / (one.exposed_before + 1.0)
+    return one.before * (one.among.after + windows.scale) / (one.among.before + 1.0)
 
 
 def _from_history(one: Events, windows: Windows) -> float:
     """Return the events that a label set's history leads one to expect in the window."""
     number = sum(one.history)
-    if one.exposed is None or one.exposed_after is None:
+    if one.among is None:
         return number * windows.window / len(one.history)
-    return number * one.exposed_after / max(sum(one.exposed), 1.0)
+    return number * one.among.after / max(sum(one.among.history), 1.0)
 
 
 def outliers(events: Sequence[Events], windows: Windows) -> list[Excess]:
@@ -194,9 +191,8 @@ def outliers(events: Sequence[Events], windows: Windows) -> list[Excess]:
         if within.known and group.worth and group.part <= LARGEST:
             likely = within.chance(group)
         else:
-            first = group.level * sum([expected[at] for at in group.members])
-            second = sum([after[at] for at in group.members])
-            likely = chance(second, group.worth, _share(first, group.worth, share))
+            first, second = _sums(group, expected, after, group.level)
+            likely = split_probability(second, group.worth, _share(first, group.worth, share))
         return likely <= ALPHA * (group.part / labels + 1 / len(groups)) / 2
 
     named: list[Excess] = []
@@ -231,10 +227,10 @@ class _Within:
         self.counts = [list(one.within) for one in events]
         self.usual: list[list[float]] = []
         for one in events:
-            exposed = one.exposed_within or [1.0] * windows.window
-            whole = len(one.history) if one.exposed is None else sum(one.exposed)
+            requests = (one.among and one.among.within) or [1.0] * windows.window
+            whole = sum(one.among.history) if one.among else len(one.history)
             rate = sum(one.history) / whole if whole else 0.0
-            self.usual.append([rate * n for n in exposed])
+            self.usual.append([rate * n for n in requests])
         self.total, self.usual_total = sums(self.counts), sums(self.usual)
 
     def chance(self, group: _Group) -> float:
@@ -269,7 +265,9 @@ def _chance_of(shift: Shift) -> float:
     """Return the probability of a change at least as large as this one, where there is none."""
     size, variance, expected = shift
     beyond = max(variance - 1 / expected, 1e-9)
-    return chance(max(0.0, expected * (1 + size)), 1 / beyond, expected / (expected + 1 / beyond))
+    return split_probability(
+        max(0.0, expected * (1 + size)), 1 / beyond, expected / (expected + 1 / beyond)
+    )
 
 
 def changed(events: Sequence[Events], windows: Windows) -> bool:
@@ -282,7 +280,7 @@ def changed(events: Sequence[Events], windows: Windows) -> bool:
     track = Track(totals, _expected_of(totals, events))
     worth = _worth(before, fit([track])[0], windows)
     scale = expected / before if before else windows.scale
-    return chance(after, worth, _share(expected, worth, scale)) <= CHANGED
+    return split_probability(after, worth, _share(expected, worth, scale)) <= CHANGED
 
 
 def _expected_of(history: Sequence[float], members: Sequence[Events]) -> list[float]:
@@ -290,12 +288,13 @@ def _expected_of(history: Sequence[float], members: Sequence[Events]) -> list[fl
     expected = [0.0] * len(history)
     for one in members:
         number = sum(one.history)
-        if one.exposed is None:
+        if one.among is None:
             mean = number / len(history)
             expected = [sum_ + mean for sum_ in expected]
-        elif whole := sum(one.exposed):
+        elif whole := sum(one.among.history):
             rate = number / whole
-            expected = [sum_ + rate * n for sum_, n in zip(expected, one.exposed, strict=True)]
+            requests = one.among.history
+            expected = [sum_ + rate * n for sum_, n in zip(expected, requests, strict=True)]
     return expected
 
 
@@ -348,20 +347,29 @@ def _share(expected: float, worth: float, otherwise: float) -> float:
     return expected / (expected + worth) if worth else otherwise / (1.0 + otherwise)
 
 
+def _sums(
+    group: _Group, expected: Sequence[float], after: Sequence[float], level: float
+) -> tuple[float, float]:
+    """Return the expected events of a group, and those that were counted."""
+    members = group.members
+    return level * sum([expected[at] for at in members]), sum([after[at] for at in members])
+
+
+def _ratio(expected: float, after: float) -> float:
+    return (after + _PRIOR) / (expected + _PRIOR)
+
+
 def _is_large(
     group: _Group, baseline: Sequence[float], after: Sequence[float], excess: float
 ) -> bool:
     """Return whether a group differs enough from its baseline, in the direction of its excess."""
-    first = sum([baseline[at] for at in group.members])
-    second = sum([after[at] for at in group.members])
-    ratio = (second + _PRIOR) / (first + _PRIOR)
+    ratio = _ratio(*_sums(group, baseline, after, 1.0))
     return ratio >= LEAST_RATIO if excess > 0 else ratio <= 1.0 / LEAST_RATIO
 
 
 def _excess(group: _Group, expected: Sequence[float], after: Sequence[float]) -> float:
     """Return the excess of a group; 0 if it is small."""
-    first = group.level * sum([expected[at] for at in group.members])
-    second = sum([after[at] for at in group.members])
-    ratio = (second + _PRIOR) / (first + _PRIOR)
+    first, second = _sums(group, expected, after, group.level)
+    ratio = _ratio(first, second)
     is_small = not math.isfinite(ratio) or 1.0 / LEAST_RATIO < ratio < LEAST_RATIO
     return 0.0 if is_small else second - first

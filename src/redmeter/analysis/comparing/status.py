@@ -13,12 +13,13 @@ looked at all the time.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
-from redmeter.analysis.comparing.rates import chance
+from redmeter.analysis.comparing.significance import split_probability
 from redmeter.analysis.forecasting.forecast import forecast
+from redmeter.names import REQUESTS, SECONDS
 from redmeter.results.explanation import Check, ExplainLink
 from redmeter.results.series import Series
 
@@ -31,8 +32,9 @@ FEWEST_BLOCKS: Final = 12
 FALSE_ALARM_PROBABILITY: Final = 0.003
 #: A range of 95 % is widened by this factor, to the same level.
 _WIDER: Final = 1.5
-#: Robust standard deviations from the median, and the least relative distance: of a p95.
-_DEVIATIONS: Final = 3.5
+#: Robust standard deviations from the median, and one in median distances from it.
+_DEVIATIONS, _DEVIATION = 3.5, 1.4826
+#: Least relative distance of a p95 from the median.
 RESOLUTION: Final = 0.05
 #: Least distance of an error rate from the usual one.
 LEAST_RATE: Final = 0.002
@@ -64,8 +66,7 @@ def check_rate(check: Check, failed: int, count: int, blocks: Sequence[tuple[int
     value = failed / count if count else None
     check = replace(check, value=value, count=count)
     if count < LEAST_REQUESTS:
-        few = f"{count:,} requests in 5 min are too few to judge an error rate"
-        return replace(check, reason=f"{few}: {LEAST_REQUESTS} are needed")
+        return replace(check, reason=_too_few_requests(count, "an error rate"))
     known = [block for block in blocks if block[1]]
     if len(known) < FEWEST_BLOCKS:
         return replace(check, reason=_too_few(len(known)))
@@ -73,7 +74,9 @@ def check_rate(check: Check, failed: int, count: int, blocks: Sequence[tuple[int
     share = count / (count + requests)
 
     def is_usual(number: float) -> bool:
-        return chance(number / spread, failures / spread, share) > FALSE_ALARM_PROBABILITY
+        return (
+            split_probability(number / spread, failures / spread, share) > FALSE_ALARM_PROBABILITY
+        )
 
     usual = failures / requests
     slack = max(LEAST_RATE, 0.25 * usual) * count
@@ -90,16 +93,12 @@ def check_rate(check: Check, failed: int, count: int, blocks: Sequence[tuple[int
 
 def _usual(blocks: Sequence[tuple[int, int]]) -> tuple[float, float, float]:
     """Return usual failures and requests, and the dispersion, without blocks that stand out."""
-    rates = sorted(failed / count for failed, count in blocks)
-    median = rates[len(rates) // 2]
-    total = sum(count for _, count in blocks)
-    pooled = max(median, 0.5 / total)
+    pooled = max(_median(f / n for f, n in blocks), 0.5 / sum(n for _, n in blocks))
 
     def score(block: tuple[int, int]) -> float:
         return (block[0] - pooled * block[1]) / math.sqrt(max(1.0, pooled * block[1]))
 
-    scores = sorted(abs(score(block)) for block in blocks)
-    limit = max(3.5, 3.5 * 1.4826 * scores[len(scores) // 2])
+    limit = _DEVIATIONS * max(1.0, _DEVIATION * _median(abs(score(block)) for block in blocks))
     kept = [block for block in blocks if abs(score(block)) <= limit]
     failures, requests = sum(block[0] for block in kept), sum(block[1] for block in kept)
     rate = failures / requests if failures else 0.5 / requests
@@ -116,16 +115,25 @@ def check_p95(check: Check, value: float | None, count: int, blocks: Sequence[fl
     """
     check = replace(check, value=value, count=count)
     if value is None or count < LEAST_REQUESTS:
-        few = f"{count:,} requests in 5 min are too few to judge a p95"
-        return replace(check, reason=f"{few}: {LEAST_REQUESTS} are needed")
-    known = sorted(math.log(block) for block in blocks if block > 0)
+        return replace(check, reason=_too_few_requests(count, "a p95"))
+    known = [math.log(block) for block in blocks if block > 0]
     if len(known) < FEWEST_BLOCKS:
         return replace(check, reason=_too_few(len(known)))
-    median = known[len(known) // 2]
-    distances = sorted(abs(each - median) for each in known)
-    spread = 1.4826 * distances[len(distances) // 2] * (1 + 4 / len(known))
+    median = _median(known)
+    spread = _DEVIATION * _median(abs(each - median) for each in known) * (1 + 4 / len(known))
     width = max(_DEVIATIONS * spread, 2 * RESOLUTION)
     return _judged(check, math.exp(median - width), math.exp(median), math.exp(median + width))
+
+
+def _median(values: Iterable[float]) -> float:
+    """Return the upper median."""
+    ascending = sorted(values)
+    return ascending[len(ascending) // 2]
+
+
+def _too_few_requests(count: int, measure: str) -> str:
+    few = f"{count:,} requests in 5 min are too few to judge {measure}"
+    return f"{few}: {LEAST_REQUESTS} are needed"
 
 
 def _too_few(blocks: int) -> str:
@@ -140,15 +148,20 @@ def _judged(check: Check, low: float, mid: float, high: float) -> Check:
     return replace(check, state="high" if value > high else "low")
 
 
-def check_of(measure: str, name: str, **links: Sequence[str]) -> Check:
-    """Return a check that is not judged yet."""
-    units = {"requests": "", "error rate": "ratio", "p95": "seconds", "count": ""}
-    names: Mapping[str, str] = {"p95": "http_request_seconds", "count": name}
+def check_of(
+    measure: Literal["requests", "error rate", "p95", "count"],
+    name: str,
+    failing: Sequence[str] = (),
+) -> Check:
+    """Return a check that is not judged yet.
+
+    Args:
+        failing: labels of the requests that failed, such as "status=5xx".
+    """
+    explained = {"p95": SECONDS, "count": name}.get(measure, REQUESTS)
     return Check(
-        measure=measure,  # type: ignore[arg-type]
+        measure=measure,
         name=name,
-        unit=units[measure],
-        explain=ExplainLink(
-            name=names.get(measure, "http_requests"), failing=tuple(links.get("failing", ()))
-        ),
+        unit={"error rate": "ratio", "p95": "seconds"}.get(measure, ""),
+        explain=ExplainLink(name=explained, failing=tuple(failing)),
     )

@@ -1,7 +1,7 @@
 """Deploy verdicts: which routes are worse after a deploy, and is the whole?
 
-Each route, and all requests together, have two tests: of the error rate (rates.py) and of p95
-(percentiles.py). Traffic is reported and not judged. A change is reported if it is unlikely to be
+Each route, and all requests together, have two tests: of the error rate and of p95
+(significance.py). Traffic is reported and not judged. A change is reported if it is unlikely to be
 chance among all tests of all looks, and large enough to matter:
 
     looks       a verdict is wanted after 5 minutes, and a better one after 15 and 60. Each of these
@@ -20,9 +20,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from redmeter.analysis.comparing import percentiles, rates
-from redmeter.analysis.comparing.percentiles import Buckets
-from redmeter.analysis.comparing.rates import Counts, Dispersion
+from redmeter.analysis.comparing.significance import (
+    PER_DOUBLING,
+    BucketCounts,
+    Counts,
+    Dispersion,
+    RateTest,
+    dispersions,
+    holm,
+    p95_ratio_interval,
+    paired_dispersion,
+    ratio_interval,
+    rise,
+    slowest,
+    sum_counts,
+    total_counts,
+    upper_share,
+)
 from redmeter.results.verdict import (
     BETTER,
     NOT_KEPT,
@@ -59,17 +73,17 @@ class Traffic:
     after: Sequence[Counts] = ()
     before: Sequence[Counts] = ()
     #: Response times by interval; and p95 of both windows, seconds.
-    times_after: Sequence[Buckets] = ()
-    times_before: Sequence[Buckets] = ()
+    times_after: Sequence[BucketCounts] = ()
+    times_before: Sequence[BucketCounts] = ()
     p95_after: float | None = None
     p95_before: float | None = None
     #: The response times of each window, merged; None: judge() merges them.
-    all_after: Buckets | None = None
-    all_before: Buckets | None = None
+    all_after: BucketCounts | None = None
+    all_before: BucketCounts | None = None
     #: If the windows are a day or a week apart: intervals before the deploy, each with the one a
     #: day or a week earlier.
     pairs: Sequence[tuple[Counts, Counts]] = ()
-    times_pairs: Sequence[tuple[Buckets, Buckets]] = ()
+    times_pairs: Sequence[tuple[BucketCounts, BucketCounts]] = ()
 
 
 @dataclass(slots=True)
@@ -113,7 +127,7 @@ def judge(
         rows.append((_rate(one, lengths, paired=paired), times))
     tested = [test for row in rows for test in row]
     for rose in (True, False):
-        probabilities = rates.holm(
+        probabilities = holm(
             [None if t.p is None else t.p if t.rose is rose else 1.0 for t in tested]
         )
         for test, adjusted in zip(tested, probabilities, strict=True):
@@ -139,7 +153,7 @@ def _judged(test: _Tested, adjusted: float, level: float) -> VerdictMetric:
 
 
 def _rate(one: Traffic, lengths: Sequence[int], *, paired: bool) -> _Tested:
-    after, before = rates.total(one.after), rates.total(one.before)
+    after, before = total_counts(one.after), total_counts(one.before)
     now, then = _share(after), _share(before)
     metric = _metric(now, then)
     reason = _missing(after.of, before.of, "requests")
@@ -148,13 +162,13 @@ def _rate(one: Traffic, lengths: Sequence[int], *, paired: bool) -> _Tested:
     if reason or now is None or then is None:
         return _Tested(replace(metric, reason=reason))
     if paired:
-        dispersions = [rates.paired_dispersion(one.pairs, after, before)]
+        estimates = [paired_dispersion(one.pairs, after, before)]
     else:
-        dispersions = rates.dispersions(one.after, one.before, lengths)
+        estimates = dispersions(one.after, one.before, lengths)
     rose = now >= then
-    result = _test(after, before, dispersions, rose=rose, margin=RATE_MARGIN)
-    interval = rates.ratio_interval(after, before, result.dispersion)
-    upper = rates.upper_share(after, result.dispersion.after, result.dispersion.freedom)
+    result = _test(after, before, estimates, rose=rose, margin=RATE_MARGIN)
+    interval = ratio_interval(after, before, result.dispersion)
+    upper = upper_share(after, result.dispersion.after, result.dispersion.freedom)
     test = f"conditional binomial test; {_words(result.dispersion)}"
     return _Tested(
         _with(metric, interval, result.p, test),
@@ -168,8 +182,8 @@ def _rate(one: Traffic, lengths: Sequence[int], *, paired: bool) -> _Tested:
 
 def _p95(one: Traffic, lengths: Sequence[int], *, paired: bool) -> _Tested:
     values = (
-        percentiles.merged(one.times_after) if one.all_after is None else one.all_after,
-        percentiles.merged(one.times_before) if one.all_before is None else one.all_before,
+        sum_counts(one.times_after) if one.all_after is None else one.all_after,
+        sum_counts(one.times_before) if one.all_before is None else one.all_before,
     )
     now, then = one.p95_after, one.p95_before
     metric = _metric(now, then)
@@ -180,21 +194,21 @@ def _p95(one: Traffic, lengths: Sequence[int], *, paired: bool) -> _Tested:
         return _Tested(replace(metric, reason=reason))
     rose = now >= then
     shift = P95_MARGIN if rose else -P95_MARGIN
-    slow = percentiles.slowest(one.times_after, one.times_before, shift, values)
-    after, before = rates.total(slow.after), rates.total(slow.before)
+    slow = slowest(one.times_after, one.times_before, shift, values)
+    after, before = total_counts(slow.after), total_counts(slow.before)
     if paired:
         pairs = [
             (pair.after[0], pair.before[0])
             for two in one.times_pairs
-            for pair in (percentiles.slowest(two[:1], two[1:]),)
+            for pair in (slowest(two[:1], two[1:]),)
         ]
-        dispersions = [rates.paired_dispersion(pairs, after, before)]
+        estimates = [paired_dispersion(pairs, after, before)]
     else:
-        dispersions = rates.dispersions(slow.after, slow.before, lengths)
-    result = _test(after, before, dispersions, rose=rose, margin=1.0)
-    interval = percentiles.ratio_interval(*values, result.dispersion)
+        estimates = dispersions(slow.after, slow.before, lengths)
+    result = _test(after, before, estimates, rose=rose, margin=1.0)
+    interval = p95_ratio_interval(*values, result.dispersion)
     test = f"conditional test of the slowest 5 %; {_words(result.dispersion)}"
-    factor = 2 ** (P95_MARGIN / percentiles.PER_DOUBLING)
+    factor = 2 ** (P95_MARGIN / PER_DOUBLING)
     return _Tested(
         _with(metric, interval, result.p, test),
         rose,
@@ -207,15 +221,15 @@ def _p95(one: Traffic, lengths: Sequence[int], *, paired: bool) -> _Tested:
 def _test(
     after: Counts,
     before: Counts,
-    dispersions: Sequence[Dispersion],
+    estimates: Sequence[Dispersion],
     *,
     rose: bool,
     margin: float,
-) -> rates.RateTest:
+) -> RateTest:
     if rose:
-        return rates.rise(after, before, dispersions, margin)
-    swapped = [one._replace(after=one.before, before=one.after) for one in dispersions]
-    result = rates.rise(before, after, swapped, margin)
+        return rise(after, before, estimates, margin)
+    swapped = [one._replace(after=one.before, before=one.after) for one in estimates]
+    result = rise(before, after, swapped, margin)
     one = result.dispersion
     return result._replace(dispersion=one._replace(after=one.before, before=one.after))
 
@@ -260,12 +274,23 @@ def _metric(after: float | None, before: float | None) -> VerdictMetric:
 
 
 def _row(one: Traffic, rate: _Tested, times: _Tested, seconds: tuple[float, float]) -> VerdictRow:
-    after, before = rates.total(one.after).of, rates.total(one.before).of
+    after, before = (
+        total_counts(one.after).of,
+        total_counts(one.before).of,
+    )
     rates_of = after / seconds[0], before / seconds[1]
     ratio = rates_of[0] / rates_of[1] if before else None
     requests = VerdictTraffic(after, before, *rates_of, ratio)
     metrics = rate.metric, times.metric
     return VerdictRow(one.route, combined(metrics), requests, *metrics)
+
+
+def ordered(rows: Sequence[VerdictRow]) -> list[VerdictRow]:
+    """Return routes, worse ones first, then better ones, then by requests."""
+    first: Mapping[str, int] = {WORSE: 0, BETTER: 1}
+    return sorted(
+        rows, key=lambda row: (first.get(row.verdict, 2), -row.requests.after, row.route or "")
+    )
 
 
 def combined(metrics: Sequence[VerdictMetric]) -> Judgment:
@@ -275,11 +300,3 @@ def combined(metrics: Sequence[VerdictMetric]) -> Judgment:
     judgments = {metric.verdict for metric in known or metrics}
     order: tuple[Judgment, ...] = (WORSE, NOT_KEPT, TOO_LITTLE, BETTER, SAME)
     return next(judgment for judgment in order if judgment in judgments)
-
-
-def ordered(rows: Sequence[VerdictRow]) -> list[VerdictRow]:
-    """Return routes, worse ones first, then better ones, then by requests."""
-    first: Mapping[str, int] = {WORSE: 0, BETTER: 1}
-    return sorted(
-        rows, key=lambda row: (first.get(row.verdict, 2), -row.requests.after, row.route or "")
-    )

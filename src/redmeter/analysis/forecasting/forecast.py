@@ -40,7 +40,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from redmeter.analysis.forecasting.horizons import LEVEL
+from redmeter.analysis.forecasting.horizons import COVERAGE, covering
 from redmeter.analysis.forecasting.seasons import Season
 from redmeter.analysis.forecasting.smoothing import Smoothing
 from redmeter.results.forecasts import Anomaly, Forecast, ForecastCheck, ForecastPoint
@@ -97,7 +97,7 @@ def forecast(
         "counter" if counts else "gauge",
         series.precision,
         method=_method(season, counts),
-        level=LEVEL,
+        level=COVERAGE,
         running=series.values[-1] if series.partial and series.values else None,
         reason=_missing_data(finished, series.precision),
     )
@@ -281,10 +281,10 @@ class _Ticks:
 
     def _largest_usual(self) -> float:
         ticks = sorted(self._ticks)
-        count = len(ticks)
+        half = len(ticks) // 2
         roots = [math.sqrt(tick) for tick in ticks]
-        median = roots[count // 2]
-        residual = sorted(abs(root - median) for root in roots)[count // 2]
+        median = roots[half]
+        residual = sorted(abs(root - median) for root in roots)[half]
         root = median + _BEYOND * max(_DEVIATION * residual, _LEAST_DEVIATION)
-        quantile = ticks[min(count, math.ceil((count + 1) * LEVEL)) - 1]
+        quantile = covering(ticks)
         return quantile if root >= math.sqrt(quantile) else math.ceil(root * root)

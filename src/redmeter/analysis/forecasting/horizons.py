@@ -2,12 +2,12 @@
 
 The forecasts of several simple methods are combined, each weighted by its past errors at that
 distance: the best method for the next hour is not the best one for tomorrow. The errors of the
-combination make the expected range, whose coverage is LEVEL.
+combination make the expected range, whose coverage is COVERAGE.
 
 Weights are recent mean squared errors to the power of -8 (Bates and Granger, "The combination of
 forecasts", 1969, use -1; a higher power drops the poor methods). The width is a quantile of
 the absolute errors with the correction of conformal prediction (Vovk, Gammerman and Shafer,
-"Algorithmic Learning in a Random World", 2005): of n errors, the one at (n + 1) * LEVEL. While
+"Algorithmic Learning in a Random World", 2005): of n errors, the one at (n + 1) * COVERAGE. While
 errors are few, it is blended with the width of a normal distribution with the same median. An
 adaptive factor corrects it: each miss widens the range, each hit narrows it a little, so that the
 miss rate approaches _MISSES (Gibbs and Candes, "Adaptive conformal inference under distribution
@@ -25,11 +25,11 @@ from operator import mul
 from typing import Final, NamedTuple
 
 #: Nominal coverage of the expected range.
-LEVEL: Final = 0.95
+COVERAGE: Final = 0.95
 
 #: A miss widens the range by this rate, a hit narrows it by a twentieth of that, down to a limit.
 _ADAPTS, _NARROWEST = 0.25, 0.9
-#: The miss rate at which the factor settles: less than 1 - LEVEL, since the factor starts at 1.
+#: The miss rate at which the factor settles: less than 1 - COVERAGE, since the factor starts at 1.
 _MISSES: Final = 0.045
 #: Forecasts further ahead overlap, so their recent errors are correlated: the range of one this
 #: many intervals ahead is twice as wide.
@@ -39,7 +39,7 @@ _KEPT, FEWEST = 64, 8
 #: Number of errors from which the quantile is used alone.
 _ENOUGH: Final = 40
 #: Robust standard deviation in median absolute errors; half a normal distribution's range with
-#: coverage LEVEL, and the maximum width, in standard deviations.
+#: coverage COVERAGE, and the maximum width, in standard deviations.
 _DEVIATION, _NORMAL, _WIDEST = 1.4826, 1.96, 3.5
 #: Decay of older errors with each new one.
 _FADING: Final = 0.97
@@ -48,6 +48,12 @@ _POWER: Final = 8
 _CLIP, _MIN_ERRORS = 3.5, 4
 #: Minimum number of forecasts for a weight.
 _TRIED: Final = 3
+
+
+def covering(ascending: Sequence[float]) -> float:
+    """Return the value that COVERAGE of all values do not exceed, as conformal prediction does."""
+    count = len(ascending)
+    return ascending[min(count, math.ceil((count + 1) * COVERAGE)) - 1]
 
 
 class Snapshot(NamedTuple):
@@ -187,8 +193,7 @@ class Horizon:
         if count < _MIN_ERRORS:
             return None
         deviation = self.deviation
-        quantile = errors[min(count, math.ceil((count + 1) * LEVEL)) - 1]
-        width = min(quantile, _WIDEST * deviation)
+        width = min(covering(errors), _WIDEST * deviation)
         if count < _ENOUGH:
             share = max(0.0, (count - 10) / (_ENOUGH - 10))
             width = share * width + (1 - share) * deviation * (_NORMAL + 6 / count)

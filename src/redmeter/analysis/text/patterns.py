@@ -68,8 +68,9 @@ avoids that. drain3 finds such words by comparing messages, but its result depen
 process saw before, so its groups cannot be merged by their text. Nor keys of two words, nor the
 text of a key that is nested in an escaped JSON text.
 
-VERSION increases with any change of the result of pattern_of(): counts by patterns of different
-versions cannot be compared. Writers publish theirs, and `redmeter doctor` reports differences.
+PATTERN_VERSION increases with any change of the result of pattern_of(): counts by patterns of
+different versions cannot be compared. Writers publish theirs, and `redmeter doctor` reports
+differences.
 """
 
 import re
@@ -79,9 +80,9 @@ from typing import Final
 from redmeter.analysis.text.texts import EMPTY
 from redmeter.lazy_regex import any_of, late
 
-VERSION: Final = 3
+PATTERN_VERSION: Final = 3
 #: Characters of a pattern at most, the … included.
-PATTERN_LIMIT: Final = 200
+PATTERN_CHARACTERS: Final = 200
 #: Characters of a line that are read.
 CHARACTERS_READ: Final = 1000
 #: How often a pattern that was cut is read again, at most.
@@ -134,7 +135,7 @@ def _once(text: str) -> str:
         words = [_mask_pair(word) for word in words]
     pattern = " ".join(words)
     pattern = _replace_spaced(pattern)
-    if len(pattern) > PATTERN_LIMIT:
+    if len(pattern) > PATTERN_CHARACTERS:
         pattern = _cut(pattern)
     return pattern or EMPTY
 
@@ -240,9 +241,11 @@ def _cut(pattern: str) -> str:
     else:
         texts = [pair[0] for pair in pairs if pair["quote"] is not None]
         shorter = f"{{{', '.join(texts)}, …"
-    if texts and pairs[-1].end() >= PATTERN_LIMIT:
+    if texts and pairs[-1].end() >= PATTERN_CHARACTERS:
         pattern = shorter
-    return pattern if len(pattern) <= PATTERN_LIMIT else pattern[: PATTERN_LIMIT - 1] + "…"
+    return (
+        pattern if len(pattern) <= PATTERN_CHARACTERS else pattern[: PATTERN_CHARACTERS - 1] + "…"
+    )
 
 
 # Things: numbers, addresses, times and the like

@@ -58,8 +58,8 @@ Authorization of a scheme that has more than one word, end with their line, or w
 directly precedes the header; so does a list of schemes. In doubt more is masked rather than less;
 but a value that begins with *** counts as masked.
 
-Cuts: a text that clean() has cut may end within a secret. It is recognized by its mark, and its end
-closes every form that is still open. So the order is mask(clean(text)).
+Cuts: a text that clean_text() has cut may end within a secret. It is recognized by its mark, and
+its end closes every form that is still open. So the order is mask(clean_text(text)).
 
 Bound: time is linear in the length. No part of the expression repeats over text that another part
 may repeat over, each form begins with a literal or at the start of a word, at most 40 characters
@@ -398,7 +398,7 @@ def mask(text: str) -> str:
     """Return a text with *** in place of its secrets.
 
     Args:
-        text: what clean() returned. Masking before cleaning misses words with a control
+        text: what clean_text() returned. Masking before cleaning misses words with a control
             character in their middle.
 
     Returns:

@@ -26,14 +26,13 @@ group.
 import re
 from typing import Final
 
+from redmeter.analysis.text.texts import EMPTY
 from redmeter.names import cleaned
 
 #: Characters of a label at most, and bytes.
 LABEL_LIMIT: Final = 80
 #: Characters of a statement that are read.
 LOOKED_AT: Final = 20_000
-#: The group of a statement without any known word.
-EMPTY: Final = "(empty)"
 
 _TOKEN: Final = re.compile(
     r"""
@@ -76,6 +75,13 @@ _CLAUSES: Final = _words(
 )
 _COMPARISONS: Final = _words("LIKE ILIKE IN IS BETWEEN NOT REGEXP RLIKE SIMILAR GLOB MATCH")
 _CONNECTIVES: Final = _words("AND OR NOT CASE WHEN THEN ELSE END NULL TRUE FALSE")
+#: Words before "(" that call no function.
+_KEYWORDS: Final = (
+    _CLAUSES
+    | _COMPARISONS
+    | _CONNECTIVES
+    | _words("FROM JOIN WHERE AS SELECT EXISTS ANY ALL SOME USING")
+)
 
 #: Kind, text, and the text in upper case if it is a word.
 _Token = tuple[str, str, str]
@@ -169,7 +175,7 @@ class _Reader:
         if sign == "(":
             before = self._tokens[at - 1] if at else ("", "", "")
             self._around.append((self._listing, self._columns, self._argument))
-            called = before[0] in ("word", "name") and not self._is_keyword(before[2])
+            called = before[0] in ("word", "name") and before[2] not in _KEYWORDS
             self._argument, self._listing, self._expecting = called, False, False
         elif sign == ")":
             self._expecting = False
@@ -181,18 +187,6 @@ class _Reader:
         elif sign == ";":
             self._expecting = self._listing = False
             self._verb, self._columns, self._around = "", None, []
-
-    @staticmethod
-    def _is_keyword(upper: str) -> bool:
-        return (
-            upper in _CLAUSES
-            or upper in _COMPARISONS
-            or upper in _CONNECTIVES
-            or upper
-            in (
-                *("FROM", "JOIN", "WHERE", "AS", "SELECT", "EXISTS", "ANY", "ALL", "SOME", "USING"),
-            )
-        )
 
     def _take_word(self, at: int, upper: str) -> int:
         """Take a word or a name, and return where to go on."""

@@ -59,7 +59,7 @@ _UNSEEN = late(
 )
 
 
-def clean(text: object, limit: int = LIMIT) -> str:
+def clean_text(text: object, limit: int = LIMIT) -> str:
     """Return what may be stored and shown of a text.
 
     Args:

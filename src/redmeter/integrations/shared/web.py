@@ -60,6 +60,7 @@ from redmeter.names import (
     HITS,
     HITS_FAILED,
     HITS_SECONDS,
+    REQUEST_DB_SECONDS,
     REQUESTS,
     SECONDS,
     WEBSOCKET_SECONDS,
@@ -69,8 +70,9 @@ from redmeter.names import (
 from redmeter.recording.logging.coalesce import Fingerprint, with_place
 from redmeter.recording.logging.tracebacks import describe_error
 
-#: Histograms of requests that sent statements to a database, if a hook reports it: databases.py.
-DB_SECONDS, DB_RATIO = "http_request_db_seconds", "http_request_db_ratio"
+#: With REQUEST_DB_SECONDS, histograms of requests that sent statements to a database, if a hook
+#: reports it: databases.py.
+DB_RATIO = "http_request_db_ratio"
 #: The logger of the messages.
 LOGGER = "http"
 
@@ -384,7 +386,9 @@ class Requests:
         observers = self._waits.get((method, route))
         if observers is None:
             labels = {"method": method, "route": _route(route)}
-            made = (self.meter.histogram(name, labels=labels) for name in (DB_SECONDS, DB_RATIO))
+            made = (
+                self.meter.histogram(name, labels=labels) for name in (REQUEST_DB_SECONDS, DB_RATIO)
+            )
             first, second = (histogram.observe for histogram in made)
             observers = first, second
             if len(self._waits) < HANDLES:

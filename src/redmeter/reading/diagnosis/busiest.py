@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from redmeter.analysis.comparing.percentiles import merged
+from redmeter.analysis.comparing.significance import sum_counts
 from redmeter.analysis.comparing.status import BLOCK
 from redmeter.reading.join import Ask, Joined, join, name_of, of_counts
 from redmeter.reading.names import matching_ends
@@ -55,7 +55,7 @@ def busiest_counters(keys: Keys, now: float) -> Query[dict[str, ByWidth]]:
         joins = (Joined(reply, 2, needed=False) for reply in replies)
         parts = [values for joined in joins for _, values in joined.readable()]
         if len(parts) <= MAX_LABEL_SETS:
-            minutes, blocks = (merged(counts_of(part[at]) for part in parts) for at in (0, 1))
+            minutes, blocks = (sum_counts(counts_of(part[at]) for part in parts) for at in (0, 1))
             running = slice_start(now, BLOCK)  # which is no baseline
             by_name[name] = minutes, {at: n for at, n in blocks.items() if at < running}
     return by_name

@@ -1,40 +1,62 @@
-"""What else changed between two windows: log patterns, marks, time in the database.
+"""What else changed between two windows: log patterns, marks, time in the database, exceptions.
 
-One round trip, together with the other reads. Exceptions are in exception_changes.py. Log patterns
-are those of the MAX_SOURCES loggers and severities that logged last. When a pattern was seen first
-and last is known for as long as it is kept; how often is counted for two hours.
+Log patterns are those of the _MAX_SOURCES loggers and severities that logged last. When a pattern
+was seen first and last is known for as long as it is kept; how often is counted for two hours.
+
+Exceptions are counted by five minutes for a day, by hours and days for longer. The finest width
+that reaches back to the baseline is used, and stated. All intervals that touch the window count as
+part of it, the others that touch the baseline as part of that; rates are compared, not sums. A
+group is listed if it is new; if none came, though GONE_EXPECTED were expected; or if its rate is
+_LEAST_RATIO times as high or low, which is unlikely by chance.
+
+Two round trips, the second one for groups of exceptions, together with the other reads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from redmeter.analysis.comparing.changes import GONE_EXPECTED, severity_rank
-from redmeter.names import SECONDS
+from redmeter.analysis.comparing.significance import split_probability
+from redmeter.names import REQUEST_DB_SECONDS, SECONDS
 from redmeter.reading.diagnosis.label_counts import moments_ask, moments_of
 from redmeter.reading.diagnosis.windows import Comparison, clock_time
+from redmeter.reading.exceptions import StoredGroup
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Ask, Joined, join_newest
 from redmeter.reading.logs.frequencies import texts_of, times
 from redmeter.reading.marks import answered, asked
 from redmeter.reading.selection import LabelSets
-from redmeter.results.explanation import DatabaseTime, ExceptionChanges, LogPattern, PatternChanges
-from redmeter.store.query import Query, Read
-from redmeter.stored.keys import Keys
+from redmeter.results.explanation import (
+    DatabaseTime,
+    ExceptionChange,
+    ExceptionChanges,
+    LogPattern,
+    PatternChanges,
+)
+from redmeter.store.query import Query, Read, together
+from redmeter.store.servers.replies import is_misplaced, raised
+from redmeter.stored.exception import INTERVALS, counts_between, oldest_kept
+from redmeter.stored.keys import Keys, slice_start
 from redmeter.stored.message import parse_name
 from redmeter.stored.steps import parse as parse_steps
 from redmeter.types import Mark
 
-#: Loggers and severities whose patterns are compared, patterns of each, and those that are listed.
-MAX_SOURCES: Final = 30
-MAX_PATTERNS: Final = 200
-MAX_LISTED: Final = 20
+#: Loggers and severities whose patterns are compared, patterns of each, and
+#: patterns and exceptions that are listed.
+_MAX_SOURCES: Final = 30
+_MAX_PATTERNS: Final = 200
+_MAX_LISTED: Final = 20
+#: Groups of exceptions that are compared, those seen last.
+_MAX_COMPARED: Final = 300
+#: Least ratio of two rates of exceptions, and the probability that it is chance, at most.
+_LEAST_RATIO: Final = 2.0
+_ALPHA: Final = 0.001
 #: Label sets of requests whose time in the database is read.
-MAX_REQUESTS: Final = 500
-#: Time in the database by request.
-DB_SECONDS: Final = "http_request_db_seconds"
+_MAX_REQUESTS: Final = 500
 
 _OTHER = "(other)"
+_FIELDS: Final = ("type", "message", "place", "first", "last")
 
 
 @dataclass(slots=True)
@@ -49,13 +71,26 @@ class Circumstances:
 
 
 def circumstances(
-    keys: Keys, comparison: Comparison, observed: Comparison | None
+    keys: Keys, comparison: Comparison, observed: Comparison | None, now: float
 ) -> Query[Circumstances]:
     """Read what else changed.
 
     Args:
         observed: the intervals of histograms that cover the same time, for web requests.
+        now: the server's clock, Unix seconds.
     """
+    result, exceptions = yield from together(
+        [_without_exceptions(keys, comparison, observed), _exceptions(keys, comparison, now)]
+    )
+    assert isinstance(result, Circumstances)
+    assert isinstance(exceptions, ExceptionChanges)
+    result.exceptions = exceptions
+    return result
+
+
+def _without_exceptions(
+    keys: Keys, comparison: Comparison, observed: Comparison | None
+) -> Query[Circumstances]:
     window, baseline = comparison.window, comparison.baseline
     since, until = window.start, window.stop
     marks_since = baseline.start if baseline.stop == since else since
@@ -64,7 +99,7 @@ def circumstances(
         join_newest(
             keys,
             keys.messages,
-            MAX_SOURCES,
+            _MAX_SOURCES,
             [
                 Ask("HSCAN", keys.key("patterns"), arguments=("0", "COUNT", "200")),
                 Ask("HGETALL", keys.key("steps")),
@@ -75,9 +110,9 @@ def circumstances(
         starts = [*observed.baseline, *observed.window]
         fields = [str(start) for start in starts]
         ask = moments_ask(keys, observed.window.step, fields)
-        for name in (DB_SECONDS, SECONDS):
+        for name in (REQUEST_DB_SECONDS, SECONDS):
             label_sets = LabelSets(keys, keys.hists, observed.window.step, name)
-            reads.append(label_sets.join([ask], MAX_REQUESTS))
+            reads.append(label_sets.join([ask], _MAX_REQUESTS))
     _, replies = yield reads
     result = Circumstances(marks=answered(there(replies[0], [])))
     joined = Joined(replies[1], 2, needed=False)
@@ -121,7 +156,7 @@ def database_time(
     before, after = means
     change = None if before is None or after is None else after - before
     return DatabaseTime(
-        name=DB_SECONDS,
+        name=REQUEST_DB_SECONDS,
         before=before,
         after=after,
         change=change,
@@ -168,7 +203,7 @@ def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, l
             (appeared if new else vanished).append(row)
     left_out = []
     if partial:
-        left_out.append(f"some patterns of {partial} loggers with over {MAX_PATTERNS} patterns")
+        left_out.append(f"some patterns of {partial} loggers with over {_MAX_PATTERNS} patterns")
     if uncounted:
         left_out.append(
             f"{uncounted} log patterns that were last seen in the baseline: how often is not kept, "
@@ -180,7 +215,7 @@ def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, l
 def _listed(rows: list[LogPattern]) -> tuple[LogPattern, ...]:
     """Return the most important patterns."""
     rows.sort(key=lambda row: (severity_rank(row.severity), -(row.count or 0), row.pattern))
-    return tuple(rows[:MAX_LISTED])
+    return tuple(rows[:_MAX_LISTED])
 
 
 def window_note(first: int | None, comparison: Comparison) -> str:
@@ -194,3 +229,126 @@ def window_note(first: int | None, comparison: Comparison) -> str:
     if first >= comparison.baseline.stop:
         return ""
     return f"the baseline before {clock_time(first)} UTC: nothing was recorded"
+
+
+# --- Exceptions -----------------------------------------------------------------------------
+
+
+class ExceptionWindows(NamedTuple):
+    """The intervals of exceptions that two windows touch."""
+
+    width: int
+    #: Starts of intervals, in steps of the width.
+    baseline: range
+    window: range
+
+    @property
+    def all_of(self) -> range:
+        """The intervals from the start of the baseline to the end of the window."""
+        return range(self.baseline.start, self.window.stop, self.width)
+
+    def split(self, counts: Sequence[int]) -> tuple[int, int]:
+        """Return the sums of the baseline and of the window, of counts of all intervals."""
+        before = after = 0
+        for start, count in zip(self.all_of, counts, strict=True):
+            if start in self.window:
+                after += count
+            elif start in self.baseline:
+                before += count
+        return before, after
+
+
+def windows_of(comparison: Comparison, now: float) -> ExceptionWindows | None:
+    """Return the intervals of a comparison; None if no width reaches back to its baseline."""
+    baseline, window = comparison.baseline, comparison.window
+    for width in INTERVALS:
+        first = slice_start(baseline.start, width)
+        if first < oldest_kept(width, now):
+            continue
+        start, end = slice_start(window.start, width), -slice_start(-window.stop, width)
+        before = min(start, -slice_start(-baseline.stop, width))
+        if first < before:
+            return ExceptionWindows(width, range(first, before, width), range(start, end, width))
+    return None
+
+
+def _exceptions(keys: Keys, comparison: Comparison, now: float) -> Query[ExceptionChanges]:
+    """Read the groups of exceptions whose rate changed, in two round trips."""
+    windows = windows_of(comparison, now)
+    if windows is None:
+        return not_kept(comparison, now)
+    read: Read = (
+        *("ZREVRANGEBYSCORE", keys.exceptions, "+inf", str(windows.baseline.start)),
+        *("LIMIT", "0", str(_MAX_COMPARED)),
+    )
+    _, (members,) = yield [read]
+    if is_misplaced(members) or not members:
+        return ExceptionChanges(precision=windows.width)
+    groups = [member.decode(errors="replace") for member in raised(members)]
+    fields = (*_FIELDS, str(windows.width))
+    _, replies = yield [("HMGET", keys.key("exception", group), *fields) for group in groups]
+    stored = []
+    for group, reply in zip(groups, replies, strict=True):
+        if is_misplaced(reply):
+            continue
+        *texts, counts = raised(reply)
+        kind, message, place, first, last = [(t or b"").decode(errors="replace") for t in texts]
+        span = windows.all_of
+        changed = counts_between(counts, windows.width, span.start, span.stop)
+        try:
+            times = float(first), float(last)
+        except ValueError:
+            continue
+        stored.append(StoredGroup(group, (kind, message, place), 0, *times, (), (), changed))
+    return changes_of(stored, windows, comparison)
+
+
+def not_kept(comparison: Comparison, now: float) -> ExceptionChanges:
+    """Return the answer if the baseline is older than any exception, or not before the window."""
+    if comparison.baseline.start >= comparison.window.start:
+        return ExceptionChanges(reason="the baseline is not before the window")
+    oldest = min(oldest_kept(width, now) for width in INTERVALS)
+    return ExceptionChanges(reason=f"not kept: exceptions reach back to {clock_time(oldest)} UTC")
+
+
+def changes_of(
+    stored: Iterable[StoredGroup], windows: ExceptionWindows, comparison: Comparison
+) -> ExceptionChanges:
+    """Return the groups whose rate changed.
+
+    Args:
+        stored: with the counts of all intervals of the windows.
+    """
+    scale = len(windows.window) / len(windows.baseline)
+    share = scale / (1 + scale)
+    changes: list[ExceptionChange] = []
+    for one in stored:
+        number, count = windows.split(one.counts)
+        before = scale * number
+        kind = None
+        if count and comparison.window.start <= one.first < comparison.window.stop:
+            kind = "new"
+        elif not count:
+            kind = "vanished" if before >= GONE_EXPECTED else None
+        elif split_probability(count, number, share) <= _ALPHA:
+            if count >= _LEAST_RATIO * before:
+                kind = "more"
+            elif before >= _LEAST_RATIO * count:
+                kind = "fewer"
+        if kind is None:
+            continue
+        changes.append(
+            ExceptionChange(
+                id=one.group,
+                type=one.texts[0],
+                message=one.texts[1],
+                place=one.texts[2],
+                kind=kind,  # type: ignore[arg-type]
+                before=before,
+                count=count,
+                first=one.first,
+                last=one.last,
+            )
+        )
+    changes.sort(key=lambda one: (one.kind != "new", -abs(one.count - one.before), one.id))
+    return ExceptionChanges(groups=tuple(changes[:_MAX_LISTED]), precision=windows.width)

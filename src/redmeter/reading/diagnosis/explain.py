@@ -7,25 +7,23 @@ exceptions. Further ones are read for each 1,000 label sets, and one for histogr
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import add
 from typing import Final
 
 from redmeter.analysis.comparing.explain import (
     Causes,
-    CountRow,
     HistogramRow,
-    RateRow,
     explain_count,
     explain_p95,
     explain_rate,
     judged,
 )
+from redmeter.analysis.comparing.outliers import Events
 from redmeter.analysis.comparing.sentences import explanation_parts, joined, text, unit_of
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, is_failure
 from redmeter.reading.diagnosis.context import Circumstances, circumstances, window_note
-from redmeter.reading.diagnosis.exception_changes import exception_changes
 from redmeter.reading.diagnosis.label_counts import (
     LabelEvents,
-    Labels,
     edges_of,
     read_counts,
     read_histograms,
@@ -35,7 +33,7 @@ from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compa
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.samples import number_of
 from redmeter.reading.selection import LabelSets
-from redmeter.results.explanation import ExceptionChanges, Explanation, Measure
+from redmeter.results.explanation import Explanation, Measure, Part
 from redmeter.store import Store, indexes
 from redmeter.store.query import Query, Read, run, together
 from redmeter.store.servers.replies import Reply
@@ -45,11 +43,11 @@ from redmeter.stored.moments import merge_all
 from redmeter.zones import UTC, Zone
 
 #: Totals of a web application, and the metric whose label sets explain them.
-WEB: Final = {HITS: REQUESTS, HITS_FAILED: REQUESTS, HITS_SECONDS: SECONDS}
+WEB_TOTALS: Final = {HITS: REQUESTS, HITS_FAILED: REQUESTS, HITS_SECONDS: SECONDS}
 #: The failures of web requests: any status class or status that is_failure() accepts.
 FAILING: Final = {"status": "5xx"}
 
-Rows = list[tuple[Labels, Mapping[int, int]]]
+Rows = list[tuple[Mapping[str, str], Mapping[int, int]]]
 
 
 def read_explanation(store: Store, request: ExplainRequest) -> tuple[float, Explanation]:
@@ -71,7 +69,7 @@ def explain(
         UnknownPrecision: the precision of the request is not kept.
         StoreError: the server is unreachable or refuses.
     """
-    name = WEB.get(request.name, request.name)
+    name = WEB_TOTALS.get(request.name, request.name)
     view, sizes = yield [
         read
         for index, retention in ((keys.known, kept.series), (keys.hists, kept.histograms))
@@ -93,17 +91,14 @@ def explain(
     if name in (REQUESTS, SECONDS):
         same = _same_time(comparison, view.histograms, view.now)
     read = read_histograms if histogram else read_counts
-    events, around, exceptions = yield from together(
+    events, around = yield from together(
         [
             read(keys, name, comparison, request.labels),
-            circumstances(keys, comparison, same),
-            exception_changes(keys, comparison, view.now),
+            circumstances(keys, comparison, same, view.now),
         ]
     )
     assert isinstance(events, LabelEvents)
     assert isinstance(around, Circumstances)
-    assert isinstance(exceptions, ExceptionChanges)
-    around.exceptions = exceptions
     if name in (REQUESTS, SECONDS) and same is None:
         around.not_compared.append("time in the database: not kept for these windows")
     return compose(comparison, name, events, around, histogram=histogram)
@@ -112,15 +107,10 @@ def explain(
 def not_compared(comparison: Comparison, name: str, *, histogram: bool) -> Explanation:
     """Return the explanation of windows that are not kept."""
     base = _base(comparison, name, "p95" if histogram else _measure(comparison.request))
-    parts = [text(comparison.reason[0].upper() + comparison.reason[1:] + ".")]
-    return replace(
-        base,
-        state="not kept",
-        reason=comparison.reason,
-        alternatives=tuple(comparison.alternatives),
-        parts=tuple(parts),
-        sentence=joined(parts),
+    base = replace(
+        base, state="not kept", reason=comparison.reason, alternatives=comparison.alternatives
     )
+    return _with(base, [text(comparison.reason[0].upper() + comparison.reason[1:] + ".")])
 
 
 def compose(
@@ -167,10 +157,8 @@ def compose(
     if causes is None:
         side = "the baseline" if count else "the window"
         reason = f"no events in {side if count or count_before else 'either window'}"
-        parts = [text(f"Nothing to compare: {reason}.")]
-        return replace(
-            base, state="no data", reason=reason, parts=tuple(parts), sentence=joined(parts)
-        )
+        base = replace(base, state="no data", reason=reason)
+        return _with(base, [text(f"Nothing to compare: {reason}.")])
     return _complete(base, comparison, causes, judged(len(history)))
 
 
@@ -191,7 +179,11 @@ def _complete(
     )
     assert comparison.precision is not None, "it is compared"
     width = span(comparison.precision)
-    parts = explanation_parts(explanation, comparison.baseline_name, width)
+    return _with(explanation, explanation_parts(explanation, comparison.baseline_name, width))
+
+
+def _with(explanation: Explanation, parts: Sequence[Part]) -> Explanation:
+    """Return an explanation with its sentence."""
     return replace(explanation, parts=tuple(parts), sentence=joined(parts))
 
 
@@ -205,22 +197,22 @@ def _base(comparison: Comparison, name: str, measure: Measure) -> Explanation:
         precision=comparison.precision,
         reaches=comparison.reaches,
         since=window.start if window else comparison.since,
-        until=window.start + len(window) * window.step if window else comparison.until,
+        until=window.stop if window else comparison.until,
         asked_since=comparison.since,
         asked_until=comparison.until,
         against=request.against,
         against_since=baseline.start,
-        against_until=baseline.start + len(baseline) * baseline.step,
+        against_until=baseline.stop,
     )
 
 
 # --- Rows ----------------------------------------------------------------------------------
 
 
-def _count_rows(counts: Rows, comparison: Comparison, history: Sequence[int]) -> list[CountRow]:
+def _count_rows(counts: Rows, comparison: Comparison, history: Sequence[int]) -> list[Events]:
     labels = with_overflow([own for own, _ in counts])
     return [
-        CountRow(
+        Events(
             own,
             _sum(found, comparison.baseline),
             _sum(found, comparison.window),
@@ -238,38 +230,34 @@ def _rate_rows(
     failing: Mapping[str, str],
     *,
     web: bool,
-) -> list[RateRow]:
-    """Return the requests and failures of label sets, without the failing labels."""
-    rows: dict[tuple[tuple[str, str], ...], RateRow] = {}
+) -> list[Events]:
+    """Return the failures of label sets among their requests, without the failing labels."""
+    rows: dict[tuple[tuple[str, str], ...], tuple[Events, Events]] = {}
     any_failure = web and failing == FAILING
     for row, (own, _) in zip(_count_rows(counts, comparison, history), counts, strict=True):
         labels = {key: value for key, value in row.labels.items() if key not in failing}
-        known = rows.get(tuple(sorted(labels.items())))
-        if known is None:
-            zeros, none = [0] * len(history), [0] * len(comparison.window)
-            known = RateRow(
-                labels, history=zeros, failed_history=zeros, within=none, failed_within=none
-            )
-            rows[tuple(sorted(labels.items()))] = known
-        known.before += row.before
-        known.after += row.after
-        known.history = _added(known.history, row.history)
-        known.within = _added(known.within, row.within)
+        key = tuple(sorted(labels.items()))
+        if key not in rows:
+            none = [0] * len(history), [0] * len(comparison.window)
+            requests = Events(labels, 0, 0, *none)
+            rows[key] = Events(labels, 0, 0, *none, requests), requests
+        failures, requests = rows[key]
+        _add(requests, row)
         failed = (
             is_failure(own.get("status"))
             if any_failure
             else all(own.get(label) == value for label, value in failing.items())
         )
         if failed:
-            known.failed_before += row.before
-            known.failed_after += row.after
-            known.failed_history = _added(known.failed_history, row.history)
-            known.failed_within = _added(known.failed_within, row.within)
-    return list(rows.values())
+            _add(failures, row)
+    return [failures for failures, _ in rows.values()]
 
 
-def _added(counts: Sequence[int], others: Sequence[int]) -> list[int]:
-    return [one + other for one, other in zip(counts, others, strict=True)]
+def _add(events: Events, others: Events) -> None:
+    events.before += others.before
+    events.after += others.after
+    events.history = list(map(add, events.history, others.history))
+    events.within = list(map(add, events.within, others.within))
 
 
 def _histogram_rows(
@@ -346,10 +334,10 @@ def _same_time(comparison: Comparison, retention: Retention, now: float) -> Comp
     request = replace(
         request,
         since=window.start,
-        until=window.start + len(window) * window.step,
+        until=window.stop,
         against="custom",
         against_since=baseline.start,
-        against_until=baseline.start + len(baseline) * baseline.step,
+        against_until=baseline.stop,
     )
     same = compare(request, retention, now)
     if same.reason or len(same.window) * same.window.step != len(window) * window.step:

@@ -1,7 +1,7 @@
 """The events of a name's label sets by interval, for comparisons: see comparison.py.
 
 Counters are read as a whole at one precision, histograms by the intervals that are compared. Up to
-MAX_LABEL_SETS are read, PAGE in each round trip. Histograms are up to a hundred times as large as
+_MAX_LABEL_SETS are read, _PAGE in each round trip. Histograms are up to a hundred times as large as
 counts, so they are read for MAX_CELLS intervals of label sets in all, the busiest ones.
 """
 
@@ -22,14 +22,12 @@ from redmeter.stored.keys import Keys
 from redmeter.stored.packed_text import parse_moments
 
 #: Label sets that are read at most, and in one round trip.
-MAX_LABEL_SETS: Final = 5_000
-PAGE: Final = 1_000
+_MAX_LABEL_SETS: Final = 5_000
+_PAGE: Final = 1_000
 #: Intervals of histograms that are read at most, over all label sets.
 MAX_CELLS: Final = 10_000
 #: Fields above which a hash is read as a whole.
 _MANY: Final = 40
-
-Labels = Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -37,17 +35,19 @@ class LabelEvents:
     """The events of label sets."""
 
     #: Counts by the start of their interval, of each label set.
-    counts: list[tuple[Labels, Mapping[int, int]]] = field(default_factory=list)
+    counts: list[tuple[Mapping[str, str], Mapping[int, int]]] = field(default_factory=list)
     #: The same of histograms.
-    histograms: list[tuple[Labels, Mapping[int, Distribution]]] = field(default_factory=list)
+    histograms: list[tuple[Mapping[str, str], Mapping[int, Distribution]]] = field(
+        default_factory=list
+    )
     #: Sentences about label sets that were not read.
     not_compared: list[str] = field(default_factory=list)
 
 
 def read_counts(
-    keys: Keys, name: str, comparison: Comparison, labels: Labels
+    keys: Keys, name: str, comparison: Comparison, labels: Mapping[str, str]
 ) -> Query[LabelEvents]:
-    """Read the counts of all label sets that have some labels. One round trip for each PAGE."""
+    """Read the counts of all label sets that have some labels. One round trip for each _PAGE."""
     precision = comparison.precision
     assert precision is not None, "it is compared"
     ask = Ask("HGETALL", f"{keys.key('count')}{precision}:")
@@ -60,7 +60,7 @@ def read_counts(
 
 
 def read_histograms(
-    keys: Keys, name: str, comparison: Comparison, labels: Labels
+    keys: Keys, name: str, comparison: Comparison, labels: Mapping[str, str]
 ) -> Query[LabelEvents]:
     """Read the histograms of label sets: those of the busiest, after one round trip for moments."""
     precision = comparison.precision
@@ -72,7 +72,7 @@ def read_histograms(
     joins = yield from _pages(label_sets, moments_ask(keys, precision, fields), result)
     compared = {*comparison.window, *comparison.baseline}
     sizes: dict[str, int] = {}
-    labels_of: dict[str, Labels] = {}
+    labels_of: dict[str, Mapping[str, str]] = {}
     for stored, own, reply in _matching(joins, name, labels):
         sums = moments_of(reply, fields).items()
         sizes[stored] = sum(count for start, (count, _) in sums if start in compared)
@@ -124,13 +124,13 @@ def edges_of(distribution: Distribution) -> dict[float, float]:
 def _pages(label_sets: LabelSets, ask: Ask, result: LabelEvents) -> Query[list[Joined]]:
     """Read label sets page by page, and the series without labels."""
     reads: list[Read] = [
-        label_sets.join([ask], PAGE),
+        label_sets.join([ask], _PAGE),
         label_sets.join_base([ask]),
         label_sets.size(),
     ]
     _, (first, base, size) = yield reads
     joins = yield from label_sets.read_on(
-        Joined(first, 1, needed=False), [ask], PAGE, MAX_LABEL_SETS
+        Joined(first, 1, needed=False), [ask], _PAGE, _MAX_LABEL_SETS
     )
     read = sum(len(page.members) for page in joins)
     if (number := number_of(size)) > read:
@@ -139,8 +139,8 @@ def _pages(label_sets: LabelSets, ask: Ask, result: LabelEvents) -> Query[list[J
 
 
 def _matching(
-    joins: Sequence[Joined], name: str, labels: Labels
-) -> Iterator[tuple[str, Labels, Reply]]:
+    joins: Sequence[Joined], name: str, labels: Mapping[str, str]
+) -> Iterator[tuple[str, Mapping[str, str], Reply]]:
     """Yield each series of a name that has certain labels: as stored, its labels, its reply."""
     for stored, parsed, (reply,) in series_in(joins):
         pairs_of = dict(parsed.labels)
@@ -148,7 +148,7 @@ def _matching(
             yield stored, pairs_of, reply
 
 
-def with_overflow(label_sets: Sequence[Labels]) -> list[Labels]:
+def with_overflow(label_sets: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
     """Give the series of all label sets over the limit the value `(other)` in each label."""
     labels = {label for one in label_sets for label in one} - {"overflow"}
     other = dict.fromkeys(labels, OTHER)

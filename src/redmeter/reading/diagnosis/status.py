@@ -4,7 +4,7 @@ One round trip; two or more if a measure is out of its range, to read what accou
 without requests is judged by its busiest counters: see busiest.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -108,7 +108,7 @@ def read_vitals(keys: Keys, kept: Kept) -> Query[Status]:
         vitals.busiest = list(counters)
         for name, by_width in counters.items():
             vitals.counts[name, MINUTE], vitals.counts[name, BLOCK] = by_width
-    status = judge(vitals, view.now)
+    status = judge_vitals(vitals, view.now)
     unusual = [check for check in status.checks if check.state in ("high", "low")]
     requests = [cause_request(check, status) for check in unusual]
     explanations = yield from together([explain(keys, kept, request) for request in requests])
@@ -135,7 +135,7 @@ def _add(
         seconds.setdefault(int(start), Distribution()).merge(distribution)
 
 
-def judge(vitals: Vitals, now: float) -> Status:
+def judge_vitals(vitals: Vitals, now: float) -> Status:
     """Judge each measure, and find when it began."""
     end = slice_start(now, MINUTE)
     checks = []
@@ -169,14 +169,13 @@ def _checks(vitals: Vitals, end: int) -> list[Check]:
         counters = [check_of("count", name) for name in vitals.busiest]
         return [_check_count(vitals, one, start) for one in counters]
     blocks = _blocks(vitals, HITS, start)
-    base = _baseline_of(blocks, start)
     hits, failed = (vitals.counts.get((name, MINUTE), {}) for name in (HITS, HITS_FAILED))
     minutes = range(start, end, MINUTE)
     count = sum(hits.get(at, 0) for at in minutes)
     checks = [_check_count(vitals, check_of("requests", HITS), start)]
     failures = _blocks(vitals, HITS_FAILED, start)
     known = [(failures.get(at, 0), blocks[at]) for at in blocks if at >= min(failures, default=at)]
-    rate = _with(check_of("error rate", HITS_FAILED, failing=["status=5xx"]), base)
+    rate = _against(check_of("error rate", HITS_FAILED, failing=["status=5xx"]), blocks, start)
     if failures or failed:
         number = sum(failed.get(at, 0) for at in minutes)
         checks.append(check_rate(rate, min(number, count), count, known))
@@ -194,21 +193,18 @@ def _check_count(vitals: Vitals, check: Check, start: int) -> Check:
     values = [blocks.get(at, 0) for at in range(first, max(blocks, default=start) + 1, BLOCK)]
     series = Series(check.name, BLOCK, first, tuple(values if blocks else ()), partial=False)
     count = sum(minutes.get(at, 0) for at in range(start, start + BLOCK, MINUTE))
-    return check_requests(_with(check, _baseline_of(blocks, start)), count, series)
+    return check_requests(_against(check, blocks, start), count, series)
 
 
-def _baseline_of(blocks: Mapping[int, int], start: int) -> Mapping[str, object]:
-    """Return the fields of a check that describe its baseline."""
-    return {
-        "precision": BLOCK,
-        "against_since": float(min(blocks, default=start)),
-        "against_until": float(max(blocks) + BLOCK if blocks else start),
-        "intervals": len(blocks),
-    }
-
-
-def _with(check: Check, base: Mapping[str, object]) -> Check:
-    return replace(check, **base)  # type: ignore[arg-type]
+def _against(check: Check, blocks: Collection[int], start: int) -> Check:
+    """Return a check with its baseline: blocks before a time, by their starts."""
+    return replace(
+        check,
+        precision=BLOCK,
+        against_since=float(min(blocks, default=start)),
+        against_until=float(max(blocks) + BLOCK if blocks else start),
+        intervals=len(blocks),
+    )
 
 
 def _blocks(vitals: Vitals, name: str, end: int) -> dict[int, int]:

@@ -9,15 +9,9 @@ from datetime import UTC, datetime
 from typing import NamedTuple, cast
 
 from redmeter.analysis.comparing.changes import GONE_EXPECTED, severity_rank
-from redmeter.analysis.comparing.verdict import combined, count_tests, judge, ordered
+from redmeter.analysis.comparing.verdict import count_tests, judge, ordered
 from redmeter.errors import InvalidValue
-from redmeter.names import (
-    HITS,
-    HITS_FAILED,
-    HITS_SECONDS,
-    REQUESTS,
-    SECONDS,
-)
+from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS
 from redmeter.reading import marks as reading_marks
 from redmeter.reading.diagnosis.verdict_data import (
     VerdictData,
@@ -56,11 +50,11 @@ from redmeter.types import Mark
 from redmeter.zones import Zone
 
 #: Label sets of requests that one round trip reads, and round trips at most.
-PAGE, MAX_PAGES = 1_000, 10
+_PAGE, MAX_PAGES = 1_000, 10
 #: Names of durations that are read.
-MAX_SECONDS = 10_000
+_MAX_SECONDS = 10_000
 #: Log patterns of each kind.
-MAX_PATTERNS = 50
+_MAX_PATTERNS = 50
 
 _OTHER = "(other)"
 
@@ -140,8 +134,8 @@ def _read(
         reading_marks.asked(keys),
         ("HGETALL", keys.count(width, HITS)),
         ("HGETALL", keys.count(width, HITS_FAILED)),
-        requests.join(asks, PAGE),
-        seconds.join([], MAX_SECONDS),
+        requests.join(asks, _PAGE),
+        seconds.join([], _MAX_SECONDS),
         sampled.join([], MAX_SAMPLED),
     ]
     view, replies = yield reads
@@ -155,9 +149,9 @@ def _read(
     for name, reply in zip((HITS, HITS_FAILED), replies[1:3], strict=True):
         data.counts[name] = {} if is_misplaced(reply) else counts_of(reply)
     joined = yield from requests.read_on(
-        Joined(replies[3], 1, needed=False), asks, PAGE, MAX_PAGES * PAGE
+        Joined(replies[3], 1, needed=False), asks, _PAGE, MAX_PAGES * _PAGE
     )
-    data.complete = len(joined[-1].members) < PAGE
+    data.complete = len(joined[-1].members) < _PAGE
     for name, _, (values,) in series_in(joined):
         data.counts[name] = counts_of(values)
     if windows.not_kept is None:
@@ -195,13 +189,14 @@ def build(
     overall, routes, number = None, list[VerdictRow](), 0
     if windows.compares:
         traffic, number = traffic_of(windows, data)
+        missing = f"histograms of {span(windows.precision)} do not reach back to the baseline"
         rows = judge(
             traffic,
             lengths=windows.lengths,
             seconds=_lengths(windows),
             level=windows.level,
             paired=windows.paired,
-            without_times=_without_times(windows),
+            without_times=missing if windows.not_kept else "",
         )
         overall, routes = rows[0], ordered(rows[1:])
     judgment, reason = _judgment(windows, overall, routes)
@@ -236,12 +231,6 @@ def _lengths(windows: VerdictPlan) -> tuple[float, float]:
     return float(after.until - after.since), float(before.until - before.since)
 
 
-def _without_times(windows: VerdictPlan) -> str:
-    if windows.not_kept is None:
-        return ""
-    return f"histograms of {span(windows.precision)} do not reach back to the baseline"
-
-
 def _within(mark: Mark, windows: VerdictPlan) -> bool:
     return any(
         window is not None and window.since <= mark.time < window.until
@@ -272,19 +261,25 @@ def _judgment(
         changed = [
             _sentence(row, what, metric)
             for row in rows
-            for what, metric in (("error rate", row.error_rate), ("p95", row.p95))
+            for what, metric in _metrics(row)
             if metric.verdict == judgment
         ]
         if changed:
             more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
-            whole = combined([overall.error_rate, overall.p95])
-            if judgment == WORSE or whole not in (TOO_LITTLE, NOT_KEPT):
+            if judgment == WORSE or overall.verdict not in (TOO_LITTLE, NOT_KEPT):
                 return judgment, changed[0] + more
     if overall.verdict in (TOO_LITTLE, NOT_KEPT):
-        metrics = ("error rate", overall.error_rate), ("p95", overall.p95)
-        why = [f"{what}: {one.reason}" for what, one in metrics if one.verdict == overall.verdict]
-        return overall.verdict, "; ".join(why)
+        reasons = [
+            f"{what}: {metric.reason}"
+            for what, metric in _metrics(overall)
+            if metric.verdict == overall.verdict
+        ]
+        return overall.verdict, "; ".join(reasons)
     return SAME, "no change of the error rate or p95 beyond chance"
+
+
+def _metrics(row: VerdictRow) -> tuple[tuple[str, VerdictMetric], ...]:
+    return ("error rate", row.error_rate), ("p95", row.p95)
 
 
 def _sentence(row: VerdictRow, what: str, metric: VerdictMetric) -> str:
@@ -331,4 +326,4 @@ def changed_patterns(
                 vanished.append(one)
     for patterns in (new, vanished):
         patterns.sort(key=lambda one: (severity_rank(one.severity), -one.count - one.before))
-    return VerdictPatterns(True, tuple(new[:MAX_PATTERNS]), tuple(vanished[:MAX_PATTERNS]))
+    return VerdictPatterns(True, tuple(new[:_MAX_PATTERNS]), tuple(vanished[:_MAX_PATTERNS]))

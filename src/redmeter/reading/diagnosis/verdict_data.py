@@ -11,8 +11,7 @@ A baseline that is not kept at this precision is reported, and no coarser one is
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from redmeter.analysis.comparing import percentiles
-from redmeter.analysis.comparing.rates import Counts
+from redmeter.analysis.comparing.significance import QUANTILE, Counts, sum_counts
 from redmeter.analysis.comparing.verdict import BLOCKS, MIN_PAIRS, Traffic
 from redmeter.errors import InvalidValue
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, SECONDS, is_failure, parse_name
@@ -219,7 +218,7 @@ def traffic_of(windows: VerdictPlan, data: VerdictData) -> tuple[list[Traffic], 
     of: dict[str, dict[int, int]] = {}
     for route, is_failed, counts in _requests(data.counts):
         for sums in (of, failed) if is_failed else (of,):
-            sums[route] = percentiles.merged((sums.get(route, {}), counts))
+            sums[route] = sum_counts((sums.get(route, {}), counts))
     times: dict[str, list[Mapping[int, Distribution]]] = {}
     whole: list[Mapping[int, Distribution]] = []
     for name, by_start in data.times.items():
@@ -233,7 +232,7 @@ def traffic_of(windows: VerdictPlan, data: VerdictData) -> tuple[list[Traffic], 
     chosen = busiest(data.counts, starts)
     totals = [data.counts.get(name, {}) for name in (HITS, HITS_FAILED)]
     if of and data.complete:
-        totals = [percentiles.merged(of.values()), percentiles.merged(failed.values())]
+        totals = [sum_counts(of.values()), sum_counts(failed.values())]
     if not any(whole):
         whole = [one for series in times.values() for one in series]
     traffic = [_of_route(windows, None, totals[0], totals[1], whole)]
@@ -271,8 +270,8 @@ def _of_route(
         traffic.times_pairs = [
             (_buckets(values(one)), _buckets(values(other))) for one, other in windows.pairs
         ]
-        traffic.all_after = percentiles.merged(traffic.times_after)
-        traffic.all_before = percentiles.merged(traffic.times_before)
+        traffic.all_after = sum_counts(traffic.times_after)
+        traffic.all_before = sum_counts(traffic.times_before)
         traffic.p95_after = _p95(traffic.all_after, [one for at in after for one in values(at)])
         traffic.p95_before = _p95(traffic.all_before, [one for at in before for one in values(at)])
     return traffic
@@ -282,7 +281,7 @@ def _buckets(values: Sequence[Distribution]) -> Mapping[int, int]:
     """Return the buckets of values; those that are not positive are below all others."""
     if len(values) == 1 and not values[0].zeros and not values[0].negative:
         return values[0].positive
-    buckets = percentiles.merged([one.positive for one in values])
+    buckets = sum_counts([one.positive for one in values])
     others = sum(one.count for one in values) - sum(buckets.values())
     return buckets | {LOWEST - 1: others} if others else buckets
 
@@ -298,11 +297,11 @@ def _p95(merged: Mapping[int, int], parts: Sequence[Distribution]) -> float | No
         return None
     whole = Distribution()
     whole.positive = {bucket: count for bucket, count in merged.items() if bucket >= LOWEST}
-    whole.negative = percentiles.merged([one.negative for one in parts if one.negative])
+    whole.negative = sum_counts([one.negative for one in parts if one.negative])
     whole.zeros = sum(one.zeros for one in parts)
     whole.moments = Moments(
         sum(one.count for one in parts),
         min(one.moments.low for one in parts),
         max(one.moments.high for one in parts),
     )
-    return whole.quantile(percentiles.QUANTILE)
+    return whole.quantile(QUANTILE)

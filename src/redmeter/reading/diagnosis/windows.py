@@ -11,7 +11,7 @@ import itertools
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from redmeter.analysis.comparing.noise import Windows
 from redmeter.errors import InvalidValue
@@ -23,23 +23,19 @@ from redmeter.zones import UTC, Zone
 #: Length of the window if only its end is known, seconds.
 DEFAULT_LENGTH: Final = 900
 #: Intervals of a window whose edges are not given, unless its length is a multiple of theirs.
-FEWEST: Final = 5
+_FEWEST: Final = 5
 #: Intervals of histograms before the window from which noise is estimated, at most; as many as the
 #: window has, if it has more. All kept intervals of counts are used: they are read as a whole.
 MAX_HISTORY: Final = 60
 
 #: Seconds by which a baseline is earlier, without changes of the clock.
-SHIFTS: Final[Mapping[str, int]] = {"yesterday": 86_400, "last-week": 7 * 86_400}
+_SHIFTS: Final[Mapping[str, int]] = {"yesterday": 86_400, "last-week": 7 * 86_400}
 #: How a sentence names a baseline.
 _NAMES: Final = {"yesterday": "the same time yesterday", "last-week": "the same time last week"}
 
 Baseline = Literal["previous", "yesterday", "last-week", "custom"]
 #: Baselines that have a name.
-BASELINES: Final[Mapping[str, Baseline]] = {
-    "previous": "previous",
-    "yesterday": "yesterday",
-    "last-week": "last-week",
-}
+BASELINES: Final = ("previous", "yesterday", "last-week")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +86,7 @@ def request_of(
         if window[0] >= window[1]:
             raise InvalidValue(window[0], "a baseline starts before it ends")
     elif against in BASELINES:
-        kind = BASELINES[against]
+        kind = cast("Baseline", against)
     else:
         raise InvalidValue(
             against, 'compare against "previous", "yesterday", "last-week" or two times'
@@ -119,7 +115,7 @@ class Comparison:
     #: None if no precision keeps the window.
     precision: int | None = None
     reaches: int | None = None
-    #: Starts of intervals, in steps of the precision.
+    #: Starts of intervals, in steps of the precision; each stops at the end of its last interval.
     window: range = range(0)
     baseline: range = range(0)
     #: Complete intervals before the window that are kept.
@@ -141,7 +137,7 @@ class Comparison:
     @property
     def windows(self) -> Windows:
         """The lengths of both windows."""
-        adjacent = _end(self.baseline) == self.window.start
+        adjacent = self.baseline.stop == self.window.start
         return Windows(len(self.window), len(self.baseline), adjacent)
 
     @property
@@ -264,7 +260,7 @@ def _baseline(request: ExplainRequest, window: range, zone: Zone) -> range | Non
         return range(slice_start(request.against_since, step), end, step)
     if request.against == "previous":
         return range(window.start - len(window) * step, window.start, step)
-    shift = SHIFTS[request.against]
+    shift = _SHIFTS[request.against]
     if shift % step:
         return None
     starts = [each - zone.back(each, shift, step) for each in window]
@@ -273,24 +269,19 @@ def _baseline(request: ExplainRequest, window: range, zone: Zone) -> range | Non
 
 def _is_fine(precision: int, length: float) -> bool:
     """Return whether a window of a length is made of intervals of a precision."""
-    return precision * FEWEST <= length or length % precision == 0
+    return precision * _FEWEST <= length or length % precision == 0
 
 
 def _same(one: range, other: range | None) -> bool:
     """Return whether intervals cover the same time."""
     if other is None:  # it has no edge of an interval there
         return True
-    return one.start == other.start and _end(one) == _end(other)
-
-
-def _end(intervals: range) -> int:
-    return intervals.start + len(intervals) * intervals.step
+    return one.start == other.start and one.stop == other.stop
 
 
 def _keeps(retention: Retention, precision: int, intervals: range, now: float) -> bool:
     """Return whether a precision keeps intervals, all of which are complete."""
     if not intervals:
         return False
-    return intervals.start >= retention.oldest(precision, now) and _end(intervals) <= slice_start(
-        now, precision
-    )
+    end = slice_start(now, precision)
+    return intervals.start >= retention.oldest(precision, now) and intervals.stop <= end

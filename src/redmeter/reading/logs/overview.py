@@ -125,7 +125,7 @@ def log_overview(
     result.clock_hours = log_counts.clock_hours(frequent)
     result.changes = [
         one
-        for one in analysis.changes(frequent, now)
+        for one in analysis.find_changes(frequent, now)
         if one.sliding or one.kind == analysis.NEW or place_of(one) not in unknown
     ]
     result.frequent = ordered(frequent)[: limit or MAX_MESSAGES]

@@ -138,7 +138,7 @@ def read_changes(store: Store, logger: str | None = None) -> Changes:
         StoreError: the server is unreachable or refuses the command.
     """
     read = read_frequencies(store, logger)
-    changed = analysis.changes(read.frequencies, read.now)
+    changed = analysis.find_changes(read.frequencies, read.now)
     return Changes(
         tuple(changed), sources=read.sources, compared=read.compared, clock_hours=read.clock_hours
     )

@@ -20,7 +20,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from redmeter.analysis.text.texts import clean
+from redmeter.analysis.text.texts import clean_text
 from redmeter.lazy_regex import late
 from redmeter.recording.events import Event
 from redmeter.stored.keys import HOUR, STEP
@@ -122,8 +122,8 @@ def _is_wordless(template: str) -> bool:
 
 def _cut(words: str, limit: int) -> str:
     if type(words) is Phrase:
-        return Phrase(clean(words, SAID_LIMIT)) if len(words) > SAID_LIMIT else words
-    return clean(words, limit) if len(words) > limit else words
+        return Phrase(clean_text(words, SAID_LIMIT)) if len(words) > SAID_LIMIT else words
+    return clean_text(words, limit) if len(words) > limit else words
 
 
 #: Longest text that is stored, characters.
@@ -148,7 +148,7 @@ Groups = dict[tuple[float, Fingerprint, str | None], list[Any]]
 def message_event(time: float, pattern: Fingerprint, text: str) -> Event:
     """Return the event of a message; text and format are truncated to what may be needed."""
     if len(text) > LONGEST:
-        text = clean(text, TEXT_LIMIT)
+        text = clean_text(text, TEXT_LIMIT)
     return time, pattern if pattern is None else shorten_fingerprint(pattern), text
 
 

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
-from redmeter.analysis.text.texts import clean
+from redmeter.analysis.text.texts import clean_text
 from redmeter.names import cleaned
 from redmeter.recording.events import Event, EventList
 from redmeter.recording.instruments import InstrumentOwner, RedactedInstrument
@@ -121,9 +121,9 @@ def occurrence(
     if traceback is None:
         traceback = describe_error(error)[1]
     if len(traceback) > LONGEST:
-        traceback = clean(traceback, TRACEBACK_LIMIT)
+        traceback = clean_text(traceback, TRACEBACK_LIMIT)
     if len(origin.message) > LONGEST:
-        origin = origin._replace(message=clean(origin.message, MESSAGE_LIMIT))
+        origin = origin._replace(message=clean_text(origin.message, MESSAGE_LIMIT))
     group = before[0] if before else group_of(origin.kind, origin.functions, origin.members)
     mark[number] = group, bool(route), head
     return Occurrence(time, time, 1, int(bool(route)), group, route, origin, traceback)
@@ -168,11 +168,11 @@ def _details(event: Occurrence, redactor: Redactor) -> Details | None:
     if origin is None:
         return None
     return Details(
-        clean(origin.kind),
+        clean_text(origin.kind),
         redactor.text(origin.message, MESSAGE_LIMIT) if origin.message else "",
         redactor.text(origin.place) if origin.place else "",
         redactor.text(origin.log_place),
-        clean(origin.functions[-1]) if origin.functions else "",
+        clean_text(origin.functions[-1]) if origin.functions else "",
         redactor.text(event.traceback, TRACEBACK_LIMIT),
     )
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from redmeter.analysis.text.patterns import pattern_of
 from redmeter.analysis.text.secrets import mask
-from redmeter.analysis.text.texts import clean
+from redmeter.analysis.text.texts import clean_text
 from redmeter.recording.events import Event
 from redmeter.recording.logging.coalesce import (
     FORMAT_LIMIT,
@@ -79,7 +79,7 @@ def redact_messages(
     for (start, grouping, _), group in _by_hour(grouped(several, singles)).items():
         shown = reader.text(group.sample)
         made = reader.pattern(grouping, shown)
-        hour(start).add(made, group._replace(sample=clean(shown, SAMPLE_LIMIT)))
+        hour(start).add(made, group._replace(sample=clean_text(shown, SAMPLE_LIMIT)))
     newest: dict[int, list[tuple[float, str]]] = {}
     for time, _, text in sorted(singles, key=time_of)[-rules.keep :]:
         newest.setdefault(math.floor(time) // HOUR, []).append((time, reader.text(text)))
@@ -113,14 +113,14 @@ class Redactor:
         """Return a text cleaned and masked."""
         known = self._texts.get((text, limit))
         if known is None:
-            known = self._texts[text, limit] = self._masked(clean(text, limit), limit)
+            known = self._texts[text, limit] = self._masked(clean_text(text, limit), limit)
         return known
 
     def _masked(self, text: str, limit: int) -> str:
         try:
             masked = self._mask(text)
             # A user's function may return anything. Masks may be longer than secrets.
-            return text if masked is text else clean(str.__str__(masked), 2 * limit)
+            return text if masked is text else clean_text(str.__str__(masked), 2 * limit)
         except BaseException as error:  # of a user's function: the error's text may be the secret
             # An exception that ends a program or a greenlet is meant for the application's threads.
             # In ours only that function raises it, and it would end all storing.

@@ -393,7 +393,7 @@ class Delivery:
             StoreError: see Store.publish.
         """
         process = {"host": socket.gethostname(), "pid": str(os.getpid())}
-        about = {"patterns": patterns.VERSION, "interval": self._interval, **process}
+        about = {"patterns": patterns.PATTERN_VERSION, "interval": self._interval, **process}
         self._report, self._unpublished = {**health, **about}, True
         raised: list[StoreError | None] = []
 

@@ -1,4 +1,4 @@
-"""Tests of a share: did more of the requests fail after a deploy than before it?
+"""Tests of a share and of a percentile: are they higher after a deploy than before it?
 
 Problem: requests do not fail independently of each other. A dependency is slow for three minutes,
 one client repeats a bad request; so failures come in clusters, and a plain binomial test raises
@@ -17,21 +17,35 @@ estimated, so the result is judged by Student's t instead of the normal distribu
     pairs        where windows are a day or a week apart, by how much more the intervals before the
                  deploy differ from theirs than binomial ones do; days differ, and that counts as
                  dispersion
+    percentile   percentiles of windows have no simple distribution, response times of a minute are
+                 alike, and the stored buckets are 4.4 % wide. So a p95 is tested as a share. Take
+                 the slowest 5 % of all values of both windows: if p95 did not rise, their part is
+                 the same before and after. The values at or above one bucket are counted by
+                 interval, and tested by `rise()`. To test for a rise by more than some buckets, one
+                 window is shifted by these (as Mood's median test is for the median and a shift)
+    interval     of the ratio of p95: shares around 95 % are turned into values (Woodruff,
+                 "Confidence intervals for medians and other position measures", 1952), and those of
+                 both windows are combined (Zou and Donner, 2008)
 
-Bound: some 100 us for each block length.
+Bound: some 100 us for each block length; for percentiles some 300 us for two windows of 60
+intervals, half of it to merge them.
 
 Source of the tails and quantiles: Abramowitz and Stegun, 26.5.8; the continued fraction is
 evaluated by Lentz's method, as in Press et al., "Numerical Recipes", 6.4.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 #: Confidence of intervals, two-sided.
 CONFIDENCE: Final = 0.95
+#: The quantile that is compared.
+QUANTILE: Final = 0.95
+#: Buckets of a power of two, of a base-2 exponential histogram of scale 4.
+PER_DOUBLING: Final = 16
 #: Terms of the continued fraction at most, and the relative change at which it ends.
 _TERMS: Final = 10_000
 _PRECISION: Final = 1e-14
@@ -39,6 +53,11 @@ _TINY: Final = 1e-300
 #: Lower probabilities count as this.
 _LEAST: Final = 1e-290
 _NORMAL: Final = NormalDist()
+
+#: The values of an interval: bucket -> number.
+BucketCounts = Mapping[int, int]
+K = TypeVar("K")
+N = TypeVar("N", int, float)
 
 
 class Counts(NamedTuple):
@@ -67,7 +86,7 @@ class RateTest(NamedTuple):
     dispersion: Dispersion
 
 
-def total(intervals: Iterable[Counts]) -> Counts:
+def total_counts(intervals: Iterable[Counts]) -> Counts:
     """Return the sums of intervals."""
     columns = [*zip(*intervals, strict=True)]
     return Counts(sum(columns[0]), sum(columns[1])) if columns else Counts(0, 0)
@@ -88,7 +107,7 @@ def dispersions(
 def _blocks(intervals: Sequence[Counts], length: int) -> list[Counts]:
     if length == 1:
         return [one for one in intervals if one[1]]
-    blocks = (total(intervals[at : at + length]) for at in range(0, len(intervals), length))
+    blocks = (total_counts(intervals[at : at + length]) for at in range(0, len(intervals), length))
     return [one for one in blocks if one.of]
 
 
@@ -96,7 +115,7 @@ def _of_blocks(after: Sequence[Counts], before: Sequence[Counts], length: int) -
     excess = weight = freedom = 0.0
     squares = []
     for blocks in (after, before):
-        events, of = total(blocks)
+        events, of = total_counts(blocks)
         squares.append(sum(one[1] * one[1] for one in blocks) / of if of else 1.0)
         if len(blocks) < 2:
             continue
@@ -199,6 +218,101 @@ def holm(tails: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
+# Percentiles
+
+
+class Slowest(NamedTuple):
+    """The slowest values of both windows, counted by interval."""
+
+    after: list[Counts]
+    before: list[Counts]
+
+
+def sum_counts(parts: Iterable[Mapping[K, N]]) -> dict[K, N]:
+    """Return the sums of several counts by key, such as the bucket of a histogram or a start."""
+    numbers: dict[K, N] = {}
+    for counts in parts:
+        for key, number in counts.items():
+            numbers[key] = numbers.get(key, 0) + number
+    return numbers
+
+
+def slowest(
+    after: Sequence[BucketCounts],
+    before: Sequence[BucketCounts],
+    shift: int = 0,
+    wholes: tuple[BucketCounts, BucketCounts] | None = None,
+) -> Slowest:
+    """Return how many values of each interval are among the slowest 5 % of both windows.
+
+    Args:
+        shift: buckets by which the values after the deploy are lowered before.
+        wholes: the values of each window, if they are merged already.
+    """
+    whole_after, whole_before = wholes or (sum_counts(after), sum_counts(before))
+    pooled = dict(whole_before)
+    for bucket, number in whole_after.items():
+        pooled[bucket - shift] = pooled.get(bucket - shift, 0) + number
+    share = (1 - QUANTILE) * sum(pooled.values())
+    edge, passed = 0, 0
+    for edge in sorted(pooled, reverse=True):
+        passed += pooled[edge]
+        if passed >= share:
+            break
+    return Slowest(_above(after, edge + shift), _above(before, edge))
+
+
+def _above(intervals: Iterable[BucketCounts], edge: int) -> list[Counts]:
+    return [
+        Counts(
+            sum([buckets[bucket] for bucket in buckets if bucket >= edge]),
+            sum(buckets.values()),
+        )
+        for buckets in intervals
+    ]
+
+
+def p95_ratio_interval(
+    after: BucketCounts, before: BucketCounts, dispersion: Dispersion
+) -> tuple[float, float] | None:
+    """Return the confidence interval of the ratio of p95; None if there are too few values.
+
+    Args:
+        after, before: the values of both windows.
+    """
+    if not after or not before or dispersion.freedom < 1:
+        return None
+    t = student_quantile((1 - CONFIDENCE) / 2, dispersion.freedom)
+    ends = [_ends(after, dispersion.after, t), _ends(before, dispersion.before, t)]
+    if None in ends:
+        return None
+    (low, middle, high), (low_before, middle_before, high_before) = ends  # type: ignore[misc]
+    ratio = middle - middle_before
+    below = math.hypot(middle - low, high_before - middle_before)
+    above = math.hypot(high - middle, middle_before - low_before)
+    return _factor(ratio - below), _factor(ratio + above)
+
+
+def _ends(values: BucketCounts, spread: float, t: float) -> tuple[int, int, int] | None:
+    """Return the buckets of the lower end, of p95 and of the upper end; None if there is no end."""
+    number = sum(values.values())
+    half = t * math.sqrt(QUANTILE * (1 - QUANTILE) * spread / number)
+    shares = [QUANTILE - half, QUANTILE, QUANTILE + half]
+    if shares[2] >= 1 or shares[0] <= 0:
+        return None
+    ends: list[int] = []
+    passed = 0
+    for bucket in sorted(values):
+        passed += values[bucket]
+        while len(ends) < 3 and passed >= shares[len(ends)] * number:
+            ends.append(bucket)
+    return ends[0], ends[1], ends[2]
+
+
+def _factor(buckets: float) -> float:
+    return float(2.0 ** (buckets / PER_DOUBLING))
+
+
 # Tails of distributions
 
 
@@ -238,7 +352,7 @@ def _fraction(x: float, a: float, b: float) -> float:
     return fraction
 
 
-def chance(after: float, before: float, share: float) -> float:
+def split_probability(after: float, before: float, share: float) -> float:
     """Return the probability of a split of events at least as uneven as this one, on either side.
 
     Args:
