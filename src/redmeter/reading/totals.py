@@ -117,7 +117,7 @@ def totals(
     """
     reads: list[Read] = [
         *asked_counts(keys, [HITS, HITS_FAILED], window.fine),
-        indexes.total(keys, HITS),
+        indexes.grand_total(keys, HITS),
     ]
     if durations:
         label_sets = LabelSets(keys, keys.hists, observed.fine, HITS_SECONDS)

@@ -37,7 +37,7 @@ from redmeter.recording.pending import (
     per_process_series,
     without_instance,
 )
-from redmeter.stored.message import SEVERITY, name_of
+from redmeter.stored.message import SEVERITY, source_name
 
 #: The labels of a name's overflow instrument, and the name of the one for all.
 OVERFLOW_LABELS = {"overflow": "true"}
@@ -182,7 +182,7 @@ class Registry:
         Args:
             logger, severity: as they are stored.
         """
-        instrument = self._instruments.get((Messages, name_of(logger, severity)))
+        instrument = self._instruments.get((Messages, source_name(logger, severity)))
         if instrument is None:
             overflow = len(self._instruments) >= self._max_series
             if overflow:

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 from redmeter.clock import Clock
 from redmeter.errors import IncompatibleStore, StoreError, StoreMoving
-from redmeter.store.query import Reader
+from redmeter.store.query import StoreReader
 from redmeter.store.scripts import BIND, RETAIN, Steps, run_pipelined
 from redmeter.store.servers.replies import Command, Link, Reply, mapped, raised
 from redmeter.stored.keys import FORMAT, HISTOGRAMS, UNNAMED_HISTOGRAMS, Kept, Keys, Retention
@@ -392,7 +392,7 @@ def state_of(meta: Mapping[bytes, bytes]) -> ShardState:
     return ShardState(holder, until, text["moved"], text["receiving"], text["verified"])
 
 
-class _Store(Reader, Protocol):
+class _Store(StoreReader, Protocol):
     @property
     def shards(self) -> Sequence[ConfiguredShard]: ...
 

@@ -17,7 +17,7 @@ from redmeter.store.servers.cluster import ClusterLink
 from redmeter.store.servers.connection import ServerLink
 from redmeter.store.servers.replies import Command, Link, Reply
 from redmeter.store.servers.retry import is_moving, is_unanswered, retry_missing, unready_reason
-from redmeter.store.servers.topology import key_of, name_of, slot_of
+from redmeter.store.servers.topology import host_port, key_of, slot_of
 from redmeter.store.servers.urls import in_short
 from redmeter.stored.shards import ShardedKeys
 
@@ -141,9 +141,9 @@ class FanOut(Link):
             return reply
         primary = self.cluster.primary_of(key)
         if primary and reply.detail.startswith(_DOWN):
-            self._skipped.setdefault(f"{name_of(primary)} {STOPPED}", set())
+            self._skipped.setdefault(f"{host_port(primary)} {STOPPED}", set())
         elif what := unready_reason(reply):
-            self._skipped.setdefault(f"{name_of(primary)} {what}" if primary else what, set())
+            self._skipped.setdefault(f"{host_port(primary)} {what}" if primary else what, set())
         else:
             down = reply.code == "CLUSTERDOWN"
             why = "nobody serves" if down else "on the way to another node:"

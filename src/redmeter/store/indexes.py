@@ -45,12 +45,12 @@ def score(keys: Keys, index: str, entry: Word) -> Read:
     return _of_shard(keys, ("ZSCORE", index, entry), shard_of_entry(entry))
 
 
-def total(keys: Keys, name: Word) -> Read:
+def grand_total(keys: Keys, name: Word) -> Read:
     """Read the grand total of a series; None if it has none."""
     return _of_shard(keys, ("HGET", keys.total, name), shard_of(name))
 
 
-def totals(keys: Keys, names: Sequence[Word]) -> Read:
+def grand_totals(keys: Keys, names: Sequence[Word]) -> Read:
     """Read the grand totals of counters, in the order of their names."""
     return fields(keys, keys.total, names)
 
@@ -79,7 +79,7 @@ def fields(keys: Keys, key: str, names: Sequence[Word]) -> Read:
     return ShardedRead(steps, lambda command: [None] * (len(command) - 2))
 
 
-def memory(keys: Keys, key: str) -> Read:
+def memory_usage(keys: Keys, key: str) -> Read:
     """Read how many bytes a key takes; None if it is missing."""
     if not isinstance(keys, ShardedKeys):
         return ("MEMORY", "USAGE", key)
@@ -104,7 +104,7 @@ def sample(keys: Keys, index: str, count: int) -> Read:
     return ShardedRead(steps, lambda _: [])
 
 
-def newest(keys: Keys, index: str, count: int) -> Read:
+def newest_members(keys: Keys, index: str, count: int) -> Read:
     """Read the members with the highest scores, with their scores."""
     words = ("0", str(count - 1), "WITHSCORES")
     if not isinstance(keys, ShardedKeys):
@@ -117,7 +117,7 @@ def newest(keys: Keys, index: str, count: int) -> Read:
         return [((score, member),) for member, score in scored(reply)]
 
     def steps() -> ShardSteps:
-        members = yield from merged(range(len(keys.shards)), count, ask, parse, newest=True)
+        members = yield from merge_members(range(len(keys.shards)), count, ask, parse, newest=True)
         if isinstance(members, StoreError):
             return members
         return [item for ((score, member),) in members for item in (member, score)]
@@ -294,13 +294,15 @@ def _listed(keys: ShardedKeys, index: str, wanted: _Range) -> ShardSteps:
 
     most = wanted.offset + wanted.count
     shards = wanted.shards(keys)
-    listed = yield from merged(shards, most, ask, lambda reply: [(member,) for member in reply])
+    listed = yield from merge_members(
+        shards, most, ask, lambda reply: [(member,) for member in reply]
+    )
     if isinstance(listed, StoreError):
         return listed
     return [member for (member,) in listed[wanted.offset :]]
 
 
-def merged(
+def merge_members(
     shards: Sequence[int],
     most: int,
     ask: Callable[[int, int], Command],
@@ -391,7 +393,7 @@ class _Join:
         def parse(reply: Reply) -> Sequence[tuple[bytes, bytes, Sequence[Reply]]]:
             return [(member, member, own) for member, own in self._members(reply, 0)]
 
-        return merged(wanted.shards(self._keys), wanted.offset + wanted.count, ask, parse)
+        return merge_members(wanted.shards(self._keys), wanted.offset + wanted.count, ask, parse)
 
     def newest(self, most: int) -> _Merging:
         """Ask for the members with the highest scores."""
@@ -402,7 +404,7 @@ class _Join:
         def parse(reply: Reply) -> Sequence[tuple[tuple[float, bytes], bytes, Sequence[Reply]]]:
             return [((float(own[-1]), m), m, own[:-1]) for m, own in self._members(reply, 1)]
 
-        return merged(range(len(self._keys.shards)), most, ask, parse, newest=True)
+        return merge_members(range(len(self._keys.shards)), most, ask, parse, newest=True)
 
     def _command(self, shard: int, selection: Sequence[Word], more: Sequence[Word]) -> Command:
         asks = list(self._asks)

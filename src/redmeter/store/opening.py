@@ -94,7 +94,7 @@ def open(  # noqa: A001
     if isinstance(requested, redis.Redis | RedisCluster):
         kind = type(requested).__name__
         raise InvalidSetting("url", f"text, not {kind}: a client goes in as Meter(client=…)")
-    target = urls.parse(settings.resolve("url", url))
+    target = urls.parse_target(settings.resolve("url", url))
     if target.kind == "off":
         return None
     # No retries inside the client: it would send again what may have been carried out. And the

@@ -16,7 +16,7 @@ from redmeter.clock import Clock
 from redmeter.errors import StoreError, StoreMoving, StoreRefused, StoreUnavailable
 from redmeter.store import config as configs
 from redmeter.store.config import StoreConfig, WantedConfig
-from redmeter.store.durability import NONE, confirm
+from redmeter.store.durability import NONE, confirm_batches
 from redmeter.store.producers import WATERMARK_SECONDS, InFlightBatch, Producer, Producers
 from redmeter.store.scripts import Script, Steps, apply_script, run_steps
 from redmeter.store.servers.connection import ServerLink
@@ -37,7 +37,7 @@ class RetentionChanged(StoreRefused):
     """A batch was made for another retention than the store's; nothing was written."""
 
 
-class Conditions(NamedTuple):
+class BatchConditions(NamedTuple):
     """How a batch is checked before it is applied: see lua/apply.lua."""
 
     #: It was sent before, and its producer had been acknowledged before that: without a watermark
@@ -167,7 +167,9 @@ class Shard:
                     producer.kept.add(in_flight.number, events)
                     if durability != NONE:
                         batches = [(self.keys, producer)]
-                        errors = confirm(self.link, batches, durability, timeout=self.timeout)
+                        errors = confirm_batches(
+                            self.link, batches, durability, timeout=self.timeout
+                        )
                         outcome = outcome._replace(unconfirmed=next(iter(errors), None))
             finally:
                 producer.lock.release()
@@ -248,7 +250,7 @@ class Shard:
                 must_exist = in_flight.sent and (
                     producer.acknowledged > 0 or in_flight.age(self.clock) > WATERMARK_SECONDS / 2
                 )
-                conditions = Conditions(
+                conditions = BatchConditions(
                     *(must_exist, producer.counts_lost, producer.floor, producer.born),
                     *(in_flight.refuse, in_flight.trim),
                 )
@@ -281,7 +283,7 @@ class Shard:
                     return Outcome(applied=False, uncertain=True)
                 in_flight.renew()
 
-    def applying(self, batch: Batch, version: str, conditions: Conditions) -> Steps[Outcome]:
+    def applying(self, batch: Batch, version: str, conditions: BatchConditions) -> Steps[Outcome]:
         """Send a batch once. Sending it again under the same number is always safe.
 
         Args:
@@ -312,13 +314,13 @@ class Shard:
         producer = self._producers.borrow()
         try:
             batch = Batch(producer.id, producer.next(), operations)
-            script, keys, args = self._request(batch, "", Conditions())
+            script, keys, args = self._request(batch, "", BatchConditions())
             return outcome_of(batch, call(script.command(keys, args, whole=True)))
         finally:
             producer.lock.release()
 
     def _request(
-        self, batch: Batch, version: str, conditions: Conditions
+        self, batch: Batch, version: str, conditions: BatchConditions
     ) -> tuple[Script, list[str], list[str]]:
         """Return the script that applies a batch, its keys and its arguments."""
         must_exist, exact, floor, born, refuse, trim = conditions

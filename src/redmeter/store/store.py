@@ -99,7 +99,7 @@ class Store(ShardConfigs):
         zone: Zone = UTC,
         reader: "Callable[[], Store] | None" = None,
     ) -> None:
-        fork_guard.load()
+        fork_guard.load_before_forks()
         of_histograms = Retention(histograms or DEFAULT_HISTOGRAMS, of=HISTOGRAMS)
         config = WantedConfig(retention, of_histograms, configured)
         #: The names of its keys, for readers.

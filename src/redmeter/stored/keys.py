@@ -12,7 +12,7 @@ Pure: no I/O, no clock.
 
 import math
 from collections.abc import ItemsView, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from redmeter.errors import InvalidSetting, InvalidValue, UnknownPrecision, shown
 from redmeter.lazy_regex import late
@@ -57,6 +57,9 @@ HOUR = 3600
 
 #: Width of the steps by which sliding hours move on, seconds.
 STEP = 300
+
+#: What stands for everything beyond a limit: patterns, groups of exceptions, routes, label values.
+OTHER: Final = "(other)"
 
 #: Endings of the keys of hourly_parts(), and the marks of names that end so.
 _ENDING = late(r":(?:start|last|pstart)~*\Z")

@@ -21,8 +21,8 @@ from redmeter.reading.selection import LabelSets
 from redmeter.results.explanation import DatabaseTime, ExceptionChanges, LogPattern, PatternChanges
 from redmeter.store.query import Query, Read
 from redmeter.stored.keys import Keys
-from redmeter.stored.message import parse_name
-from redmeter.stored.steps import parse as parse_steps
+from redmeter.stored.message import parse_source
+from redmeter.stored.steps import parse_steps as parse_steps
 from redmeter.types import Mark
 
 #: Loggers and severities whose patterns are compared, patterns of each, and those that are listed.
@@ -136,7 +136,7 @@ def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, l
     appeared, vanished = list[LogPattern](), list[LogPattern]()
     partial = uncounted = 0
     for member, (scan, steps_reply) in joined.readable():
-        logger, severity = parse_name(member.decode(errors="replace"))
+        logger, severity = parse_source(member.decode(errors="replace"))
         cursor, seen = scan
         partial += cursor not in (b"0", "0", 0)
         steps = {pattern: parse_steps(text) for pattern, text in texts_of(steps_reply).items()}

@@ -111,7 +111,7 @@ def detail(
     commands_of = {kind: _asked(kind, keys, kept, [name]) for kind in _KINDS}
     view, replies = yield [
         marking.asked(keys),
-        indexes.total(keys, name),
+        indexes.grand_total(keys, name),
         *event_reads(keys, "counter", base, window),
         *event_reads(keys, "histogram", base, observed),
         *(command for commands in commands_of.values() for command in commands),
@@ -134,7 +134,7 @@ def detail(
         kind = next(kind for kind, counts in label_sets.items() if counts.by_name)
         chosen = label_sets[kind].busiest()
         view, replies = yield [
-            indexes.totals(keys, chosen),
+            indexes.grand_totals(keys, chosen),
             *_asked(kind, keys, kept, chosen),
         ]
         result.sets_added = len(chosen)

@@ -11,18 +11,19 @@ the slots are looked up at the node whose last trouble is the longest ago.
 """
 
 import math
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import partial
 from random import SystemRandom
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import redis
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.store.servers.connection import ServerLink
-from redmeter.store.servers.parallel import in_parallel
 from redmeter.store.servers.replies import Command, Link, Reply, raised
 from redmeter.store.servers.retry import is_redirect, unready_reason
 from redmeter.store.servers.topology import (
@@ -34,16 +35,18 @@ from redmeter.store.servers.topology import (
     Remap,
     SlotRange,
     Slots,
-    answers,
     as_told,
+    host_port,
     is_cut_off,
     key_of,
     leaving_in,
-    name_of,
+    own_replies,
     place_in,
     slot_of,
 )
 from redmeter.store.servers.urls import in_short
+
+T = TypeVar("T")
 
 #: Redirects that a command follows, at most.
 REDIRECTS = 5
@@ -59,11 +62,12 @@ LEFT_ALONE = 2.0
 AGAIN = 1.0
 
 #: Seconds for which a replica is avoided that could not answer or has lost its primary, and for
-#: which a primary is not asked for its migrating slots after it was in trouble or took PATIENCE.
+#: which a primary is not asked for its migrating slots after it was in trouble or took
+#: LOOKUP_PATIENCE.
 LATER = 10.0
 
 #: Seconds that a read waits for a lookup that it does not itself need.
-PATIENCE = 0.5
+LOOKUP_PATIENCE = 0.5
 
 # Not the generator of the application, which may have seeded it.
 _chance = SystemRandom()
@@ -225,7 +229,7 @@ class ClusterLink(Link):
             self._awaited.pop(address, None)
         cut_off = self._replicas and is_cut_off(replies[1])
         if len(sent) > len(commands):
-            replies = answers(sent, replies)
+            replies = own_replies(sent, replies)
         error = next((reply for reply in replies if isinstance(reply, StoreUnavailable)), None)
         if error is not None:
             # At most half of the time is spent waiting for a hanging node.
@@ -239,7 +243,7 @@ class ClusterLink(Link):
             self._doubted[address] = time.monotonic()
             # Its data is old. If the primary is unreachable, there is no newer data.
             if self._slots is not None and self._slots.primary_of(address) not in self._trouble:
-                text = f"{name_of(address)} does not hear from its primary"
+                text = f"{host_port(address)} does not hear from its primary"
                 return [StoreRefused("MASTERDOWN", text) for _ in commands]
         return replies
 
@@ -306,7 +310,7 @@ class ClusterLink(Link):
         """Return the link to one node."""
         link = self._nodes.get(address)
         if link is None:
-            name = f"{name_of(address)} (a node of {in_short(self.location)})"
+            name = f"{host_port(address)} (a node of {in_short(self.location)})"
             link = ServerLink(partial(self._connect, address), name)
             if self._longest is not None:
                 link.cap_timeout(self._longest)
@@ -338,12 +342,12 @@ class ClusterLink(Link):
         primaries = self.primaries()
         pairs = [(command, False) for command in commands]
         replies = in_parallel([partial(self._ask, address, pairs) for address in primaries])
-        return dict(zip(map(name_of, primaries), replies, strict=True))
+        return dict(zip(map(host_port, primaries), replies, strict=True))
 
     def unreachable(self) -> list[str]:
         """Return the primaries that did not answer the last time."""
         primaries = self._slots.primaries if self._slots else ()
-        return [name_of(address) for address in primaries if address in self._trouble]
+        return [host_port(address) for address in primaries if address in self._trouble]
 
     def ranges(self) -> list[SlotRange]:
         """Return the ranges of slots and their nodes.
@@ -363,7 +367,7 @@ class ClusterLink(Link):
         positions: dict[str, list[int]] = {}
         for number, key in enumerate(keys):
             primary = self.primary_of(key)
-            positions.setdefault(name_of(primary) if primary else "", []).append(number)
+            positions.setdefault(host_port(primary) if primary else "", []).append(number)
         return positions
 
     def _look(self) -> Slots:
@@ -413,7 +417,7 @@ class ClusterLink(Link):
 
         def ask(address: Address) -> Reply:
             link = self.node(address)
-            with link.within(PATIENCE):
+            with link.within(LOOKUP_PATIENCE):
                 (reply,) = link.collect([("CLUSTER", "NODES")])
             return reply
 
@@ -455,3 +459,41 @@ class ClusterLink(Link):
         self._stale = True
         for link in list(self._nodes.values()):
             link.close()
+
+
+def in_parallel(jobs: Sequence[Callable[[], T]]) -> list[T]:
+    """Do jobs, each in a thread of its own but the last, and return their results.
+
+    Where no thread can be started, as in an interpreter that is ending: one after the other.
+
+    Raises:
+        BaseException: the first that a job raised, once all have ended.
+    """
+    results: dict[int, T] = {}
+    raised: dict[int, BaseException] = {}
+
+    def do(number: int) -> None:
+        try:
+            results[number] = jobs[number]()
+        except BaseException as error:  # noqa: BLE001 - it is raised below
+            raised[number] = error
+
+    threads = []
+    for number in range(len(jobs) - 1):
+        if sys.is_finalizing():  # up to Python 3.11 a thread is awaited there that never runs
+            do(number)
+            continue
+        thread = threading.Thread(target=do, args=(number,), name="redmeter", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            do(number)
+        else:
+            threads.append(thread)
+    if jobs:
+        do(len(jobs) - 1)
+    for thread in threads:
+        thread.join()
+    for number in sorted(raised):
+        raise raised[number]
+    return [results[number] for number in range(len(jobs))]

@@ -54,7 +54,7 @@ LATER_SECONDS = 10.0
 LOOK_PATIENCE = 0.25
 
 #: Seconds that a reply is awaited before the sentinels are asked whether that is worthwhile.
-WAIT_SECONDS = 0.25
+REPLY_PATIENCE = 0.25
 
 #: Announcements: the sentinel that leads a failover names the new primary from +promoted-slave on,
 #: the others from +switch-master on.
@@ -313,7 +313,7 @@ def link_to(
     """Return a link to the server that sentinels name. Connects to nothing.
 
     Args:
-        target: see urls.parse().
+        target: see urls.parse_target().
         options: of every connection.
         connect: makes a client from options and an address.
         replica: see Finder.
@@ -437,7 +437,7 @@ class SentinelLink(ServerLink):
         until = time.monotonic() + (connection.socket_timeout or math.inf)
         # Closed by the server, the connection may still hold a reply: the read finds out.
         with contextlib.suppress(client_errors.ConnectionError):
-            while not connection.can_read(max(0.0, min(WAIT_SECONDS, until - time.monotonic()))):
+            while not connection.can_read(max(0.0, min(REPLY_PATIENCE, until - time.monotonic()))):
                 if time.monotonic() >= until:
                     raise client_errors.TimeoutError("Timeout reading from socket")
                 named = self._look()

@@ -49,7 +49,7 @@ def slot_of(key: str | bytes) -> int:
     return int(key_slot(key if isinstance(key, bytes) else key.encode(errors="surrogatepass")))
 
 
-def name_of(address: Address) -> str:
+def host_port(address: Address) -> str:
     """Return how a node is called: "127.0.0.1:7003"."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -168,7 +168,7 @@ def place_in(
     return remap((host, port))
 
 
-def answers(sent: Sequence[Command], replies: Sequence[Reply]) -> list[Reply]:
+def own_replies(sent: Sequence[Command], replies: Sequence[Reply]) -> list[Reply]:
     """Return the replies to the caller's commands, without those to ASKING, READONLY and ROLE.
 
     If the user may not send ASKING or READONLY, that error replaces the resulting redirect.
