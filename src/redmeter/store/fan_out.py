@@ -28,7 +28,7 @@ _SHOWN = 3
 
 
 class FanOut(Link):
-    """Runs reads on a cluster. A `Link` whose commands may also be reads of all shards.
+    """Runs reads on a cluster. A `Link`, whose commands may also be reads of all shards.
 
     Args:
         keys: the names of the keys of all shards.
@@ -46,7 +46,6 @@ class FanOut(Link):
         self._skipped: dict[str, set[int]] = {}
 
     def best_effort(self) -> "FanOut":
-        """Return a fan-out that continues without unreachable nodes."""
         return FanOut(self.cluster, self._keys, best_effort=True)
 
     def exchange(
@@ -151,7 +150,6 @@ class FanOut(Link):
         return StoreUnavailable(in_short(self.location), reply.detail, fix=reply.fix)
 
     def skipped(self) -> list[str]:
-        """Return the missing parts, as sentences: "127.0.0.1:7003 does not answer"."""
         sentences = []
         for why, slots in self._skipped.items():
             shown = ", ".join(map(str, sorted(slots)[:_SHOWN]))
@@ -160,33 +158,25 @@ class FanOut(Link):
         return sentences
 
     def servers(self) -> list[ServerLink]:
-        """Return a link to each primary."""
         return self.cluster.servers()
 
     def ask_servers(self, commands: Sequence[Command]) -> dict[str, list[Reply]]:
-        """Send the same commands to each primary, and return the replies by its address."""
         return self.cluster.ask_servers(commands)
 
     def unreachable(self) -> list[str]:
-        """Return the primaries that did not answer the last time."""
         return self.cluster.unreachable()
 
     def by_server(self, keys: Sequence[str]) -> dict[str, list[int]]:
-        """Return the positions of the keys that each primary has."""
         return self.cluster.by_server(keys)
 
     def retry_after(self, key: str) -> float:
-        """Return the seconds for which the node that has a key is not contacted."""
         return self.cluster.retry_after(key)
 
     def recover(self) -> None:
-        """Look up the slots again before the next exchange."""
         self.cluster.recover()
 
     def cap_timeout(self, seconds: float) -> None:
-        """From now on, wait for a reply no longer than about that."""
         self.cluster.cap_timeout(seconds)
 
     def close(self) -> None:
-        """Close the connections to the nodes."""
         self.cluster.close()

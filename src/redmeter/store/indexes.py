@@ -32,12 +32,12 @@ _Merging = Generator[Sequence[Command], Sequence[Reply], Any]
 
 def size(keys: Keys, index: str) -> Read:
     """Read how many members an index has."""
-    return _sum(keys, ("ZCARD", index))
+    return _of_all(keys, index, lambda key: ("ZCARD", key), sum, 0)
 
 
 def size_between(keys: Keys, index: str, first: Word, last: Word) -> Read:
     """Read how many members of an index are between two of them, in the words of ZLEXCOUNT."""
-    return _sum(keys, ("ZLEXCOUNT", index, first, last))
+    return _of_all(keys, index, lambda key: ("ZLEXCOUNT", key, first, last), sum, 0)
 
 
 def score(keys: Keys, index: str, entry: Word) -> Read:
@@ -81,27 +81,21 @@ def fields(keys: Keys, key: str, names: Sequence[Word]) -> Read:
 
 def memory_usage(keys: Keys, key: str) -> Read:
     """Read how many bytes a key takes; None if it is missing."""
-    if not isinstance(keys, ShardedKeys):
-        return ("MEMORY", "USAGE", key)
 
-    def steps() -> ShardSteps:
-        replies = yield [("MEMORY", "USAGE", one) for one in keys.in_each(key)]
-        return _error_of(replies) or sum(reply or 0 for reply in replies)
+    def merge(replies: Sequence[Reply]) -> Reply:
+        return sum(reply or 0 for reply in replies)
 
-    return ShardedRead(steps, lambda _: None)
+    return _of_all(keys, key, lambda one: ("MEMORY", "USAGE", one), merge, None)
 
 
 def sample(keys: Keys, index: str, count: int) -> Read:
     """Read some members of an index, chosen at random."""
-    if not isinstance(keys, ShardedKeys):
-        return ("ZRANDMEMBER", index, str(count))
-    share = str(math.ceil(count / len(keys.shards)))
+    share = math.ceil(count / len(keys.in_each(index)))
 
-    def steps() -> ShardSteps:
-        replies = yield [("ZRANDMEMBER", one, share) for one in keys.in_each(index)]
-        return _error_of(replies) or [member for reply in replies for member in reply]
+    def merge(replies: Sequence[Reply]) -> Reply:
+        return [member for reply in replies for member in reply]
 
-    return ShardedRead(steps, lambda _: [])
+    return _of_all(keys, index, lambda key: ("ZRANDMEMBER", key, str(share)), merge, [])
 
 
 def newest_members(keys: Keys, index: str, count: int) -> Read:
@@ -216,16 +210,22 @@ def shard_of_entry(entry: Word) -> int:
 # --- All shards, or one --------------------------------------------------------------------
 
 
-def _sum(keys: Keys, command: Command) -> Read:
+def _of_all(
+    keys: Keys,
+    key: str,
+    ask: Callable[[str], Command],
+    merge: Callable[[Sequence[Reply]], Reply],
+    missing: Reply,
+) -> Read:
+    """Return a read of a key that every shard has, whose replies are merged."""
     if not isinstance(keys, ShardedKeys):
-        return command
-    name, index, *rest = command
+        return ask(key)
 
     def steps() -> ShardSteps:
-        replies = yield [(name, one, *rest) for one in keys.in_each(str(index))]
-        return _error_of(replies) or sum(replies)
+        replies = yield [ask(one) for one in keys.in_each(key)]
+        return _error_of(replies) or merge(replies)
 
-    return ShardedRead(steps, lambda _: 0)
+    return ShardedRead(steps, lambda _: missing)
 
 
 def _of_shard(keys: Keys, command: Command, shard: int) -> Read:

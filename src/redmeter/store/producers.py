@@ -314,8 +314,8 @@ class Producers:
 # seen by its birth, see store/config.py.
 #
 # Bounds: the batches of the last KEPT_SECONDS before the newest one are kept, and as many as
-# `limit` bytes hold; of synchronous calls, none. KEPT_STEPS moments before that are remembered, with
-# the events until then: how many are lost.
+# `limit` bytes hold; of synchronous calls, none. KEPT_STEPS moments before that are remembered,
+# with the events until then: how many are lost.
 
 #: How long batches are kept, seconds: longer than a failover takes.
 KEPT_SECONDS = 60.0
@@ -479,15 +479,7 @@ KEPT = 1000
 def publish(
     link: Link, keys: Keys, producer: str, report: str, *, instance: bool, ended: bool
 ) -> int | None:
-    """Store a report, and return the producer's instance number; None if it has none.
-
-    Args:
-        instance: the producer needs a number; one that has a number keeps it.
-        ended: this is its last report, and its number may be assigned again.
-
-    Raises:
-        StoreError: the server is unreachable or refuses.
-    """
+    """Store a report once, with the arguments and the result of Store.publish()."""
     numbers = int(instance), int(ended), INSTANCE_SECONDS, WRITER_SECONDS, KEPT
     reply = PUBLISH.run(
         link,

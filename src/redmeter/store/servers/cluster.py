@@ -17,15 +17,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import partial
-from random import SystemRandom
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import redis
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.store.servers.connection import ServerLink
 from redmeter.store.servers.replies import Command, Link, Reply, raised
-from redmeter.store.servers.retry import is_redirect, unready_reason
+from redmeter.store.servers.retry import is_redirect, system_random, unready_reason
 from redmeter.store.servers.topology import (
     ASKING,
     READONLY,
@@ -69,9 +68,6 @@ LATER = 10.0
 #: Seconds that a read waits for a lookup that it does not itself need.
 LOOKUP_PATIENCE = 0.5
 
-# Not the generator of the application, which may have seeded it.
-_chance = SystemRandom()
-
 
 class _Trouble(NamedTuple):
     """A node that does not answer: since when, until when it is not contacted (monotonic seconds).
@@ -86,7 +82,7 @@ class _Trouble(NamedTuple):
 
 
 class ClusterLink(Link):
-    """Exchanges commands with a cluster.
+    """Exchanges commands with a cluster. See Link for its methods.
 
     Args:
         connect: returns a client for one node, without connecting.
@@ -130,30 +126,12 @@ class ClusterLink(Link):
 
     # Exchanges
 
-    def exchange(
-        self, commands: Sequence[Command], take: Callable[[Reply], Any] | None = None
-    ) -> list[Reply]:
-        """Send commands and return a reply for each; a server's error is a reply.
-
-        Args:
-            take: called with each reply; its results are returned instead.
-
-        Raises:
-            StoreUnavailable: a node that has one of the keys does not answer.
-        """
-        replies = self.collect(commands)
-        for reply in replies:
-            if isinstance(reply, StoreUnavailable):
-                raise reply
-        return replies if take is None else [take(reply) for reply in replies]
-
     def collect(
         self, commands: Sequence[Command], *, whole: bool = False, spin: bool = False
     ) -> list[Reply]:
-        """Send commands and return a reply for each; a command without one has the error instead.
+        """Exchange commands: see Link.collect().
 
         Args:
-            spin: look for the reply without sleeping for a moment, where that is faster.
             whole: the scripts read keys that they do not name. On a node that is importing the slot
                 some may be missing, so no script is sent there: its reply is TRYAGAIN.
         """
@@ -285,7 +263,7 @@ class ClusterLink(Link):
             if not able and shard.primary in self._trouble:
                 able = [r for r in shard.replicas if r not in self._trouble]
             if able:
-                return _chance.choice(able)
+                return system_random.choice(able)
         return shard.primary
 
     def _last_trouble(self, address: Address) -> float:
@@ -299,7 +277,6 @@ class ClusterLink(Link):
         return shard and shard.primary
 
     def retry_after(self, key: str) -> float:
-        """Return the seconds for which the primary that has a key is not contacted."""
         primary = self.primary_of(key)
         trouble = self._trouble.get(primary) if primary else None
         return max(0.0, trouble.until - time.monotonic()) if trouble else 0.0
@@ -326,26 +303,15 @@ class ClusterLink(Link):
         return self._look().primaries
 
     def servers(self) -> list[ServerLink]:
-        """Return a link to each primary.
-
-        Raises:
-            StoreError: no node returns the slots.
-        """
         return [self.node(address) for address in self.primaries()]
 
     def ask_servers(self, commands: Sequence[Command]) -> dict[str, list[Reply]]:
-        """Send the same commands to each primary; return the replies by its address, HOST:PORT.
-
-        Raises:
-            StoreError: no node returns the slots.
-        """
         primaries = self.primaries()
         pairs = [(command, False) for command in commands]
         replies = in_parallel([partial(self._ask, address, pairs) for address in primaries])
         return dict(zip(map(host_port, primaries), replies, strict=True))
 
     def unreachable(self) -> list[str]:
-        """Return the primaries that did not answer the last time."""
         primaries = self._slots.primaries if self._slots else ()
         return [host_port(address) for address in primaries if address in self._trouble]
 
@@ -358,11 +324,6 @@ class ClusterLink(Link):
         return self._look().ranges
 
     def by_server(self, keys: Sequence[str]) -> dict[str, list[int]]:
-        """Return the positions of the keys that each primary has; under "" those without a primary.
-
-        Raises:
-            StoreError: no node returns the slots.
-        """
         self._look()
         positions: dict[str, list[int]] = {}
         for number, key in enumerate(keys):
@@ -449,7 +410,6 @@ class ClusterLink(Link):
         self._stale = True
 
     def cap_timeout(self, seconds: float) -> None:
-        """From now on, wait for a reply no longer than about that."""
         self._longest = seconds if self._longest is None else min(self._longest, seconds)
         for link in list(self._nodes.values()):
             link.cap_timeout(seconds)

@@ -32,15 +32,15 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from random import SystemRandom
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import redis.exceptions as client_errors
 
 from redmeter.errors import AccessDenied, StoreError, StoreRefused, StoreUnavailable
 from redmeter.store.servers.connection import ServerLink, is_foreign
-from redmeter.store.servers.replies import Command, Reply, pairs, raised
-from redmeter.store.servers.retry import is_not_primary
+from redmeter.store.servers.replies import Command, Reply, pairs, raised, text_of
+from redmeter.store.servers.retry import is_not_primary, system_random
+from redmeter.store.servers.topology import Address
 from redmeter.store.servers.urls import Target
 
 if TYPE_CHECKING:
@@ -62,16 +62,6 @@ _SUBSCRIBE: Sequence[Command] = (("SUBSCRIBE", "+promoted-slave"), ("SUBSCRIBE",
 
 #: Flags of a replica that must not be read.
 _ILL = {"s_down", "o_down", "disconnected"}
-
-# Not the application's generator, which may be seeded for reproducible results.
-_chance = SystemRandom()
-
-
-class Address(NamedTuple):
-    """The address of a server."""
-
-    host: str
-    port: int
 
 
 class Subscription(ServerLink):
@@ -146,7 +136,7 @@ class Sentinels:
         reply = self._ask(("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service), seconds)
         try:
             host, port = reply
-            return Address(_text(host), int(port))
+            return text_of(host), int(port)
         except (ValueError, TypeError):
             raise self._strange() from None
 
@@ -154,9 +144,9 @@ class Sentinels:
         """Return the healthy replicas with a link to their primary. Args, Raises: as above."""
         reply = self._ask(("SENTINEL", "REPLICAS", self._service), seconds)
         try:
-            replicas = [{_text(k): _text(v) for k, v in pairs(one)} for one in reply]
+            replicas = [{text_of(k): text_of(v) for k, v in pairs(one)} for one in reply]
             return [
-                Address(one["ip"], int(one["port"]))
+                (one["ip"], int(one["port"]))
                 for one in replicas
                 if not _ILL & set(one["flags"].split(",")) and one["master-link-status"] == "ok"
             ]
@@ -241,7 +231,7 @@ class Sentinels:
             try:
                 with link.within(LOOK_PATIENCE):
                     (reply,) = link.exchange([("SENTINEL", "MASTERS")])
-                names |= dict.fromkeys(_text(dict(pairs(one))[b"name"]) for one in raised(reply))
+                names |= dict.fromkeys(text_of(dict(pairs(one))[b"name"]) for one in raised(reply))
             except (StoreError, ValueError, TypeError, LookupError):
                 continue  # it may forbid the command, or be no sentinel; only a detail of a message
         return f", only {', '.join(map(ascii, sorted(names)))}" if names else ""
@@ -281,7 +271,7 @@ class Finder:
             if self._last is None:
                 raise
             allowed = [self._last]
-        self._last = _chance.choice(allowed)
+        self._last = system_random.choice(allowed)
         return self._connect(self._last)
 
     def avoid(self, address: Address) -> None:
@@ -306,9 +296,9 @@ class Finder:
 def link_to(
     target: Target,
     options: dict[str, Any],
-    connect: "Callable[[dict[str, Any], tuple[str, int]], redis.Redis]",
+    connect: "Callable[[dict[str, Any], Address], redis.Redis]",
     *,
-    replica: bool = False,
+    replicas: bool = False,
 ) -> "SentinelLink":
     """Return a link to the server that sentinels name. Connects to nothing.
 
@@ -316,7 +306,7 @@ def link_to(
         target: see urls.parse_target().
         options: of every connection.
         connect: makes a client from options and an address.
-        replica: see Finder.
+        replicas: read from one if there is any.
     """
     # The same timeouts and TLS options, but another user.
     sentinel_options = {k: v for k, v in options.items() if k not in ("username", "password", "db")}
@@ -332,12 +322,12 @@ def link_to(
         links.append(ServerLink(partial(connect, sentinel_options, at), location))
         subscriptions.append(Subscription(partial(connect, sentinel_options | brief, at), location))
     sentinels = Sentinels(links, subscriptions, target.service, target.location)
-    finder = Finder(sentinels, partial(connect, options), patience, replica=replica)
-    return SentinelLink(finder, target.location, replica=replica)
+    finder = Finder(sentinels, partial(connect, options), patience, replica=replicas)
+    return SentinelLink(finder, target.location, replica=replicas)
 
 
 class SentinelLink(ServerLink):
-    """Exchanges commands with the primary of a service, or with one of its replicas.
+    """Exchanges commands with the primary of a service, or with one of its replicas. See Link.
 
     Args:
         finder: chooses the server.
@@ -362,7 +352,6 @@ class SentinelLink(ServerLink):
         *,
         spin: bool = False,
     ) -> list[Reply]:
-        """Exchange commands with the current server: see ServerLink.exchange()."""
         client = self._client
         if client is not None and (allowed := self._look()) and _address(client) not in allowed:
             self._drop_client()
@@ -441,14 +430,10 @@ class SentinelLink(ServerLink):
                 if time.monotonic() >= until:
                     raise client_errors.TimeoutError("Timeout reading from socket")
                 named = self._look()
-                if named and Address(connection.host, connection.port) not in named:
+                if named and (connection.host, connection.port) not in named:
                     raise OSError("another server has taken its place")
 
 
 def _address(client: "redis.Redis") -> Address:
     options = client.connection_pool.connection_kwargs
-    return Address(options["host"], options["port"])
-
-
-def _text(value: object) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    return options["host"], options["port"]
