@@ -17,7 +17,7 @@ from redmeter.stored.families import FAMILIES, SERIES_INDEXES, listed_by
 from redmeter.stored.keys import Keys, parse_entry
 from redmeter.stored.keys import entry as entry_of
 from redmeter.stored.mark import clean_label, parse_release
-from redmeter.stored.message import SEVERITY, check_logger, parse_source, source_name
+from redmeter.stored.message import SEVERITY_OF_LEVEL, check_logger, parse_source, source_name
 
 
 def meant(store: Store, name: str) -> str:
@@ -82,7 +82,7 @@ def forget_logger(store: Store, logger: str) -> bool:
     keys = store.shard(name).keys
     _check_state(store, keys)
     # Including the standard severities, which other programs write without an index entry.
-    severities = dict.fromkeys(SEVERITY.values())
+    severities = dict.fromkeys(SEVERITY_OF_LEVEL.values())
     for member in _members(store, keys.messages):
         if (source := parse_source(member.decode(errors="replace")))[0] == name:
             severities[source[1]] = None

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from redmeter.analysis.forecasting.forecast import forecast
-from redmeter.analysis.forecasting.seasons import DAY, HOUR, Season
+from redmeter.analysis.forecasting.seasons import DAY, Season
 from redmeter.results import Forecast, Series
+from redmeter.stored.keys import HOUR
 from redmeter.zones import UTC, Zone
 
 BERLIN, HOWE = Zone("Europe/Berlin"), Zone("Australia/Lord_Howe")

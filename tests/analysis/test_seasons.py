@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.analysis.forecasting.seasons import DAY, HOUR, Season
+from redmeter.analysis.forecasting.seasons import DAY, Season
+from redmeter.stored.keys import HOUR
 
 
 @pytest.mark.parametrize(

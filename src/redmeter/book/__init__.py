@@ -54,8 +54,8 @@ QUIT = False
 
 #: Names of the levels of logging, and of themselves.
 SEVERITY: dict[int | str, str] = {}
-SEVERITY.update(message_kind.SEVERITY.items())
-SEVERITY.update((name, name) for name in message_kind.SEVERITY.values())
+SEVERITY.update(message_kind.SEVERITY_OF_LEVEL.items())
+SEVERITY.update((name, name) for name in message_kind.SEVERITY_OF_LEVEL.values())
 
 #: How many of the newest messages are kept.
 _RECENT = 100

@@ -37,7 +37,7 @@ from redmeter.recording.pending import (
     per_process_series,
     without_instance,
 )
-from redmeter.stored.message import SEVERITY, source_name
+from redmeter.stored.message import SEVERITY_OF_LEVEL, source_name
 
 #: The labels of a name's overflow instrument, and the name of the one for all.
 OVERFLOW_LABELS = {"overflow": "true"}
@@ -52,7 +52,7 @@ C = TypeVar("C", bound=Instrument)
 #: Cached spellings of names, per series of the limit.
 SPELLINGS = 4
 #: Severities that stay distinct beyond the limit of series.
-_SEVERITIES = frozenset(SEVERITY.values())
+_SEVERITIES = frozenset(SEVERITY_OF_LEVEL.values())
 
 
 class Registry:

@@ -20,7 +20,15 @@ from redmeter.store.durability import NONE, confirm_batches
 from redmeter.store.producers import WATERMARK_SECONDS, InFlightBatch, Producer, Producers
 from redmeter.store.scripts import Script, Steps, apply_script, run_steps
 from redmeter.store.servers.connection import ServerLink
-from redmeter.store.servers.replies import SCRIPT, Command, Link, Reply, error_code, raised, text_of
+from redmeter.store.servers.replies import (
+    SCRIPT,
+    Command,
+    Link,
+    Reply,
+    error_code,
+    plain_text,
+    raised,
+)
 from redmeter.store.servers.retry import WriteRetry, is_transient
 from redmeter.stored.keys import Kept, Keys
 from redmeter.types import Batch, Gap, LostEvents, Operations, Outcome, Rejection
@@ -362,7 +370,7 @@ def outcome_of(batch: Batch, reply: Reply) -> Outcome:
     if raised(reply)[0] == _GAP:
         _, found, born = reply
         number = None if found < 0 else int(found)
-        return Outcome(applied=False, gap=Gap(number, text_of(born)))
+        return Outcome(applied=False, gap=Gap(number, plain_text(born)))
     return _outcome(batch.operations, raised(reply)[1:])
 
 
@@ -373,7 +381,7 @@ def _outcome(operations: Operations, reply: Sequence[Any]) -> Outcome:
     answers, rejections = [], []
     for number, item in zip(reply[::2], reply[1::2], strict=True):
         at = int(number) - 3  # after watermark and meta
-        text = text_of(item)
+        text = plain_text(item)
         if text.startswith("is "):
             answers.append((keys[at], text[3:]))
             continue

@@ -29,7 +29,7 @@ from redmeter.stored.steps import step_operations
 from redmeter.types import Operation, Operations
 
 #: The levels of logging that have a severity of their own.
-SEVERITY = {
+SEVERITY_OF_LEVEL = {
     logging.DEBUG: "debug",
     logging.INFO: "info",
     logging.WARNING: "warning",
@@ -76,7 +76,7 @@ def severity_of(level: int | str) -> str:
             20 bytes. A number that has no name, neither here nor by logging.addLevelName(), means
             the next standard one below.
     """
-    known = SEVERITY.get(level) if isinstance(level, int) else None
+    known = SEVERITY_OF_LEVEL.get(level) if isinstance(level, int) else None
     return known or _severity(level)
 
 
@@ -85,7 +85,9 @@ def _severity(level: int | str) -> str:
     if isinstance(level, int):
         name = str(logging.getLevelName(level))
         if level == logging.NOTSET or name.startswith("Level "):
-            return SEVERITY[max((n for n in SEVERITY if n <= level), default=logging.DEBUG)]
+            return SEVERITY_OF_LEVEL[
+                max((n for n in SEVERITY_OF_LEVEL if n <= level), default=logging.DEBUG)
+            ]
         level = name
     name = cleaned(level.lower().replace(":", "-"), MAX_SEVERITY).strip()
     name = _ALIASES.get(name, name) or "unknown"

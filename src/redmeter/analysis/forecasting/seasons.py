@@ -21,10 +21,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from redmeter.stored.keys import HOUR
 from redmeter.zones import UTC, Zone
 
 DAY: Final = 86400
-HOUR: Final = 3600
 
 #: Number of cycles that an index remembers.
 _MEMORY: Final = 12

@@ -20,7 +20,7 @@ from redmeter.store import indexes
 from redmeter.store.query import Query, in_parts
 from redmeter.store.servers.replies import Command, Reply, is_misplaced, raised
 from redmeter.stored.keys import HOUR, Keys
-from redmeter.stored.message import SEVERITY, parse_source, source_name
+from redmeter.stored.message import SEVERITY_OF_LEVEL, parse_source, source_name
 from redmeter.stored.steps import ALL, is_complete, parse_steps
 
 #: Logs that are read, and those whose newest messages are read.
@@ -33,7 +33,7 @@ MAX_MESSAGES = 500
 MAX_LOGGERS = 1_000
 
 #: Severities that count as errors.
-_ERRORS = {SEVERITY[40], SEVERITY[50]}
+_ERRORS = {SEVERITY_OF_LEVEL[40], SEVERITY_OF_LEVEL[50]}
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ def log_overview(
         view, replies = yield [index, number, join_of]
         by_source = _joined(Joined(replies[2], len(reads), needed=False), severities)
     else:
-        pairs = [(logger, severity) for severity in severities or SEVERITY.values()]
+        pairs = [(logger, severity) for severity in severities or SEVERITY_OF_LEVEL.values()]
         reads = [read for source in pairs for read in _reads(keys, source_name(*source))]
         view, replies = yield [index, number, *map(log_counts.command_of, reads)]
         size = len(reads) // len(pairs)

@@ -21,7 +21,7 @@ from redmeter.results.logs import Changes, Frequency, LogSource, Message
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Read
 from redmeter.store.servers.replies import Command, Reply, raised
-from redmeter.stored.message import MAX_HOURLY_PATTERNS, SEVERITY, source_name
+from redmeter.stored.message import MAX_HOURLY_PATTERNS, SEVERITY_OF_LEVEL, source_name
 
 #: Most messages of one request.
 MAX_MESSAGES = 10_000
@@ -248,7 +248,7 @@ def _read(
     """Send the same commands for all severities of a logger, or for one."""
     if severity is not None:
         return _ask(store, [(logger, severity)], commands)
-    standard = [(logger, name) for name in SEVERITY.values()]
+    standard = [(logger, name) for name in SEVERITY_OF_LEVEL.values()]
     view, replies = _ask(store, standard, commands, _index(store))
     (index,) = replies.pop(("", ""))
     listed = [(s.logger, s.severity) for s in log_counts.sources_of(index) if s.logger == logger]

@@ -23,7 +23,7 @@ from redmeter.store import indexes
 from redmeter.store.query import Query
 from redmeter.store.servers.replies import is_misplaced, raised
 from redmeter.stored.keys import STEP, Keys, slice_start
-from redmeter.stored.message import SEVERITY, source_name
+from redmeter.stored.message import SEVERITY_OF_LEVEL, source_name
 from redmeter.stored.steps import ALL, STEPS, StepCounts, parse_steps
 
 #: Logs that are read.
@@ -89,7 +89,7 @@ def log_window(keys: Keys, wanted: LogQuery) -> Query[LogWindow]:
         if one.last >= since - 1.0 and logger in (None, one.logger)
     ]
     if logger is not None and not logs:  # other programs don't write the index
-        logs = [(logger, severity) for severity in severities or SEVERITY.values()]
+        logs = [(logger, severity) for severity in severities or SEVERITY_OF_LEVEL.values()]
     result.sources, logs = len(logs), logs[:MAX_SOURCES]
     result.counted_since = slice_start(view.now, STEP) - (STEPS - 1) * STEP
     if not logs:

@@ -55,13 +55,13 @@ def why(error: OSError) -> str:
     )
 
 
-def tail(log: str, start: int = 0, lines: int = 5) -> str:
-    """Return the last lines of a log that were written since it had `start` bytes."""
+def tail(log: str, start: int = 0) -> str:
+    """Return the last five lines of a log that were written since it had `start` bytes."""
     try:
         with open(log, "rb") as file:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(start, end - 4096) if end >= start else max(0, end - 4096))
-            last = file.read().decode(errors="replace").splitlines()[-lines:]
+            last = file.read().decode(errors="replace").splitlines()[-5:]
     except OSError as exc:
         return f"  (its log cannot be read: {exc.strerror})"
     return "\n".join(f"  {line}" for line in last) or "  (it wrote nothing to its log)"
@@ -86,17 +86,13 @@ def remove_file(path: str) -> None:
 # bulk string; arrays are not done.
 
 
-def ask_socket(socket_path: str, command: str, timeout: float = 1.0) -> bytes:
-    """Send one command; return the raw reply, empty if there is none.
-
-    Args:
-        timeout: seconds to wait for each piece of the reply.
-    """
+def ask_socket(socket_path: str, command: str) -> bytes:
+    """Send one command; return the raw reply, empty if no piece of it comes for a second."""
     import socket
 
     reply = b""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(timeout)
+        connection.settimeout(1.0)
         try:
             connection.connect(socket_path)
             connection.sendall(command.encode() + b"\r\n")

@@ -42,7 +42,7 @@ from redmeter.store.servers.replies import (
     Link,
     Reply,
     is_misplaced,
-    text_of,
+    plain_text,
     translate,
 )
 from redmeter.store.servers.retry import is_not_primary
@@ -297,7 +297,7 @@ class ServerLink(Link):
         problem = translate(error, self.location)
         if command and is_misplaced(problem) and command[0] not in _SCRIPTS:
             assert isinstance(problem, StoreRefused)
-            problem = StoreRefused(problem.code, problem.detail, text_of(command[1]))
+            problem = StoreRefused(problem.code, problem.detail, plain_text(command[1]))
         return problem
 
     def _open(self) -> "redis.Redis":

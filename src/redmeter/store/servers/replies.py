@@ -57,7 +57,7 @@ def scored(reply: Reply) -> list[tuple[bytes, float]]:
     return [(m, float(s)) for m, s in zip(flat[::2], flat[1::2], strict=True)]
 
 
-def text_of(value: object) -> str:
+def plain_text(value: object) -> str:
     """Return a text of a reply, which a caller's client may have decoded."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
