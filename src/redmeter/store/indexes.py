@@ -13,11 +13,10 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
 from redmeter.errors import StoreError
-from redmeter.store.config import epoch_of
 from redmeter.store.query import ConfigRead, Read, ShardedRead, ShardSteps
 from redmeter.store.scripts import JOIN
 from redmeter.store.servers.replies import Command, Reply, is_misplaced, pairs, scored
-from redmeter.stored.keys import Keys
+from redmeter.stored.keys import Keys, epoch_of
 from redmeter.stored.shards import ShardedKeys, shard_of
 
 #: Members of an index that a join skips by also reading what their keys hold; to skip more, their

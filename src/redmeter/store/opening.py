@@ -22,7 +22,7 @@ from redmeter.store.servers.cluster import ClusterLink
 from redmeter.store.servers.connection import ServerLink
 from redmeter.store.servers.replies import Link
 from redmeter.store.servers.sockets import Packer
-from redmeter.store.servers.topology import as_told
+from redmeter.store.servers.topology import as_announced
 from redmeter.store.store import Store
 from redmeter.stored.keys import Retention
 from redmeter.zones import Zone
@@ -160,7 +160,7 @@ def clients_cluster(
     for name in ("socket_timeout", "socket_connect_timeout"):
         options[name] = options.get(name) or timeout
     location = f"the cluster at {shown}{more} (the caller's client)"
-    remap = client.nodes_manager.address_remap or as_told
+    remap = client.nodes_manager.address_remap or as_announced
     connect = partial(_connect_node, options)
     return ClusterLink(connect, nodes, location, replicas=replicas, remap=remap)
 

@@ -218,6 +218,19 @@ class Kept(NamedTuple):
     histograms: Mapping[int, int]
 
 
+def epoch_of(version: str) -> tuple[int, int]:
+    """Return the epoch of a version of the retention: the higher of two is that of the store.
+
+    A retention that someone chose precedes a default. The latest chosen one is valid, but the first
+    default: otherwise a shard that has lost its configuration would replace the others'
+    with that of some new process.
+    """
+    number = int(version) if version.isdecimal() else 0
+    if not number:
+        return -1, 0
+    return (1, number) if number % 2 else (0, -number)
+
+
 def parse_changes(words: Iterable[str]) -> list[tuple[int, int]]:
     """Read `60=240 300=0` given as words: (precision, samples) pairs, 0 meaning "no longer kept".
 

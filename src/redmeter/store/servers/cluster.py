@@ -34,7 +34,7 @@ from redmeter.store.servers.topology import (
     Remap,
     SlotRange,
     Slots,
-    as_told,
+    as_announced,
     host_port,
     is_cut_off,
     key_of,
@@ -99,7 +99,7 @@ class ClusterLink(Link):
         location: str,
         *,
         replicas: bool = False,
-        remap: Remap = as_told,
+        remap: Remap = as_announced,
     ) -> None:
         self._connect = connect
         self._first = tuple(start)

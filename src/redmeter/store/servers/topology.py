@@ -55,7 +55,7 @@ def host_port(address: Address) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def as_told(address: Address) -> Address:
+def as_announced(address: Address) -> Address:
     """Return an address unchanged: the remap of most clusters."""
     return address
 
@@ -82,7 +82,7 @@ class Slots:
         self.nodes = list(dict.fromkeys((*self.primaries, *self._primary)))
 
     @classmethod
-    def read(cls, reply: Reply, host: str, remap: Remap = as_told) -> "Slots":
+    def read(cls, reply: Reply, host: str, remap: Remap = as_announced) -> "Slots":
         """Parse the reply to CLUSTER SLOTS.
 
         Args:
@@ -149,7 +149,7 @@ def place_in(
     reply: StoreRefused,
     address: Address,
     known: Collection[Address],
-    remap: Remap = as_told,
+    remap: Remap = as_announced,
 ) -> Address | None:
     """Return the address of the node that a redirect names; None if it names none.
 
