@@ -110,10 +110,9 @@ class FanOut(Link):
     def _shards_of(self, commands: Iterable[Command]) -> Sequence[int]:
         """Return the numbers of the shards that commands are about; all if no command has a key."""
         keys = (key_of(command) for command in commands)
-        numbers = {self._keys.shard_of_key(key) for key in keys if key is not None} - {None}
-        if self._best_effort or not numbers:
-            return range(len(self._keys.shards))
-        return sorted(number for number in numbers if number is not None)
+        shards = {self._keys.shard_of_key(key) for key in keys if key is not None}
+        numbers = sorted(shard for shard in shards if shard is not None)
+        return range(len(self._keys.shards)) if self._best_effort or not numbers else numbers
 
     def _collect(self, commands: Sequence[Command]) -> list[Reply]:
         """Exchange commands; in a best-effort reading, note those that cannot be answered."""

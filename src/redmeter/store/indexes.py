@@ -10,6 +10,7 @@ some more, since names are spread evenly, and once again those that may have fur
 import heapq
 import math
 from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from redmeter.errors import StoreError
@@ -253,17 +254,16 @@ def _error_of(replies: Iterable[Reply]) -> StoreError | None:
 # --- Lists that are cut --------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
 class _Range:
-    """A part of an index: the members between two of them, in their order.
+    """A part of an index: the members between two of them, in their order."""
 
-    Args:
-        first, last: in the words of ZRANGEBYLEX.
-        offset: how many to skip.
-        count: how many to read.
-    """
-
-    def __init__(self, first: Word, last: Word, offset: int, count: int) -> None:
-        self.first, self.last, self.offset, self.count = first, last, offset, count
+    #: In the words of ZRANGEBYLEX.
+    first: Word
+    last: Word
+    #: How many to skip, and how many to read.
+    offset: int
+    count: int
 
     def shards(self, keys: ShardedKeys) -> Sequence[int]:
         """Return the numbers of the shards that may have some."""

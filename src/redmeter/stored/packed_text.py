@@ -209,11 +209,7 @@ def _read(buckets: _Text, moments: _Text) -> tuple[Moments, int, list[_Run], lis
 
 
 def _runs(text: str) -> list[_Run]:
-    """Read runs, in a text of digits and -=,/ alone.
-
-    Raises:
-        ValueError: they are none.
-    """
+    """Read runs, in a text of digits and -=,/ alone. Raises ValueError if they are none."""
     runs: list[_Run] = []
     if not text:
         return runs

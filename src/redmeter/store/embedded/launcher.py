@@ -170,11 +170,7 @@ def _look(data: Path) -> Info | None:
 
 
 def _info_of(state: Any) -> Info:
-    """Read what a supervisor has written.
-
-    Raises:
-        ValueError, KeyError, TypeError: it has not.
-    """
+    """Read what a supervisor has written. Raises ValueError, KeyError, TypeError if it has not."""
     pid, supervisor, started = state["pid"], state["supervisor"], float(state["started"])
     if not isinstance(pid, int) or not isinstance(supervisor, int) or min(pid, supervisor) < 1:
         raise ValueError("processes have numbers above 0")

@@ -186,11 +186,7 @@ class ClusterLink(Link):
     def _ask(
         self, address: Address, commands: Sequence[tuple[Command, bool]], *, spin: bool = False
     ) -> list[Reply]:
-        """Exchange commands with one node.
-
-        Args:
-            commands: each with whether the node is importing its slot.
-        """
+        """Exchange commands with one node, each with whether it is importing the slot."""
         link, started = self.node(address), time.monotonic()
         last = self._trouble.get(address)
         if last and started < last.until:

@@ -250,11 +250,7 @@ def _embedded(rest: str) -> Target:
 
 
 def _unknown(option: str, *, secret: bool) -> InvalidSetting:
-    """Return the error for an unknown option.
-
-    Args:
-        secret: it may be a part of a password.
-    """
+    """Return the error for an unknown option, which may be a part of a password if `secret`."""
     if option in _OF_OCSP:
         return InvalidSetting(
             "url",
