@@ -254,7 +254,7 @@ def _error_of(replies: Iterable[Reply]) -> StoreError | None:
 # --- Lists that are cut --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Range:
     """A part of an index: the members between two of them, in their order."""
 
