@@ -19,7 +19,7 @@ from redmeter.store import open as open_store
 from redmeter.store.scripts import apply_script
 from redmeter.store.servers.replies import Command
 from redmeter.store.servers.sockets import pack
-from redmeter.store.shard import Conditions, Shard
+from redmeter.store.shard import BatchConditions, Shard
 from redmeter.stored.keys import Keys
 from redmeter.types import Batch, Operations
 
@@ -147,7 +147,9 @@ def exchange(wires: Sequence[Wire], all_packed: Iterable[Packed]) -> None:
 def command_of(part: Shard, producer: str, number: int, operations: Operations) -> bytes:
     """Return the command by which a batch is applied, as it goes over the wire."""
     assert part.config is not None, "see Bench.shard"
-    steps = part.applying(Batch(producer, number, operations), part.config.version, Conditions())
+    steps = part.applying(
+        Batch(producer, number, operations), part.config.version, BatchConditions()
+    )
     command = next(steps)
     steps.close()
     return packed(command)

@@ -20,9 +20,11 @@ from redmeter import Meter
 from redmeter.store import producers
 from redmeter.store.servers.replies import Command, Link, Reply
 from redmeter.store.shard import Shard
-from redmeter.stored import counter, gauge, histogram, message
+from redmeter.stored.counter import counter_operations
+from redmeter.stored.gauge import gauge_operations
+from redmeter.stored.histogram import histogram_operations
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Kept
-from redmeter.stored.message import Group, LogHour
+from redmeter.stored.message import LogHour, PatternHour, message_operations
 from redmeter.types import Operations
 
 KEPT = Kept(DEFAULT_RETENTION, DEFAULT_HISTOGRAMS)
@@ -52,12 +54,12 @@ class Shape:
             return ()
         if self.kind == "counter":
             counts = {name: {second: 4} for name in names}
-            return counter.operations(part.keys, self.kept, counts)
+            return counter_operations(part.keys, self.kept, counts)
         if self.kind == "gauge":
             values = {name: {second: (second + 0.123456, 1 / 3)} for name in names}
-            return gauge.operations(part.keys, self.kept, values)
+            return gauge_operations(part.keys, self.kept, values)
         spread = {name: {second: observed(VALUES)} for name in names}
-        return histogram.operations(part.keys, self.kept, spread)
+        return histogram_operations(part.keys, self.kept, spread)
 
 
 class Series:
@@ -78,7 +80,7 @@ class Series:
             fill(self.part, KEPT, kind, names[:1], self.second)
         # Others have observed in the intervals at hand before.
         spread = {names[0]: {self.second: observed(MANY)}}
-        self.part.write(lambda _: histogram.operations(self.part.keys, KEPT.histograms, spread))
+        self.part.write(lambda _: histogram_operations(self.part.keys, KEPT.histograms, spread))
         for kind in self.names:
             self.renew(kind)
         self._producers = count()
@@ -232,18 +234,18 @@ def memory(bench: Bench, many: int) -> dict[str, float]:
 
     def newest(part: Shard, names: list[str]) -> None:
         counts = {name: {second: 4} for name in names}
-        part.write(lambda _: counter.operations(part.keys, KEPT.series, counts))
+        part.write(lambda _: counter_operations(part.keys, KEPT.series, counts))
 
     def full(kind: str) -> float:
         return taken(lambda part, names: fill(part, KEPT, kind, names, second), kind)
 
     def totals(part: Shard, names: list[str]) -> None:
-        part.write(lambda _: counter.operations(part.keys, {}, {name: {0: 1} for name in names}))
+        part.write(lambda _: counter_operations(part.keys, {}, {name: {0: 1} for name in names}))
 
     def logs(part: Shard, names: list[str]) -> None:
         hour = {second // 3600 * 3600: _hour(second)}
         each = {f"shop.orders_{number}:warning": hour for number in range(len(names))}
-        part.write(lambda _: message.operations(part.keys, each))
+        part.write(lambda _: message_operations(part.keys, each))
 
     def send_one(part: Shard, producer: str) -> None:
         with bench.wires(1) as wires:
@@ -270,7 +272,7 @@ def _hour(second: int) -> LogHour:
     for number in range(50):
         pattern = f"order %d of customer %s was refused by step {number}: %s"
         text = f"order 1234567 of customer 89012 was refused by step {number}: no answer in 2.5 s"
-        hour.add(pattern, Group(20, second - 100.0, second + 0.5, text))
+        hour.add(pattern, PatternHour(20, second - 100.0, second + 0.5, text))
         hour.add_texts([(second + half, text) for half in (0.25, 0.75)])
     return hour
 

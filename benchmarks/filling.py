@@ -11,9 +11,11 @@ from functools import lru_cache
 import redis
 
 from redmeter.store.shard import Shard
-from redmeter.stored import counter, gauge, histogram
+from redmeter.stored.counter import counter_operations
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.families import INDEX_OF, listed_by
+from redmeter.stored.gauge import gauge_operations
+from redmeter.stored.histogram import histogram_operations
 from redmeter.stored.keys import Kept, Keys, entry
 from redmeter.types import Operations
 
@@ -47,17 +49,17 @@ def history(keys: Keys, kept: Kept, kind: str, name: str, before: int) -> list[O
         one: Mapping[int, int] = {precision: samples}
         if kind == "counter":
             counts = {name: dict.fromkeys(starts, COUNTS_PER_SECOND * precision)}
-            made.append(counter.operations(keys, one, counts, width=precision))
+            made.append(counter_operations(keys, one, counts, width=precision))
         elif kind == "gauge":
             values = {name: {start: (start + 0.123456, 0.1 + start % 7 / 3) for start in starts}}
-            made.append(gauge.operations(keys, one, values, width=precision))
+            made.append(gauge_operations(keys, one, values, width=precision))
         else:
             spread = {
                 start: observed(VALUES_PER_SECOND * precision, at % 3)
                 for at, start in enumerate(starts)
             }
             # The statistics of the hour are of no use here.
-            whole = histogram.operations(keys, one, {name: spread}, width=precision)
+            whole = histogram_operations(keys, one, {name: spread}, width=precision)
             made.append(tuple(each for each in whole if each.code != "stat"))
     return made
 

@@ -19,9 +19,9 @@ from redmeter.reading.top import read_top
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.pending import PendingHistogram
 from redmeter.stored.exponential_histogram import RELATIVE_ERROR, Distribution
+from redmeter.stored.histogram import STATISTICS_LIFE
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, Keys, entry
 from redmeter.stored.packed_text import buckets_text, moments_text
-from redmeter.stored.statistics import LIFE
 from redmeter.types import Top, Window
 from support.stores import exchanges
 from table import Row, milli, nano, seconds, sized, turns
@@ -138,9 +138,9 @@ def _memory_of_series(conn: redis.Redis, rng: random.Random, rate: float) -> flo
         this, start_key, last, pstart = keys.stats(name)
         for key in (this, last):
             pipe.zadd(key, members)
-            pipe.expire(key, LIFE)
+            pipe.expire(key, STATISTICS_LIFE)
         for key in (start_key, pstart):
-            pipe.set(key, now, ex=LIFE)
+            pipe.set(key, now, ex=STATISTICS_LIFE)
         pipe.execute()
     return (_used(conn) - before) / SERIES
 

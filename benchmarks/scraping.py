@@ -105,7 +105,7 @@ def _scraped(
 
 def _observe(store: "Store", number: int, second: int, *, totals: bool = True) -> None:
     """Write a flush of histograms."""
-    from redmeter.stored import histogram
+    from redmeter.stored.histogram import histogram_operations
     from redmeter.stored.keys import Kept
     from redmeter.types import Operations
 
@@ -115,7 +115,7 @@ def _observe(store: "Store", number: int, second: int, *, totals: bool = True) -
     }
 
     def build(kept: Kept) -> Operations:
-        every = histogram.operations(store.keys, kept.histograms, values)
+        every = histogram_operations(store.keys, kept.histograms, values)
         return tuple(one for one in every if totals or one.code != "sums")
 
     store.shard("").write(build)

@@ -33,7 +33,7 @@ from redmeter.errors import (
 )
 from redmeter.sizes import sizes_by_name
 from redmeter.store import Store
-from redmeter.store.scans import scan
+from redmeter.store.query import scan
 from redmeter.store.scripts import CLEAN, COMPACT, FULL
 from redmeter.store.servers.replies import Reply, pairs, raised
 from redmeter.stored.families import SERIES_INDEXES, listed_by

@@ -10,14 +10,14 @@ from redmeter.names import check_text
 from redmeter.resolve import resolve_name
 from redmeter.store import Store, View
 from redmeter.store.config import parse_state, state_read
-from redmeter.store.scans import scan
+from redmeter.store.query import scan
 from redmeter.store.servers.replies import Command, pairs, raised
 from redmeter.stored.exception import check_group
 from redmeter.stored.families import FAMILIES, SERIES_INDEXES, listed_by
 from redmeter.stored.keys import Keys, parse_entry
 from redmeter.stored.keys import entry as entry_of
 from redmeter.stored.mark import clean_label, parse_release
-from redmeter.stored.message import SEVERITY, check_logger, name_of, parse_name
+from redmeter.stored.message import SEVERITY_OF_LEVEL, check_logger, parse_source, source_name
 
 
 def meant(store: Store, name: str) -> str:
@@ -82,11 +82,11 @@ def forget_logger(store: Store, logger: str) -> bool:
     keys = store.shard(name).keys
     _check_state(store, keys)
     # Including the standard severities, which other programs write without an index entry.
-    severities = dict.fromkeys(SEVERITY.values())
+    severities = dict.fromkeys(SEVERITY_OF_LEVEL.values())
     for member in _members(store, keys.messages):
-        if (source := parse_name(member.decode(errors="replace")))[0] == name:
+        if (source := parse_source(member.decode(errors="replace")))[0] == name:
             severities[source[1]] = None
-    sources = [name_of(name, severity) for severity in severities]
+    sources = [source_name(name, severity) for severity in severities]
     commands: list[Command] = [("ZREM", keys.messages, *sources)]
     for family in FAMILIES.values():
         rests = {"LOGGER": [name], "LOGGER:SEVERITY": sources}.get(family.rest, [])

@@ -179,7 +179,7 @@ class Meter(Queries):
     def _next_store(self, url: str, options: Mapping[str, Any]) -> NextStore | None:
         """Return the store to go on with once this one has moved; reads then go there as well."""
         try:
-            if not url or urls.parse(url).kind == "off":
+            if not url or urls.parse_target(url).kind == "off":
                 return None
         except InvalidSetting as error:
             raise InvalidSetting("next_url", error.reason) from None

@@ -15,7 +15,7 @@ from redmeter.store.servers.replies import Command, raised
 from redmeter.stored.exception import is_group
 from redmeter.stored.families import FAMILIES, INDEXES, Family, RecordKind, listed_by, owner
 from redmeter.stored.keys import Keys, parse_entry
-from redmeter.stored.message import parse_name
+from redmeter.stored.message import parse_source
 
 #: Entries drawn of each index.
 SAMPLE = 1_000
@@ -52,7 +52,7 @@ def sizes_by_name(store: Store, sample: int = SAMPLE) -> list[NameSize]:
     for index in INDEXES:
         key = keys.key(index.name)
         reads += [indexes.size(keys, key), indexes.sample(keys, key, sample)]
-        reads += [indexes.memory(keys, keys.key(name)) for name in _shared(index)]
+        reads += [indexes.memory_usage(keys, keys.key(name)) for name in _shared(index)]
     view, replies = store.read(reads)
     answers, found = iter(replies), list[NameSize]()
     for index in INDEXES:
@@ -73,7 +73,7 @@ def sizes_by_name(store: Store, sample: int = SAMPLE) -> list[NameSize]:
 def typed_keys_of(keys: Keys, index: Family, entry: str) -> list[tuple[str, bytes]]:
     """Return the keys that an entry of an index lists, with their types; none if malformed."""
     if index.members == "LOGGER:SEVERITY":
-        if not all(parse_name(entry)):
+        if not all(parse_source(entry)):
             return []
     elif not is_group(entry) if index.members == "GROUP" else parse_entry(entry) is None:
         return []

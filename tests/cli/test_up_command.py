@@ -46,7 +46,7 @@ def kill_up(home: Home, pid: int) -> None:
     """
     (lock,) = home.of_up("lock")
     os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not ups(home) and not files.held(lock))
+    eventually(lambda: not ups(home) and not files.is_locked(lock))
 
 
 def state(home: Home) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from redmeter.reading.logs.recent import read_common
 from redmeter.reading.statistics import read_statistics
 from redmeter.store import Store
 from redmeter.stored.keys import HOUR
-from redmeter.stored.message import LIFE
+from redmeter.stored.message import MESSAGE_LIFE
 from support import listings
 from support.logs import read_log_overview
 from support.servers import Server
@@ -79,7 +79,7 @@ def ours(conn: Any, _: Clock) -> None:
 def expire(conn: Any) -> None:
     """Let a month pass: keys that have a time to live are gone."""
     for key in conn.keys("*"):
-        if 0 < conn.ttl(key) <= LIFE:
+        if 0 < conn.ttl(key) <= MESSAGE_LIFE:
             conn.delete(key)
 
 
@@ -163,7 +163,7 @@ def test_the_data_and_its_hour_expire_together(conn: Any, clock: Clock) -> None:
         clock.at(hour)
         ours(conn, clock)
         lives = [conn.ttl(key) for key in (KEY, f"{KEY}:start", f"{OWN}:start")]
-        assert all(LIFE - 60 <= life <= LIFE for life in lives)
+        assert all(MESSAGE_LIFE - 60 <= life <= MESSAGE_LIFE for life in lives)
     clock.at(36)
     theirs(conn, clock)  # what it begins never expires
     ours(conn, clock)

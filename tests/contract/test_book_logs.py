@@ -26,7 +26,7 @@ from redmeter.book import stores as book_stores
 from redmeter.clock import ManualClock
 from redmeter.store.servers.connection import ServerLink
 from redmeter.stored.keys import HOUR
-from redmeter.stored.message import parse_entry
+from redmeter.stored.message import parse_recent
 from support import listings
 from support.proxy import Proxy
 from support.servers import Server
@@ -70,7 +70,7 @@ def counted(conn: Any, key: str = KEY) -> dict[str, int]:
 def texts(conn: Any, key: str = RECENT) -> list[str]:
     """What a list holds, the newest first, without times."""
     entries = conn.lrange(key, 0, -1)
-    return [parse_entry(e.encode() if isinstance(e, str) else e)[1] for e in entries]
+    return [parse_recent(e.encode() if isinstance(e, str) else e)[1] for e in entries]
 
 
 # --- Face ----------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def test_a_recent_message_is_in_front_of_the_others(conn: Any) -> None:
     log: Any = book.log_recent
     assert log(conn, "test", "test_msg") is None
     (entry,) = conn.lrange(RECENT, 0, -1)
-    moment, text = parse_entry(entry.encode() if isinstance(entry, str) else entry)
+    moment, text = parse_recent(entry.encode() if isinstance(entry, str) else entry)
     assert text == "test_msg"
     assert moment is not None
     assert before - 0.001 <= moment <= time.time()

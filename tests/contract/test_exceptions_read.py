@@ -12,21 +12,20 @@ import pytest
 from redmeter import InvalidValue, LimitExceeded, Meter, UnknownPrecision
 from redmeter.forgetting import forget_exception
 from redmeter.store import Store
-from redmeter.stored import exception
 from redmeter.stored.exception import (
+    EXCEPTION_LIFE,
     FINEST,
     INTERVALS,
-    LIFE,
     MAX_GROUPS,
     MAX_RELEASES,
     MAX_ROUTES,
-    OTHER,
     SILENT,
     Details,
     Occurrences,
     Share,
+    exception_operations,
 )
-from redmeter.stored.keys import slice_start
+from redmeter.stored.keys import OTHER, slice_start
 from redmeter.testing import MemoryMeter
 from support.clusters import Cluster
 from support.servers import Server
@@ -86,7 +85,7 @@ def write(
     """Write exceptions of one group in a batch."""
     begin = slice_start(found.last, FINEST) if start is None else start
     outcome = store.shard("").write(
-        lambda _: exception.operations(store.shard("").keys, {begin: {group: found}}, width)
+        lambda _: exception_operations(store.shard("").keys, {begin: {group: found}}, width)
     )
     assert outcome.rejections == ()
 
@@ -119,8 +118,8 @@ def test_an_exception_is_stored_with_its_origin_and_traceback(
         start, count = stored[str(width)].split(" ")
         assert int(start) % width == 0
         assert count == "1"
-    assert client.ttl(INDEX) > LIFE - 10
-    assert client.ttl(client.keys(HEAD + "*")[0]) > LIFE - 10
+    assert client.ttl(INDEX) > EXCEPTION_LIFE - 10
+    assert client.ttl(client.keys(HEAD + "*")[0]) > EXCEPTION_LIFE - 10
 
 
 def test_lines_and_values_do_not_group_but_types_and_functions_do(
@@ -247,7 +246,7 @@ def test_groups_are_bounded(open_store: OpenStore, client: Any, set_time: SetTim
     groups = {f"{number:016x}": seen(NOW - number) for number in range(MAX_GROUPS)}
     keys = store.shard("").keys
     start = slice_start(NOW, FINEST)
-    store.shard("").write(lambda _: exception.operations(keys, {start: groups}, FINEST))
+    store.shard("").write(lambda _: exception_operations(keys, {start: groups}, FINEST))
     assert client.zcard(INDEX) == MAX_GROUPS
     write(store, "f" * 16, seen(NOW, 3, route="/x"))
     assert client.zcard(INDEX) == MAX_GROUPS
@@ -261,8 +260,8 @@ def test_groups_are_bounded(open_store: OpenStore, client: Any, set_time: SetTim
     assert group_of(client, OTHER)["evicted"] == "1"
     assert client.zcard(INDEX) == MAX_GROUPS
     assert len(client.keys(HEAD + "*")) == MAX_GROUPS + 1
-    set_time(NOW + LIFE + SILENT + 1)
-    write(store, "e" * 16, seen(NOW + LIFE + SILENT + 1))
+    set_time(NOW + EXCEPTION_LIFE + SILENT + 1)
+    write(store, "e" * 16, seen(NOW + EXCEPTION_LIFE + SILENT + 1))
     assert client.zcard(INDEX) == 1
 
 

@@ -12,7 +12,7 @@ from redmeter import Meter
 from redmeter.errors import InvalidValue, UnknownPrecision
 from redmeter.recording.logging.exceptions import Found
 from redmeter.results import Explanation
-from redmeter.stored.exception import Occurrences, operations
+from redmeter.stored.exception import Occurrences, exception_operations
 from redmeter.stored.keys import Keys
 from redmeter.testing import MemoryMeter
 from redmeter.types import Operation
@@ -235,7 +235,7 @@ def test_exceptions_of_a_meter_in_memory_are_compared() -> None:
 
 
 def _written(keys: Keys, steps: Found, _: object) -> tuple[Operation, ...]:
-    return operations(keys, steps, 300)
+    return exception_operations(keys, steps, 300)
 
 
 def test_a_stored_group_of_exceptions_is_compared(

@@ -8,7 +8,7 @@ from redmeter import LimitExceeded, Meter, StoreRefused, UnknownPrecision
 from redmeter.clock import ManualClock
 from redmeter.reading.aggregates import read_forecasts
 from redmeter.results import Forecast
-from redmeter.store.query import run, together
+from redmeter.store.query import run_query, together
 from redmeter.stored.keys import slice_start
 from redmeter.testing import MemoryMeter
 from redmeter.types import Selection
@@ -45,10 +45,10 @@ def test_a_forecast_takes_one_round_trip(
     store = open_store()
     store.read()
     with exchanges(monkeypatch) as seen:
-        _, one = run(store, lambda _: read_forecasts(store.keys, Selection("x"), HOUR))
+        _, one = run_query(store, lambda _: read_forecasts(store.keys, Selection("x"), HOUR))
         assert one[0][1].ahead
         assert len(seen) == 1
-        _, found = run(
+        _, found = run_query(
             store,
             lambda _: together([read_forecasts(store.keys, Selection("x"), HOUR) for _ in "123"]),
         )

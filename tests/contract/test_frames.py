@@ -9,7 +9,7 @@ from redmeter.reading.page.listing import listing, window_for
 from redmeter.reading.page.overview import Overview, Watch
 from redmeter.reading.windows import Frame
 from redmeter.store import Store
-from redmeter.store.query import run
+from redmeter.store.query import run_query
 from redmeter.stored.keys import slice_start
 from support.details import read_detail
 from support.observed import exact_quantile, near, put_observed
@@ -121,6 +121,8 @@ def test_a_list_of_a_window_that_ends_now_has_what_is_running(
     start = slice_start(now, 60)
     fill(client, store, [start - 600, start - 60, start])
     frame = Frame(start - 120, None, None, now)
-    found = run(store, lambda kept: listing(store.keys, window_for(kept, "counter", 60, frame)))[1]
+    found = run_query(
+        store, lambda kept: listing(store.keys, window_for(kept, "counter", 60, frame))
+    )[1]
     (hits,) = (row for row in found.rows if row.name == "hits")
     assert hits.count == 5

@@ -27,8 +27,9 @@ from redmeter.reading.export.scrape import Scraper
 from redmeter.results import Series
 from redmeter.store import Store
 from redmeter.store.producers import INSTANCE_SECONDS
-from redmeter.store.query import run, together
-from redmeter.stored import counter, gauge
+from redmeter.store.query import run_query, together
+from redmeter.stored.counter import counter_operations
+from redmeter.stored.gauge import gauge_operations
 from redmeter.stored.keys import DEFAULT_RETENTION, Kept, slice_start
 from redmeter.testing import MemoryMeter
 from redmeter.types import Batch, Operations, Outcome, Rejection, Selection, Window
@@ -74,7 +75,7 @@ def read_gauges(
     """Return the samples of gauges, each by its stored name."""
     period = Window(precision, since, until)
     reads = [read_gauge(store.keys, Selection(name, exact=True), period, None) for name in names]
-    _, replies = run(store, lambda _: together(reads))
+    _, replies = run_query(store, lambda _: together(reads))
     return {name: series for name, ((_, series),) in zip(names, replies, strict=True)}
 
 
@@ -151,7 +152,7 @@ def test_a_batch_of_gauges_sent_again_changes_nothing(client: Any, open_store: O
     now = server_time(client)
     version = store.config().version
     entries = {"x": {int(now): (now, 1.0)}}
-    made = gauge.operations(store.keys, store.config().retention, entries)
+    made = gauge_operations(store.keys, store.config().retention, entries)
     batch = Batch("p" * 32, 1, made)
     assert send(store, batch, version, must_exist=False) == Outcome()
     measure(store, {"x": 2.0}, now)
@@ -169,9 +170,9 @@ def test_counters_and_gauges_go_in_one_batch(client: Any, open_store: OpenStore)
 
     def build(kept: Kept) -> Operations:
         given = {name: {second: 3} for name in ("x", "bad")}
-        counts = counter.operations(store.keys, kept.series, given)
+        counts = counter_operations(store.keys, kept.series, given)
         set_to = {n: {second: (now, 4.0)} for n in ("x", "bad", "y")}
-        return counts + gauge.operations(store.keys, kept.series, set_to)
+        return counts + gauge_operations(store.keys, kept.series, set_to)
 
     start = str(slice_start(now, 60))
     found = [(r.key, r.reason, r.field, r.amount) for r in store.shard("").write(build).rejections]
@@ -254,13 +255,13 @@ def test_the_current_value_sums_live_processes_only(client: Any, open_store: Ope
     def jobs(precision: int, **options: Any) -> float | None:
         period = Window(precision, **options)
         query = read_gauge(store.keys, Selection("jobs"), period, None)
-        ((_, series),) = run(store, lambda _: query)[1]
+        ((_, series),) = run_query(store, lambda _: query)[1]
         return series.values[-1]
 
     assert jobs(width) == 1 + 8 + 16
     assert jobs(60, until=ago) == 1 + 2 + 4 + 8
     forecast = read_forecasts(store.keys, Selection("jobs"), width)
-    ((_, found),) = run(store, lambda _: forecast)[1]
+    ((_, found),) = run_query(store, lambda _: forecast)[1]
     assert found.running == 1 + 8 + 16
 
 

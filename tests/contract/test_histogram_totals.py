@@ -7,10 +7,10 @@ import pytest
 
 from redmeter.forgetting import forget
 from redmeter.store import Store
-from redmeter.stored import histogram
 from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.histogram import histogram_operations
 from redmeter.stored.keys import Kept
-from redmeter.stored.packed_text import buckets_text, parse
+from redmeter.stored.packed_text import buckets_text, parse_distribution
 from redmeter.types import Batch, Operations, Outcome
 from support.stores import OpenMeter, OpenStore, send, server_time
 
@@ -29,7 +29,7 @@ def operations(
 ) -> Operations:
     """Return the operations that store values, by second."""
     given = {name: {second: distribution_of(some) for second, some in values.items()}}
-    return histogram.operations(store.keys, kept.histograms, given)
+    return histogram_operations(store.keys, kept.histograms, given)
 
 
 def observe(store: Store, values: dict[int, list[float]], name: str = "x") -> Outcome:
@@ -39,7 +39,7 @@ def observe(store: Store, values: dict[int, list[float]], name: str = "x") -> Ou
 
 def total_of(client: Any, name: str = "x") -> Distribution:
     """Return a grand total as it is stored."""
-    total = parse(client.hget(SPREADS, name), client.hget(SUMS, name))
+    total = parse_distribution(client.hget(SPREADS, name), client.hget(SUMS, name))
     assert total is not None
     return total
 

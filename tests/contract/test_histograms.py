@@ -17,10 +17,11 @@ from redmeter import Meter, forgetting
 from redmeter import cleaning as cleaner
 from redmeter.clock import ManualClock
 from redmeter.store import Store
-from redmeter.stored import counter, histogram
+from redmeter.stored.counter import counter_operations
 from redmeter.stored.exponential_histogram import RELATIVE_ERROR, Distribution
+from redmeter.stored.histogram import histogram_operations
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, HOUR, Kept, slice_start
-from redmeter.stored.packed_text import buckets_text, moments_text, parse
+from redmeter.stored.packed_text import buckets_text, moments_text, parse_distribution
 from redmeter.types import Batch, Operations, Outcome
 from support.examples import scaled
 from support.proxy import Proxy
@@ -53,7 +54,7 @@ def stored(client: Any, precision: int, name: str = "x") -> dict[int, Distributi
     """Return a histogram as it is stored: slice start -> distribution, None where it is none."""
     buckets, moments = map(client.hgetall, keys(precision, name))
     assert buckets.keys() == moments.keys()
-    return {int(start): parse(buckets[start], moments[start]) for start in buckets}
+    return {int(start): parse_distribution(buckets[start], moments[start]) for start in buckets}
 
 
 def observe(
@@ -63,7 +64,7 @@ def observe(
     slices = {name: {slice_start(time, 1): of(some)} for name, some in given_.items()}
 
     def build(kept: Kept) -> Operations:
-        return histogram.operations(store.keys, kept.histograms, slices)
+        return histogram_operations(store.keys, kept.histograms, slices)
 
     return store.shard("").write(build, **options)
 
@@ -179,7 +180,7 @@ def test_a_batch_sent_three_times_counts_once(client: Any, open_store: OpenStore
     store, now = open_store(), server_time(client)
     config = store.config()
     slices = {"x": {int(now): of([1.0, 2.0])}}
-    made = histogram.operations(store.keys, config.histograms, slices)
+    made = histogram_operations(store.keys, config.histograms, slices)
     batch = Batch("p" * 32, 1, made)
     assert send(store, batch, config.version, must_exist=False) == Outcome()
     observe(store, {"x": [5.0]}, now)
@@ -377,8 +378,8 @@ def test_counters_and_histograms_of_one_name_go_in_one_batch(
     second = int(now)
 
     def build(kept: Kept) -> Operations:
-        counts = counter.operations(store.keys, kept.series, {"x": {second: 3}})
-        return counts + histogram.operations(
+        counts = counter_operations(store.keys, kept.series, {"x": {second: 3}})
+        return counts + histogram_operations(
             store.keys, kept.histograms, {"x": {second: of([1.0])}}
         )
 

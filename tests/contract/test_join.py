@@ -8,7 +8,7 @@ import pytest
 from redmeter import StoreRefused
 from redmeter.reading.join import Ask, Joined, join, of_before, of_window
 from redmeter.reading.windows import Coverage, whole_window
-from redmeter.store.query import Query, run, together
+from redmeter.store.query import Query, run_query, together
 from redmeter.store.servers.replies import Command, Reply
 from redmeter.stored.keys import Keys, Retention, entry
 from support.stores import OpenStore, exchanges, server_time
@@ -122,7 +122,7 @@ def test_questions_share_their_round_trips(open_store: OpenStore, monkeypatch: A
     store = open_store()
     store.read()
     with exchanges(monkeypatch) as seen:
-        _, answers = run(
+        _, answers = run_query(
             store, lambda _: together([echo("a"), echo("b", "c", "d"), echo(), echo("e", "f")])
         )
     assert answers == [[b"a"], [b"b", b"c", b"d"], [], [b"e", b"f"]]
@@ -145,7 +145,7 @@ def test_a_question_that_fails_ends_the_others(open_store: OpenStore) -> None:
             closed.append("waiting")
 
     with pytest.raises(ValueError):
-        run(open_store(), lambda _: together([waiting(), failing()]))
+        run_query(open_store(), lambda _: together([waiting(), failing()]))
     assert closed == ["waiting"]
 
 
@@ -168,8 +168,8 @@ def test_a_question_is_made_again_where_the_store_keeps_something_else(
 
     reader = open_store()
     with exchanges(monkeypatch) as seen:
-        _, (retention, _) = run(reader, make)
+        _, (retention, _) = run_query(reader, make)
         assert retention == Retention({60: 10, 3600: 24}) == made[-1]
         assert len(made) == len(seen) == 2
-        run(reader, make)
+        run_query(reader, make)
     assert len(made) == len(seen) == 3

@@ -11,7 +11,7 @@ from redmeter.reading.join import Joined, of_window
 from redmeter.reading.samples import counts_of
 from redmeter.reading.selection import LabelSets
 from redmeter.reading.windows import whole_window
-from redmeter.store.query import run
+from redmeter.store.query import run_query
 from support.stores import OpenMeter, exchanges
 
 PRO, FREE, TEAM = (
@@ -33,7 +33,7 @@ def find(meter: Meter, base: str, limit: int = 10, **labels: str) -> list[str]:
     """Return the label sets of a counter."""
     assert meter._store is not None
     listed = LabelSets(meter._store.keys, meter._store.keys.known, 60, base)
-    return run(meter._store, lambda _: listed.names(limit, labels))[1]
+    return run_query(meter._store, lambda _: listed.names(limit, labels))[1]
 
 
 def test_the_label_sets_of_a_name_are_its_own(meter: Meter) -> None:

@@ -7,13 +7,13 @@ import pytest
 from redmeter.clock import ManualClock
 from redmeter.reading.logs.window import MAX_SOURCES, LogQuery, LogWindow, log_window
 from redmeter.store import Store
-from redmeter.store.query import run
+from redmeter.store.query import run_query
 from support.stores import OpenMeter, OpenStore, exchanges, server_time
 
 
 def read(store: Store, since: float, until: float, **options: Any) -> LogWindow:
     """Read a window."""
-    return run(store, lambda _: log_window(store.keys, LogQuery(since, until, **options)))[1]
+    return run_query(store, lambda _: log_window(store.keys, LogQuery(since, until, **options)))[1]
 
 
 def test_a_window_has_its_own_messages_and_patterns(

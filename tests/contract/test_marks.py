@@ -18,8 +18,7 @@ from redmeter.clock import ManualClock
 from redmeter.forgetting import forget_mark
 from redmeter.reading.marks import read_marks
 from redmeter.store import Store
-from redmeter.stored import mark
-from redmeter.stored.mark import KEPT_SECONDS, MAX_MARKS, NEAR_SECONDS, Noted
+from redmeter.stored.mark import MARK_LIFE, MAX_MARKS, NEAR_SECONDS, Noted, mark_operations
 from redmeter.testing import MemoryMeter
 from redmeter.types import Batch, Outcome
 from support.servers import Server
@@ -31,7 +30,7 @@ KEY = "redmeter:marks:"
 def note(store: Store, *marks: tuple[float, str], release: bool = False) -> list[str]:
     """Note marks in one batch; return what the script says of each: 1, it is new."""
     noted = [Noted(time, label, release) for time, label in marks]
-    outcome = store.shard("").write(lambda _: mark.operations(store.keys, noted))
+    outcome = store.shard("").write(lambda _: mark_operations(store.keys, noted))
     assert outcome.rejections == ()
     return [answer for _, answer in outcome.answers]
 
@@ -47,7 +46,7 @@ def test_a_mark_is_stored_with_its_time(client: Any, open_meter: OpenMeter) -> N
     assert (first.label, second.label, third.label) == ("v1", "v2", "v3")
     assert second.time == pytest.approx(now - 3600.25, abs=0.001)
     assert abs(third.time - now) < 5
-    assert client.ttl(KEY) > KEPT_SECONDS - 10
+    assert client.ttl(KEY) > MARK_LIFE - 10
     assert meter.marks(since=now - 3700, until=now - 60) == [second]
     assert meter.marks(until=now - 8000) == []
 
@@ -272,7 +271,7 @@ def test_a_batch_of_marks_sent_again_changes_nothing(client: Any, open_store: Op
     """And is told what it was told before."""
     store, now = open_store(), server_time(client)
     version = store.config().version
-    batch = Batch("p" * 32, 1, mark.operations(store.keys, [Noted(now, "v1")]))
+    batch = Batch("p" * 32, 1, mark_operations(store.keys, [Noted(now, "v1")]))
     told = Outcome(answers=((KEY, "1"),))
     assert send(store, batch, version, must_exist=False) == told
     assert send(store, batch, version, must_exist=True) == told
@@ -282,7 +281,7 @@ def test_a_batch_of_marks_sent_again_changes_nothing(client: Any, open_store: Op
 def test_old_marks_and_too_many_go(client: Any, open_store: OpenStore) -> None:
     """After 90 days, and the oldest past a thousand."""
     store, now = open_store(), server_time(client)
-    note(store, (now - KEPT_SECONDS - 5, "old"), (now - KEPT_SECONDS + 60, "young"))
+    note(store, (now - MARK_LIFE - 5, "old"), (now - MARK_LIFE + 60, "young"))
     assert [one.label for one in read_marks(store)] == ["young"]
     client.zadd(KEY, {f"{now - n:.3f} m{n}": now - n for n in range(MAX_MARKS + 50)})
     note(store, (now + 1, "newest"))

@@ -13,11 +13,10 @@ from redmeter.clock import ManualClock
 from redmeter.forgetting import forget_logger
 from redmeter.reading.logs.recent import read_changes
 from redmeter.store import Store
-from redmeter.stored import message
-from redmeter.stored.keys import HOUR, STEP, slice_start
-from redmeter.stored.message import OTHER, Group, LogHour
+from redmeter.stored.keys import HOUR, OTHER, STEP, slice_start
+from redmeter.stored.message import LogHour, PatternHour, message_operations
 from redmeter.stored.shards import ShardedKeys
-from redmeter.stored.steps import ALL, STEPS, is_complete, parse, windows
+from redmeter.stored.steps import ALL, STEPS, is_complete, parse_steps, windows
 from redmeter.testing import MemoryMeter
 from redmeter.types import Batch, Outcome
 from support.fixed_time import FixedTime
@@ -50,13 +49,13 @@ def hours_of(*events: Event) -> dict[int, LogHour]:
     hours: dict[int, LogHour] = {}
     for at, text in events:
         hour = hours.setdefault(slice_start(at, HOUR), LogHour(100))
-        hour.add(text, Group(1, at, at, f"sample of {text}"))
+        hour.add(text, PatternHour(1, at, at, f"sample of {text}"))
     return hours
 
 
 def write(store: Store, *events: Event, name: str = "app:info") -> Outcome:
     """Store messages in one batch."""
-    operations = message.operations(store.keys, {name: hours_of(*events)})
+    operations = message_operations(store.keys, {name: hours_of(*events)})
     return store.shard("").write(lambda _: operations)
 
 
@@ -104,7 +103,7 @@ def test_a_batch_that_is_sent_again_counts_once(
     store: Store, client: Any, clock: FixedTime
 ) -> None:
     """As all that a batch writes."""
-    operations = message.operations(store.keys, {"app:info": hours_of((NOON, "a"), (NOON, "a"))})
+    operations = message_operations(store.keys, {"app:info": hours_of((NOON, "a"), (NOON, "a"))})
     batch = Batch("p" * 32, 1, operations)
     version = store.config().version
     assert send(store, batch, version, must_exist=False).applied
@@ -139,9 +138,9 @@ def test_sliding_hours_are_those_of_a_naive_count(
             for name, counts in naive.items()
         }
         for name, both in wanted.items():
-            steps = parse(fields.get(name.encode()))
+            steps = parse_steps(fields.get(name.encode()))
             assert (windows(steps, now) if steps else (0, 0)) == both
-        whole = parse(fields[ALL.encode()])
+        whole = parse_steps(fields[ALL.encode()])
         assert whole is not None
         assert is_complete(whole, now)
         assert windows(whole, now) == tuple(map(sum, zip(*wanted.values(), strict=True)))
@@ -160,9 +159,9 @@ def test_a_hash_is_complete_at_once_after_a_silence_alone(
     for step in range(1, STEPS - 1):
         clock.now = NOON + step * STEP
         write(store, (clock.now, "a"))
-        assert not is_complete(parse(client.hget(KEY, ALL)), clock.now)
+        assert not is_complete(parse_steps(client.hget(KEY, ALL)), clock.now)
     clock.now = NOON + (STEPS - 1) * STEP
-    assert is_complete(parse(client.hget(KEY, ALL)), clock.now)
+    assert is_complete(parse_steps(client.hget(KEY, ALL)), clock.now)
 
 
 def test_a_clock_that_is_set_back_begins_anew(store: Store, client: Any, clock: FixedTime) -> None:
@@ -205,7 +204,7 @@ def test_a_hash_has_at_most_a_thousand_patterns(
         clock.now = NOON + hour * HOUR
         write(store, *((clock.now, f"{hour} {n}") for n in range(700)))
     assert client.hlen(KEY) == 1_000 + len((ALL, OTHER))
-    whole = parse(client.hget(KEY, ALL))
+    whole = parse_steps(client.hget(KEY, ALL))
     assert whole is not None
     assert windows(whole, clock.now) == (1400, 700)
 

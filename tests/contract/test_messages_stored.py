@@ -7,10 +7,15 @@ import pytest
 
 from redmeter import Meter, StoreRefused
 from redmeter.store import Store
-from redmeter.stored import message
 from redmeter.stored.intervals import hour_of
-from redmeter.stored.keys import HOUR
-from redmeter.stored.message import MAX_PATTERNS, OTHER, Group, LogHour
+from redmeter.stored.keys import HOUR, OTHER
+from redmeter.stored.message import (
+    MAX_HOURLY_PATTERNS,
+    LogHour,
+    PatternHour,
+    message_operations,
+    parse_recent,
+)
 from redmeter.types import Batch, Outcome
 from support.stores import OpenMeter, OpenStore, SetTime, exchanges, send, server_time
 
@@ -35,7 +40,7 @@ def an_hour(*messages: tuple[float, str], keep: int = 100, count: int = 1) -> Lo
     """An hour with messages, each its own pattern and text."""
     made = LogHour(keep)
     for at, text in messages:
-        made.add(text, Group(count, at, at, f"sample of {text}"))
+        made.add(text, PatternHour(count, at, at, f"sample of {text}"))
     made.add_texts(messages)
     return made
 
@@ -46,7 +51,7 @@ def write(store: Store, name: str, *messages: tuple[float, str], **options: Any)
     for at, text in messages:
         hours.setdefault(int(at // HOUR) * HOUR, []).append((at, text))
     made = {start: an_hour(*some, **options) for start, some in hours.items()}
-    return store.shard("").write(lambda _: message.operations(store.keys, {name: made}))
+    return store.shard("").write(lambda _: message_operations(store.keys, {name: made}))
 
 
 def counted(client: Any, key: str = KEY) -> dict[str, int]:
@@ -237,14 +242,14 @@ def test_only_so_many_patterns_are_counted_in_an_hour(
 ) -> None:
     """Of all writers together; what is known still counts, the others count together."""
     store = open_store()
-    write(store, "app:info", *((hour, f"a{n}") for n in range(MAX_PATTERNS - 10)))
+    write(store, "app:info", *((hour, f"a{n}") for n in range(MAX_HOURLY_PATTERNS - 10)))
     write(store, "app:info", *((hour, f"b{n}") for n in range(30)), count=2)
     write(store, "app:info", (hour, "a0"), (hour, "c"))
     found = counted(client)
-    assert len(found) == MAX_PATTERNS + 1
+    assert len(found) == MAX_HOURLY_PATTERNS + 1
     assert found[OTHER] == 20 * 2 + 1
     assert found["a0"] == 2
-    assert sum(found.values()) == MAX_PATTERNS - 10 + 30 * 2 + 2
+    assert sum(found.values()) == MAX_HOURLY_PATTERNS - 10 + 30 * 2 + 2
     write(store, "app:info", (hour - 1, "late"))
     assert counted(client, f"{KEY}:last") == {"late": 1}
 
@@ -274,7 +279,7 @@ def test_the_bound_on_patterns_is_of_all_severities_together(
         200 * 2,
     ]
     assert counted(client)["a0"] == 4
-    assert client.hgetall(DISTINCT) == {b"%d" % hour: b"%d" % MAX_PATTERNS}
+    assert client.hgetall(DISTINCT) == {b"%d" % hour: b"%d" % MAX_HOURLY_PATTERNS}
     write(store, "apples:info", (hour, "new"))
     assert counted(client, "redmeter:common:apples:info") == {"new": 1}
 
@@ -287,13 +292,13 @@ def test_severities_of_one_batch_share_the_bound(
     starts = (hour - HOUR, hour)
     hours = {start: an_hour(*((start, f"p{n}") for n in range(700))) for start in starts}
     made = {"app:info": hours, "app:error": hours}
-    assert store.shard("").write(lambda _: message.operations(store.keys, made)) == Outcome()
+    assert store.shard("").write(lambda _: message_operations(store.keys, made)) == Outcome()
     for which in ("", ":last"):
         assert patterns_of(client, which) == {"info": 700, "error": 300, "odd": 0}
         assert counted(client, f"redmeter:common:app:error{which}")[OTHER] == 400
     assert {int(start): int(many) for start, many in client.hgetall(DISTINCT).items()} == {
-        hour - HOUR: MAX_PATTERNS,
-        hour: MAX_PATTERNS,
+        hour - HOUR: MAX_HOURLY_PATTERNS,
+        hour: MAX_HOURLY_PATTERNS,
     }
 
 
@@ -301,9 +306,9 @@ def test_patterns_of_an_hour_that_is_over_do_not_count_for_the_next(
     open_store: OpenStore, client: Any, hour: int
 ) -> None:
     """Also where another severity has not been moved on; days of hours do not pile up."""
-    client.zadd("redmeter:common:app:error", {f"old{n}": 1 for n in range(MAX_PATTERNS)})
+    client.zadd("redmeter:common:app:error", {f"old{n}": 1 for n in range(MAX_HOURLY_PATTERNS)})
     client.set("redmeter:common:app:error:start", hour - HOUR)
-    client.hset(DISTINCT, mapping={hour - HOUR: MAX_PATTERNS, hour - 2 * DAY: 9, "soon": 9})
+    client.hset(DISTINCT, mapping={hour - HOUR: MAX_HOURLY_PATTERNS, hour - 2 * DAY: 9, "soon": 9})
     store = open_store()
     assert write(store, "app:info", (hour, "new"), (hour - 1, "late")) == Outcome()
     assert counted(client) == {"new": 1}
@@ -318,16 +323,16 @@ def test_patterns_that_other_programs_count_leave_fewer_for_ours(
     open_store: OpenStore, client: Any, hour: int
 ) -> None:
     """As soon as one is added beside them; theirs stay, however many they are."""
-    client.zadd(KEY, {f"their{n}": 1 for n in range(MAX_PATTERNS - 2)} | {OTHER: 5})
+    client.zadd(KEY, {f"their{n}": 1 for n in range(MAX_HOURLY_PATTERNS - 2)} | {OTHER: 5})
     client.set(f"{KEY}:start", hour)
     store = open_store()
     write(store, "app:info", (hour, "a"))
     write(store, "app:error", (hour, "b"), (hour, "c"))
-    assert patterns_of(client) == {"info": MAX_PATTERNS - 1, "error": 1, "odd": 0}
-    client.zadd(KEY, {f"more{n}": 1 for n in range(MAX_PATTERNS)})
+    assert patterns_of(client) == {"info": MAX_HOURLY_PATTERNS - 1, "error": 1, "odd": 0}
+    client.zadd(KEY, {f"more{n}": 1 for n in range(MAX_HOURLY_PATTERNS)})
     write(store, "app:info", (hour, "more1"), (hour, "d"))
     found = counted(client)
-    assert (found["more1"], found[OTHER], len(found)) == (2, 6, 2 * MAX_PATTERNS)
+    assert (found["more1"], found[OTHER], len(found)) == (2, 6, 2 * MAX_HOURLY_PATTERNS)
 
 
 def test_a_pattern_that_is_there_costs_no_look_at_the_others(
@@ -348,12 +353,14 @@ def test_where_the_others_cannot_be_known_an_hour_has_its_own_bound(
 ) -> None:
     """What another program put there stays; all messages are counted, and it is told."""
     client.set(DISTINCT, "theirs")
-    outcome = write(open_store(), "app:info", *((hour, f"a{n}") for n in range(MAX_PATTERNS)))
+    outcome = write(
+        open_store(), "app:info", *((hour, f"a{n}") for n in range(MAX_HOURLY_PATTERNS))
+    )
     assert [(r.key, r.reason, r.amount) for r in outcome.rejections] == [(DISTINCT, "unkept", 0)]
     outcome = write(open_store(), "app:info", (hour, "a0"), (hour, "b"))
     assert (len(outcome.rejections), client.get(DISTINCT)) == (1, b"theirs")
     found = counted(client)
-    assert (found["a0"], found[OTHER], len(found)) == (2, 1, MAX_PATTERNS + 1)
+    assert (found["a0"], found[OTHER], len(found)) == (2, 1, MAX_HOURLY_PATTERNS + 1)
 
 
 # --- push, seen, touch ---------------------------------------------------------------------
@@ -361,7 +368,7 @@ def test_where_the_others_cannot_be_known_an_hour_has_its_own_bound(
 
 def entries(client: Any, key: str = RECENT) -> list[str]:
     """The texts of a list."""
-    return [message.parse_entry(entry)[1] for entry in client.lrange(key, 0, -1)]
+    return [parse_recent(entry)[1] for entry in client.lrange(key, 0, -1)]
 
 
 @pytest.mark.slow
@@ -402,8 +409,8 @@ def test_what_is_known_of_a_pattern_grows(open_store: OpenStore, client: Any, ho
 
     def see(first: float, last: float, sample: str) -> bytes:
         made = LogHour(1)
-        made.add("p", Group(1, first, last, sample))
-        store.shard("").write(lambda _: message.operations(store.keys, {"app:info": {hour: made}}))
+        made.add("p", PatternHour(1, first, last, sample))
+        store.shard("").write(lambda _: message_operations(store.keys, {"app:info": {hour: made}}))
         return bytes(client.hget(PATTERNS, "p"))
 
     store = open_store()
@@ -497,7 +504,7 @@ def test_a_batch_that_is_sent_twice_counts_once(
     client.zadd(KEY, {"old": 7})
     client.set(f"{KEY}:start", hour - HOUR)
     made = {hour: an_hour((hour, "a")), hour - HOUR: an_hour((hour - 1, "b"))}
-    batch = Batch("p" * 32, 1, message.operations(store.keys, {"app:info": made}))
+    batch = Batch("p" * 32, 1, message_operations(store.keys, {"app:info": made}))
     version = store.config().version
     assert send(store, batch, version, must_exist=False).applied
     before = {key: client.dump(key) for key in client.keys("*")}
@@ -513,7 +520,7 @@ def test_what_was_refused_is_told_again_to_who_did_not_hear_it(
     """The same, in the words of the server."""
     store = open_store()
     client.set(key, "theirs")
-    operations = message.operations(store.keys, {"app:info": {hour: an_hour((hour, "a"))}})
+    operations = message_operations(store.keys, {"app:info": {hour: an_hour((hour, "a"))}})
     batch = Batch("p" * 32, 1, operations)
     version = store.config().version
     first, again = (send(store, batch, version, must_exist=False) for _ in range(2))
@@ -677,6 +684,6 @@ def test_a_sample_that_was_given_up_leaves_the_one_that_is_there(
     store = open_store()
     write(store, "app:info", (hour, "a"))
     made = LogHour(9)
-    made.add("a", Group(1, hour + 5, hour + 5, ""))
-    store.shard("").write(lambda _: message.operations(store.keys, {"app:info": {hour: made}}))
+    made.add("a", PatternHour(1, hour + 5, hour + 5, ""))
+    store.shard("").write(lambda _: message_operations(store.keys, {"app:info": {hour: made}}))
     assert client.hget(PATTERNS, "a").decode() == f"{hour}.000000 {hour + 5}.000000 sample of a"

@@ -16,7 +16,7 @@ from redmeter.reading.page.listing import MAX_LISTED, Listing, listing
 from redmeter.reading.page.overview import PANELS_SECONDS, Watch
 from redmeter.reading.windows import histogram_window, whole_window
 from redmeter.store import Store
-from redmeter.store.query import run
+from redmeter.store.query import run_query
 from redmeter.stored.keys import DEFAULT_RETENTION, slice_start
 from support.details import read_detail
 from support.logs import read_log_overview
@@ -47,7 +47,7 @@ def rows(store: Store, precision: int = 60, **options: Any) -> Listing:
             window = histogram_window(kept.histograms, window)
         return listing(store.keys, window, **options)
 
-    found: Listing = run(store, question)[1]
+    found: Listing = run_query(store, question)[1]
     return found
 
 

@@ -13,7 +13,7 @@ from redmeter.reading.page.row_curves import MAX_POINTS, MAX_READ, few_series, p
 from redmeter.reading.page.rows import Row, RowGroup
 from redmeter.reading.windows import Coverage, window_of
 from redmeter.store import Store
-from redmeter.store.query import run
+from redmeter.store.query import run_query
 from redmeter.store.servers.connection import ServerLink
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, slice_start
 from support.details import read_detail
@@ -30,7 +30,7 @@ def histograms(store: Store, precision: int = 60, **options: Any) -> Listing:
         window = window_for(kept, "histogram", precision)
         return listing(store.keys, window, kind="histogram", **options)
 
-    found: Listing = run(store, question)[1]
+    found: Listing = run_query(store, question)[1]
     return found
 
 

@@ -23,8 +23,8 @@ from redmeter import (
 )
 from redmeter.forgetting import forget
 from redmeter.store import Store
-from redmeter.stored import statistics
 from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.histogram import STATISTICS, statistics_moments, statistics_operations
 from redmeter.stored.keys import HOUR, Kept
 from redmeter.stored.moments import MAX_DOUBLE, Moments
 from redmeter.testing import MemoryMeter
@@ -56,7 +56,7 @@ def take(store: Store, values: list[float], time: float, *, return_totals: bool 
     hours = {"x": {int(time // HOUR * HOUR): moments_of(values)}}
 
     def build(_: Kept) -> Operations:
-        return statistics.operations(store.keys, hours, return_totals=return_totals)
+        return statistics_operations(store.keys, hours, return_totals=return_totals)
 
     return store.shard("").write(build)
 
@@ -64,7 +64,7 @@ def take(store: Store, values: list[float], time: float, *, return_totals: bool 
 def read(client: Any, key: str = KEY) -> Moments:
     """Return what a sorted set says."""
     members = {m.decode(): score for m, score in client.zrange(key, 0, -1, withscores=True)}
-    return statistics.merged(members)
+    return statistics_moments(members)
 
 
 def lives(client: Any, key: str) -> bool:
@@ -93,7 +93,7 @@ def test_values_of_an_hour_are_put_together(client: Any, open_store: OpenStore) 
     assert take(store, [3.0, 1.5], now) == Outcome()
     assert take(store, [-2.0], now) == Outcome()
     members = dict(client.zrange(KEY, 0, -1, withscores=True))
-    assert set(members) == {member.encode() for member in statistics.MEMBERS}
+    assert set(members) == {member.encode() for member in STATISTICS}
     assert [members[m] for m in (b"min", b"max", b"count", b"n")] == [-2, 3, 3, 3]
     assert (members[b"sum"], members[b"sumsq"]) == (2.5, pytest.approx(15.25))
     assert int(client.get(FOUR[1])) == now // HOUR * HOUR

@@ -261,13 +261,13 @@ def test_tries_become_fewer_while_the_server_is_away(
     assert meter.flush(5.0)
     proxy.reset_after(0, of="requests", times=10**6)
     drawn: list[tuple[float, float]] = []
-    uniform = retry.chance.uniform
+    uniform = retry.system_random.uniform
 
     def draw(low: float, high: float) -> float:
         drawn.append((low, high))
         return uniform(low, high)
 
-    monkeypatch.setattr(retry.chance, "uniform", draw)
+    monkeypatch.setattr(retry.system_random, "uniform", draw)
     connections, waits = proxy.connections, 60
     meter.count("x")
     eventually(lambda: len(drawn) >= waits, 30.0, "the flusher has woken so often")

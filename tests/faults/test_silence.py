@@ -13,7 +13,7 @@ import redis
 from redmeter import book
 from redmeter.clock import ManualClock
 from redmeter.results import RecorderHealth
-from redmeter.store.producers import KEPT_SECONDS, SILENCE, WATERMARK_SECONDS
+from redmeter.store.producers import KEPT_SECONDS, MAX_IDLE_SECONDS, WATERMARK_SECONDS
 from support.fixed_time import FixedTime
 from support.history import slices_of
 from support.proxy import Proxy
@@ -27,7 +27,7 @@ DAY, HOUR = 86400, 3600
 RETENTION = {HOUR: 120, DAY: 120}
 #: Around each time at which something ends, and two days.
 SILENCES = [
-    *(KEPT_SECONDS + 1, SILENCE - 1, SILENCE + 1),
+    *(KEPT_SECONDS + 1, MAX_IDLE_SECONDS - 1, MAX_IDLE_SECONDS + 1),
     *(WATERMARK_SECONDS / 2 - 1, WATERMARK_SECONDS / 2 + 1),
     *(WATERMARK_SECONDS - 1, WATERMARK_SECONDS + 1, 2 * DAY),
 ]

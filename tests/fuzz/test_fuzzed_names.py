@@ -21,7 +21,7 @@ from redmeter.stored.keys import (
     parse_entry,
 )
 from redmeter.stored.mark import MAX_LABEL, clean_label
-from redmeter.stored.message import MAX_SEVERITY, logger_of, name_of, parse_name, severity_of
+from redmeter.stored.message import MAX_SEVERITY, logger_of, parse_source, severity_of, source_name
 from support.fuzzing import HOSTILE, assert_work_is_linear, fuzzed, fuzzed_slowly, grown, mutated
 
 NAMES = (
@@ -103,7 +103,7 @@ def test_a_label_of_a_mark_is_one_line_or_refused(text: str) -> None:
 def test_loggers_and_severities_are_taken_apart_again(logger: str, severity: str) -> None:
     """Whatever a program calls them."""
     source = logger_of(logger), severity_of(severity)
-    assert parse_name(name_of(*source)) == source
+    assert parse_source(source_name(*source)) == source
     assert len(source[1].encode()) <= MAX_SEVERITY + 1
     assert len(source[0].encode()) <= MAX_BYTES
 

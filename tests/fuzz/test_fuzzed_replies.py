@@ -88,7 +88,7 @@ def test_the_supervisor_reads_any_reply(mumbler: tuple[Babbler, str], said: list
     """Numbers come of it, whatever it is."""
     server, path = mumbler
     server.says = b"".join(said)
-    assert isinstance(files.ask(path, "PING"), bytes)
+    assert isinstance(files.ask_socket(path, "PING"), bytes)
     clients, connections = files.census(path)
     assert isinstance(clients, int)
     assert isinstance(connections, int)
@@ -114,7 +114,7 @@ def test_damaged_files_of_a_server_are_told(
     """And what stands there for a process is never taken for one of others."""
     data = tmp_path_factory.getbasetemp() / "damaged"
     data.mkdir(exist_ok=True)
-    (data / files.STATE).write_bytes(state)
+    (data / files.STATE_FILE).write_bytes(state)
     (data / files.SUPERVISOR_LOCK).write_bytes(lock)
     with held(data / files.SUPERVISOR_LOCK):
         with contextlib.suppress(EmbeddedServerError):

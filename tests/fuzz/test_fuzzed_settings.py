@@ -60,7 +60,7 @@ def test_a_setting_of_the_environment_has_a_value_or_is_named(name: str, text: s
 def test_a_url_is_a_place_or_refused_and_shows_no_password(url: str) -> None:
     """Nor does a traceback, however damaged the URL is. A path of an embedded server has none."""
     try:
-        target = urls.parse(url)
+        target = urls.parse_target(url)
         if target.kind == "embedded":
             return
         shown = repr(target) + target.location
@@ -125,7 +125,7 @@ def test_settings_take_work_by_their_length(of_length: object) -> None:
             with contextlib.suppress(InvalidSetting):
                 resolve(setting.name, environ={setting.variable: text})
         with contextlib.suppress(InvalidSetting):
-            urls.parse("redis://" + text)
+            urls.parse_target("redis://" + text)
         with contextlib.suppress(InvalidSetting):
             read_users(text, "file")
         with contextlib.suppress(InvalidSetting):

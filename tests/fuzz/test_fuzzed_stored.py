@@ -24,13 +24,19 @@ from redmeter.reading.logs.frequencies import (
 from redmeter.reading.samples import Grid, counts_of, number_of, value_of
 from redmeter.results import Frequency
 from redmeter.store.config import read_meta
-from redmeter.stored import mark, packed_text
+from redmeter.stored import packed_text
 from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.histogram import STATISTICS, statistics_moments
 from redmeter.stored.intervals import hour_of
 from redmeter.stored.keys import MAX_TIME
-from redmeter.stored.message import format_entry, parse_entry
-from redmeter.stored.packed_text import parse_moments
-from redmeter.stored.statistics import MEMBERS, merged
+from redmeter.stored.mark import parse_mark
+from redmeter.stored.message import format_recent, parse_recent
+from redmeter.stored.packed_text import (
+    MAX_INTERVAL_VALUES,
+    merge_distributions,
+    parse_distribution,
+    parse_moments,
+)
 from support.fuzzing import (
     HOSTILE,
     assert_work_is_linear,
@@ -68,14 +74,14 @@ REPORT = json.dumps(
 def test_a_slice_of_a_histogram_is_sound_or_nothing(texts: list[tuple[bytes, bytes]]) -> None:
     """Its counts add up, its quantiles are finite; and it is written and read back."""
     for buckets, moments in texts:
-        found = packed_text.parse(buckets, moments)
+        found = parse_distribution(buckets, moments)
         if found is not None:
             assert_is_sound(found)
-            again = packed_text.parse(
+            again = parse_distribution(
                 packed_text.buckets_text(found), packed_text.moments_text(found)
             )
             assert again == found
-    whole = packed_text.merged(texts)
+    whole = merge_distributions(texts)
     if whole.count:
         assert_is_sound(whole)
 
@@ -94,7 +100,7 @@ def test_sums_are_finite_or_nothing(text: bytes) -> None:
     """Those of a histogram that is ranked."""
     found = parse_moments(text)
     if found is not None:
-        assert 0 < found.count <= packed_text.MAX_COUNT
+        assert 0 < found.count <= MAX_INTERVAL_VALUES
         assert math.isfinite(found.mean)
         assert 0 <= found.m2 < math.inf
 
@@ -134,9 +140,9 @@ def test_an_hour_is_the_start_of_one_or_none(text: bytes | None) -> None:
 @given(mutated_bytes(ENTRIES))
 def test_a_message_has_a_time_that_calendars_know_or_none(entry: bytes) -> None:
     """And is the same when it is written again, to the microsecond."""
-    time, text = parse_entry(entry)
+    time, text = parse_recent(entry)
     if time is not None:
-        again, same = parse_entry(format_entry(time, text).encode(errors="surrogatepass"))
+        again, same = parse_recent(format_recent(time, text).encode(errors="surrogatepass"))
         assert again is not None
         assert abs(again - time) < 1e-4
         assert same == text
@@ -146,7 +152,7 @@ def test_a_message_has_a_time_that_calendars_know_or_none(entry: bytes) -> None:
 @given(mutated_bytes(MARKS))
 def test_a_mark_has_a_time_in_reach_and_a_label_or_is_none(member: bytes) -> None:
     """It may be another program's."""
-    found = mark.parse(member)
+    found = parse_mark(member)
     assert found is None or (found.label and abs(found.time) < MAX_TIME)
 
 
@@ -198,10 +204,10 @@ def test_sliding_frequencies_fit_a_number(steps: dict[str, bytes], counts: tuple
 
 
 @fuzzed
-@given(st.dictionaries(st.sampled_from(MEMBERS), st.floats(allow_nan=False), max_size=8))
+@given(st.dictionaries(st.sampled_from(STATISTICS), st.floats(allow_nan=False), max_size=8))
 def test_statistics_of_any_members_are_finite(members: dict[str, float]) -> None:
     """A sorted set has no NaN, but infinities."""
-    found = merged(members)
+    found = statistics_moments(members)
     assert found.count >= 0
     if found.count:
         assert math.isfinite(found.total)
@@ -258,14 +264,14 @@ def test_a_report_is_a_writer_or_counted(rows: list[tuple[bytes, bytes, bytes]])
 def work_on_all(text: str) -> None:
     """Have each of them read a text."""
     data = text.encode(errors="surrogatepass")
-    packed_text.parse(data, b"6 27.5 59.2")
-    packed_text.parse(BUCKETS[0].encode(), data)
+    parse_distribution(data, b"6 27.5 59.2")
+    parse_distribution(BUCKETS[0].encode(), data)
     parse_moments(data)
     value_of(data, 0, 60)
     number_of(data)
     hour_of(data, NOW)
-    parse_entry(data)
-    mark.parse(data)
+    parse_recent(data)
+    parse_mark(data)
     times(data)
     with contextlib.suppress(IncompatibleStore):
         read_meta({b"format": b"1", b"partitions": b"1", b"retention": data, b"version": data}, 1)

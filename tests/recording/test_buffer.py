@@ -14,7 +14,7 @@ from redmeter.losses import AGED, MEMORY, OVERFLOW, RETENTION, TOTAL
 from redmeter.recording.buffer import FIELDS_PER_BATCH, SERIES_BYTES, BatchContents, Buffer
 from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge
 from redmeter.recording.status import RecorderStats
-from redmeter.stored.intervals import parse
+from redmeter.stored.intervals import parse_runs
 from redmeter.stored.keys import DEFAULT_RETENTION, MAX_TIME, Kept, Keys
 from support.examples import scaled
 
@@ -63,7 +63,7 @@ def slices_of(
                 for name, amount in zip(made.args[::2], made.args[1::2], strict=True):
                     totals[name] += int(amount)
                 continue
-            rows = parse(made.args[-1])
+            rows = parse_runs(made.args[-1])
             for key, (precision, samples, text, held_text) in zip(made.keys[1:], rows, strict=True):
                 start = int(text)
                 assert samples == retention[precision]
@@ -293,7 +293,7 @@ def test_the_newest_events_of_a_series_come_last_in_a_batch() -> None:
         buffer.add(PendingCounter, "a", NOW - age, 1, NOW)
     (batch,) = all_of(buffer)
     first, *_ = batch.operations(KEYS, Kept({5: 120}, {}))
-    starts = [int(start) for _, _, start, _ in parse(first.args[-1])]
+    starts = [int(start) for _, _, start, _ in parse_runs(first.args[-1])]
     assert starts[0] == min(starts)
 
 

@@ -20,7 +20,7 @@ from redmeter.recording.pending import (
 from redmeter.recording.status import RecorderStats
 from redmeter.results import Mark
 from redmeter.stored.keys import Kept, Keys
-from redmeter.stored.message import Group, LogHour
+from redmeter.stored.message import LogHour, PatternHour
 from redmeter.stored.shards import SHARDS, shard_of
 from support.examples import scaled
 
@@ -60,7 +60,7 @@ def home(kind: type[PendingSeries], name: str, instance: int | None) -> int:
 def hour_of(messages: int) -> LogHour:
     """Return an hour in which so many messages were logged."""
     hour = LogHour(10)
-    hour.add("hello", Group(messages, NOW, NOW, "hello"))
+    hour.add("hello", PatternHour(messages, NOW, NOW, "hello"))
     return hour
 
 

@@ -17,7 +17,8 @@ from redmeter.recording.logging.exceptions import (
 )
 from redmeter.recording.logging.redact import MessageRules
 from redmeter.recording.logging.tracebacks import Origin, origin_of
-from redmeter.stored.exception import FINEST, MAX_GROUPS, OTHER, Details, Occurrences, group_of
+from redmeter.stored.exception import FINEST, MAX_GROUPS, Details, Occurrences, group_of
+from redmeter.stored.keys import OTHER
 
 NOW = 1_700_000_400.0
 

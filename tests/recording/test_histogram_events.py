@@ -16,10 +16,10 @@ from redmeter.recording.events import HistogramEvents
 from redmeter.recording.instruments import NOW, Gauge, Histogram, Instrument, histogram_class
 from redmeter.recording.pending import IntervalFull, NonFiniteCount, NotFinite, PendingHistogram
 from redmeter.recording.status import RecorderStats
-from redmeter.stored import histogram
 from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.histogram import histogram_operations
 from redmeter.stored.keys import HOUR, Kept, Keys
-from redmeter.stored.packed_text import MAX_COUNT
+from redmeter.stored.packed_text import MAX_INTERVAL_VALUES
 from support.recorders import sent
 
 KEYS = Keys()
@@ -245,7 +245,7 @@ def test_a_run_refuses_what_cannot_be_stored_and_nothing_else() -> None:
     """With what is to be written down as the reason."""
     pending = PendingHistogram()
     many = of([1.0])
-    many.moments.count = MAX_COUNT
+    many.moments.count = MAX_INTERVAL_VALUES
     pending.add(0, many)
     with pytest.raises(IntervalFull) as full:
         pending.add(0, of([1.0]))
@@ -253,7 +253,7 @@ def test_a_run_refuses_what_cannot_be_stored_and_nothing_else() -> None:
         pending.add(0, NonFiniteCount(3))
     assert (full.value.reason, unfit.value.reason) == ("overflow", "not-finite")
     assert PendingHistogram.events_of(NonFiniteCount(3)) == 3
-    assert pending.events == MAX_COUNT
+    assert pending.events == MAX_INTERVAL_VALUES
 
 
 def test_what_a_run_takes_is_about_what_it_says() -> None:
@@ -300,7 +300,7 @@ def test_runs_of_histograms_become_their_operations(slices: dict[int, list[float
         pending.add(start * 5, of(some))
     made = PendingHistogram.operations(KEYS, KEPT, {"a": pending} if slices else {}, 5)
     expected = {"a": {start * 5: of(some) for start, some in slices.items()}} if slices else {}
-    assert sent(made) == sent(histogram.operations(KEYS, KEPT.histograms, expected, width=5))
+    assert sent(made) == sent(histogram_operations(KEYS, KEPT.histograms, expected, width=5))
 
 
 def test_what_is_not_finite_is_lost_at_every_precision_and_nothing_with_it() -> None:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter.recording.pending import GaugeSample, IntervalFull, PendingCounter, PendingGauge
-from redmeter.stored import counter, gauge
+from redmeter.stored.counter import counter_operations
+from redmeter.stored.gauge import gauge_operations
 from redmeter.stored.keys import Kept, Keys
 from support.recorders import sent
 
@@ -92,7 +93,7 @@ def test_runs_of_counters_become_the_operations_of_counters(slices: dict[int, in
         pending.add(start * 5, amount)
     made = PendingCounter.operations(KEYS, Kept(RETENTION, {}), {"a": pending}, 5)
     counts = {"a": {start * 5: slices[start] for start in sorted(slices)}}
-    assert sent(made) == sent(counter.operations(KEYS, RETENTION, counts, width=5))
+    assert sent(made) == sent(counter_operations(KEYS, RETENTION, counts, width=5))
     assert sum(PendingCounter.events_of(amount) for _, amount in pending) == pending.events
 
 
@@ -140,4 +141,4 @@ def test_runs_of_gauges_become_the_operations_of_gauges(slices: dict[int, GaugeS
         pending.add(start * 60, last)
     made = PendingGauge.operations(KEYS, Kept(RETENTION, {}), {"a": pending}, 60)
     values = {"a": {start * 60: (last.time, last.value) for start, last in slices.items()}}
-    assert sent(made) == sent(gauge.operations(KEYS, RETENTION, values, width=60))
+    assert sent(made) == sent(gauge_operations(KEYS, RETENTION, values, width=60))

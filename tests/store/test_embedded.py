@@ -277,10 +277,10 @@ def test_ctrl_c_while_it_starts_leaves_no_child(home: Home) -> None:
     home.run(
         """
 import os, pathlib, signal, threading
-from redmeter.store.embedded.files import held
+from redmeter.store.embedded.files import is_locked
 
 def interrupt():
-    while not held(pathlib.Path(sys.argv[1]) / "supervisor.lock"):
+    while not is_locked(pathlib.Path(sys.argv[1]) / "supervisor.lock"):
         pass
     os.kill(os.getpid(), signal.SIGINT)
 

@@ -148,7 +148,7 @@ def test_a_damaged_state_is_told_with_what_mends_it(
 ) -> None:
     """By who joins; a lock that names no process ends none."""
     embedded.ensure(home.data)
-    state, lock = home.data / files.STATE, home.data / files.SUPERVISOR_LOCK
+    state, lock = home.data / files.STATE_FILE, home.data / files.SUPERVISOR_LOCK
     known, pid = state.read_bytes(), lock.read_bytes()
     state.write_bytes(b'{"pid": -1}')
     for look in (embedded.ensure, embedded.running):

@@ -15,7 +15,7 @@ import pytest
 
 from redmeter.errors import EmbeddedServerError
 from redmeter.store import embedded
-from redmeter.store.embedded.files import held
+from redmeter.store.embedded.files import is_locked
 from redmeter.store.embedded.supervisor import opens
 from store.embedded_home import STARTER, Home, home_of_servers, kill  # noqa: F401  a fixture
 from support.waiting import eventually
@@ -54,12 +54,12 @@ def test_the_data_are_locked_for_as_long_as_the_server_lives(home: Home) -> None
     info = home.info()
     os.kill(info.pid, signal.SIGSTOP)
     kill(info.supervisor_pid)
-    assert held(home.data / "server.lock")
+    assert is_locked(home.data / "server.lock")
     socket.unlink()
-    assert held(home.data / "server.lock")
+    assert is_locked(home.data / "server.lock")
     os.kill(info.pid, signal.SIGCONT)
     home.empty(timeout=2.0)
-    eventually(lambda: not held(home.data / "server.lock"))  # with its last thread
+    eventually(lambda: not is_locked(home.data / "server.lock"))  # with its last thread
 
 
 def test_a_call_right_after_the_supervisors_death_gets_a_living_server(home: Home) -> None:

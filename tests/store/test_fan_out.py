@@ -170,7 +170,7 @@ def test_a_hundred_thousand_names_are_asked_at_once(twins: Twins) -> None:
     """Of each what its shard has."""
     names = [f'jobs{{queue="q{number}"}}' for number in range(100_000)]
     random.Random(1).shuffle(names)
-    (found,) = twins.spread.ask([indexes.totals(twins.spread.keys, names)])
+    (found,) = twins.spread.ask([indexes.grand_totals(twins.spread.keys, names)])
     assert {name: int(count) for name, count in zip(names, found, strict=True) if count} == {
         f'jobs{{queue="q{number}"}}': number for number in range(150)
     }
@@ -226,10 +226,10 @@ def asked(twins: Twins, make: Any) -> tuple[Reply, Reply]:
         lambda keys: indexes.score(keys, keys.known, "60:b17"),
         lambda keys: indexes.score(keys, keys.known, b"60:b17"),
         lambda keys: indexes.score(keys, keys.known, "60:none"),
-        lambda keys: indexes.total(keys, "ba299"),
-        lambda keys: indexes.total(keys, b"ba299"),
-        lambda keys: indexes.total(keys, "none"),
-        lambda keys: indexes.totals(keys, [*NAMES, "none", *CROWD, NAMES[0]]),
+        lambda keys: indexes.grand_total(keys, "ba299"),
+        lambda keys: indexes.grand_total(keys, b"ba299"),
+        lambda keys: indexes.grand_total(keys, "none"),
+        lambda keys: indexes.grand_totals(keys, [*NAMES, "none", *CROWD, NAMES[0]]),
         lambda keys: ("HGETALL", keys.count(60, "b17")),
         lambda keys: indexes.members(keys, keys.known, "[60:b17", "[60:b17", count=1),
         lambda keys: indexes.members(keys, keys.known, b"[60:none", b"[60:none", count=1),
@@ -257,7 +257,7 @@ def test_a_list_is_in_order_and_cut_where_one_server_cuts_it(
 @pytest.mark.parametrize("count", [1, 11, 300, 5001])
 def test_the_newest_are_in_order_with_ties_as_one_server_has_them(count: int, raw: Twins) -> None:
     """Three members of each score."""
-    alone, spread = asked(raw, lambda k: indexes.newest(k, k.messages, count))
+    alone, spread = asked(raw, lambda k: indexes.newest_members(k, k.messages, count))
     assert scored(alone) == scored(spread)
 
 
@@ -304,7 +304,7 @@ def test_a_sample_has_some_of_all_and_sizes_are_added(raw: Twins) -> None:
     _, drawn = asked(raw, lambda keys: indexes.sample(keys, keys.known, 200))
     assert 200 <= len(drawn) == len(set(drawn)) <= 200 + SHARDS
     assert {member.decode() for member in drawn} <= {entry(60, n) for n in (*NAMES, *CROWD)}
-    sizes = asked(raw, lambda keys: indexes.memory(keys, keys.known))
+    sizes = asked(raw, lambda keys: indexes.memory_usage(keys, keys.known))
     assert all(size > 10_000 for size in sizes)
 
 
@@ -342,7 +342,7 @@ def test_a_cut_list_is_the_same_wherever_its_members_lie(
     lying: dict[int, list[int]] = {part: [] for part in range(SHARDS)}
     for part, member in sorted(members, key=lambda one: one[1], reverse=newest):
         lying[part].append(member)
-    steps = indexes.merged(
+    steps = indexes.merge_members(
         range(SHARDS), most, lambda *which: which, lambda r: [(m,) for m in r], newest=newest
     )
     wanted: Any = next(steps)

@@ -82,7 +82,7 @@ def test_a_producer_keeps_its_number_and_what_it_was_told() -> None:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, nobody makes another producer."""
-    monkeypatch.setattr(producers, "PATIENCE", 60.0)
+    monkeypatch.setattr(producers, "POOL_PATIENCE", 60.0)
 
 
 @pytest.mark.usefixtures("patient")

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redmeter.errors import InvalidValue
-from redmeter.stored.counter import MAX_COUNT, check_amount, event, operations
-from redmeter.stored.intervals import parse
+from redmeter.stored.counter import MAX_COUNT, check_amount, counter_operations, event
+from redmeter.stored.intervals import parse_runs
 from redmeter.stored.keys import Keys
 from redmeter.types import Operations
 from support.examples import scaled
@@ -60,7 +60,7 @@ def decoded(made: Operations) -> tuple[list[tuple[str, int, int, int, int]], lis
                 str(len(KEYS.key("count").encode())),
                 "1",
             )
-            rows = parse(each.args[2])
+            rows = parse_runs(each.args[2])
             found = [
                 (key, p, s, int(start), int(n))
                 for key, (p, s, start, n) in zip(keys, rows, strict=True)
@@ -90,12 +90,14 @@ def decoded(made: Operations) -> tuple[list[tuple[str, int, int, int, int]], lis
 )
 def test_an_event_falls_into_the_slice_below_it(second: int, width: int, start: int) -> None:
     """Before 1970 too, alone or together with another event."""
-    alone, _ = decoded(operations(KEYS, {width: 9}, {"a": {second: 4}}))
+    alone, _ = decoded(counter_operations(KEYS, {width: 9}, {"a": {second: 4}}))
     assert alone == [(KEYS.count(width, "a"), width, 9, start, 4)]
-    both, _ = decoded(operations(KEYS, {width: 9}, {"a": {second: 4, start: 3, start - 1: 1}}))
+    both, _ = decoded(
+        counter_operations(KEYS, {width: 9}, {"a": {second: 4, start: 3, start - 1: 1}})
+    )
     expected = 4 if second == start else 7
     if second == start:
-        both, _ = decoded(operations(KEYS, {width: 9}, {"a": {second: 4, start - 1: 1}}))
+        both, _ = decoded(counter_operations(KEYS, {width: 9}, {"a": {second: 4, start - 1: 1}}))
     assert (KEYS.count(width, "a"), width, 9, start, expected) in both
     assert (KEYS.count(width, "a"), width, 9, start - width, 1) in both
 
@@ -106,7 +108,7 @@ def test_every_event_is_counted_once_at_every_precision(
     events: Counts, retention: dict[int, int]
 ) -> None:
     """The operations are the sums over each slice, one operation a slice, and the grand totals."""
-    slices, totals = decoded(operations(KEYS, retention, events))
+    slices, totals = decoded(counter_operations(KEYS, retention, events))
     expected: Counter[tuple[str, int, int, int]] = Counter()
     for name, by_second in events.items():
         for second, amount in by_second.items():
@@ -123,7 +125,7 @@ def test_every_event_is_counted_once_at_every_precision(
 @given(st.dictionaries(seconds, amounts, min_size=1, max_size=40))
 def test_fine_slices_add_up_to_the_coarse_one(by_second: dict[int, int]) -> None:
     """Wherever one precision divides the other."""
-    slices, _ = decoded(operations(KEYS, dict.fromkeys(WIDTHS, 120), {"a": by_second}))
+    slices, _ = decoded(counter_operations(KEYS, dict.fromkeys(WIDTHS, 120), {"a": by_second}))
     found = {(width, start): amount for _, width, _, start, amount in slices}
     for fine in WIDTHS:
         for coarse in (width for width in WIDTHS if width % fine == 0):
@@ -145,8 +147,8 @@ def test_only_precisions_that_are_a_multiple_of_the_width_are_made(
         for second, amount in by_second.items():
             start, slices = second // width * width, by_width.setdefault(name, {})
             slices[start] = slices.get(start, 0) + amount
-    everything, totals = decoded(operations(KEYS, retention, events))
-    made, totals_too = decoded(operations(KEYS, retention, by_width, width=width))
+    everything, totals = decoded(counter_operations(KEYS, retention, events))
+    made, totals_too = decoded(counter_operations(KEYS, retention, by_width, width=width))
     assert sorted(made) == sorted(row for row in everything if row[1] % width == 0)
     assert totals_too == totals
 
@@ -154,13 +156,13 @@ def test_only_precisions_that_are_a_multiple_of_the_width_are_made(
 def test_a_width_of_zero_adds_to_the_grand_total_alone() -> None:
     """Events whose intervals are no longer kept still count in the grand total."""
     events = {"a": {600: 1, 540: 2}, "b": {0: 5}}
-    made = operations(KEYS, {1: 5, 60: 5}, events, width=0)
+    made = counter_operations(KEYS, {1: 5, 60: 5}, events, width=0)
     assert decoded(made) == ([], [("a", 3), ("b", 5)])
 
 
 def test_operations_look_as_the_script_reads_them() -> None:
     """The index and a key for each interval, with a text of runs; and one key for each total."""
-    slices, totals = operations(KEYS, {1: 10, 60: 20}, {"a": {61: 2}, "b": {-1: 3}})
+    slices, totals = counter_operations(KEYS, {1: 10, 60: 20}, {"a": {61: 2}, "b": {-1: 3}})
     assert slices.keys == (
         "redmeter:known:",
         *("redmeter:count:1:a", "redmeter:count:60:a", "redmeter:count:1:b", "redmeter:count:60:b"),
@@ -172,14 +174,14 @@ def test_operations_look_as_the_script_reads_them() -> None:
     )
     assert (totals.keys, totals.args) == (("redmeter:total:",) * 2, ("a", "2", "b", "3"))
     counts = {"a": {61: 2, 1: 3}, "b": {62: 4, 2: 5}}
-    slices, _ = operations(Keys(""), {60: 20}, counts)
+    slices, _ = counter_operations(Keys(""), {60: 20}, counts)
     assert slices.keys == ("known:", *["count:60:a"] * 2, *["count:60:b"] * 2)
     assert slices.args == (
         "6",
         "0",
         '[60,20,["60","0"],["2","3","4","5"]]',
     )  # the same intervals: written once
-    assert operations(KEYS, {1: 10}, {}) == ()
+    assert counter_operations(KEYS, {1: 10}, {}) == ()
 
 
 def test_a_number_that_has_a_name_is_spelled_as_a_number() -> None:
@@ -195,7 +197,7 @@ def test_one_event_alone_does_what_it_does_among_others(
 ) -> None:
     """Built in a faster way; the total is last, and is left out on request."""
     alone = event(KEYS, retention, name, second, amount, totals=totals)
-    among = operations(KEYS, retention, {name: {second: amount}})
+    among = counter_operations(KEYS, retention, {name: {second: amount}})
     assert [(each.code, each.keys, each.args, list(each.at_stake())) for each in alone] == [
         (each.code, each.keys, each.args, list(each.at_stake()))
         for each in (among if totals else among[:-1])

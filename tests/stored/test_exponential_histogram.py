@@ -26,12 +26,12 @@ from redmeter.stored.exponential_histogram import (
 )
 from redmeter.stored.moments import MAX_DOUBLE
 from redmeter.stored.packed_text import (
-    MAX_COUNT,
+    MAX_INTERVAL_VALUES,
     MAX_TEXT,
     buckets_text,
-    merged,
+    merge_distributions,
     moments_text,
-    parse,
+    parse_distribution,
 )
 from support.examples import scaled
 
@@ -403,7 +403,7 @@ def test_parts_merge_to_the_whole(parts: list[list[float]]) -> None:
         found.merge(of(*part))
     assert_alike(found, whole)
     texts = [(buckets_text(of(*part)), moments_text(of(*part))) for part in parts]
-    assert merged(texts) == found
+    assert merge_distributions(texts) == found
 
 
 @given(values, values)
@@ -436,8 +436,12 @@ def test_text_and_back_is_the_same(given_values: list[float]) -> None:
     found = of(*given_values)
     buckets, moments = buckets_text(found), moments_text(found)
     assert not set(buckets) & set(" :;")
-    assert parse(buckets, moments) == found == parse(buckets.encode(), moments.encode())
-    assert merged([(buckets, moments)]) == found
+    assert (
+        parse_distribution(buckets, moments)
+        == found
+        == parse_distribution(buckets.encode(), moments.encode())
+    )
+    assert merge_distributions([(buckets, moments)]) == found
 
 
 def test_the_text_is_short_and_fixed() -> None:
@@ -456,16 +460,16 @@ GOOD = "0.1|9.0|1|-54=1,0,3/12=2|", "7 12.5 3"
 
 def test_what_others_may_write_is_read() -> None:
     """Longer gaps, runs that touch, zeros before numbers."""
-    found = parse(*GOOD)
+    found = parse_distribution(*GOOD)
     assert found is not None
     assert (found.zeros, found.positive, found.negative) == (1, {-54: 1, -52: 3, 12: 2}, {})
-    assert parse("0.1|9|1|-54=1/-53=0,3,0,0,0,0/12=02|", "7 1.25e1 3") == found
+    assert parse_distribution("0.1|9|1|-54=1/-53=0,3,0,0,0,0/12=02|", "7 1.25e1 3") == found
 
 
 def test_values_that_were_all_the_same_have_no_spread() -> None:
     """Though the script, which knows sums alone, may find the mean of 0.1, 0.1 and 0.1 above it."""
-    found = parse("0.1|0.1|0|-54=3|", "3 0.30000000000000004 1e-33")
-    assert found == parse("0.1|0.1|0|-54=3|", "3 0.30000000000000004 0")
+    found = parse_distribution("0.1|0.1|0|-54=3|", "3 0.30000000000000004 1e-33")
+    assert found == parse_distribution("0.1|0.1|0|-54=3|", "3 0.30000000000000004 0")
     assert found is not None
     assert (found.moments.mean, found.moments.stddev()) == (0.1, 0)
 
@@ -516,8 +520,10 @@ def test_values_that_were_all_the_same_have_no_spread() -> None:
 )
 def test_buckets_of_another_form_are_nobodys(buckets: str | bytes | None) -> None:
     """None, at once, however long, whatever is in it."""
-    assert parse(buckets, GOOD[1]) is None
-    assert merged([(buckets, GOOD[1]), GOOD, (buckets, GOOD[1])]) == parse(*GOOD)
+    assert parse_distribution(buckets, GOOD[1]) is None
+    assert merge_distributions(
+        [(buckets, GOOD[1]), GOOD, (buckets, GOOD[1])]
+    ) == parse_distribution(*GOOD)
 
 
 @pytest.mark.parametrize(
@@ -544,13 +550,15 @@ def test_buckets_of_another_form_are_nobodys(buckets: str | bytes | None) -> Non
 )
 def test_moments_of_another_form_are_nobodys(moments: str | bytes | None) -> None:
     """They must tell as many values as the buckets."""
-    assert parse(GOOD[0], moments) is None
+    assert parse_distribution(GOOD[0], moments) is None
 
 
 def test_counts_that_lua_cannot_count_are_nobodys() -> None:
     """Past 2^53 its numbers skip."""
-    for count, read in ((MAX_COUNT, True), (MAX_COUNT + 1, False)):
-        assert (parse(f"1.0|1.0|0|-1={count}|", f"{count} {count} 0") is not None) is read
+    for count, read in ((MAX_INTERVAL_VALUES, True), (MAX_INTERVAL_VALUES + 1, False)):
+        assert (
+            parse_distribution(f"1.0|1.0|0|-1={count}|", f"{count} {count} 0") is not None
+        ) is read
 
 
 @settings(max_examples=scaled(300))
@@ -566,12 +574,12 @@ def test_reading_never_fails(junk: str | bytes, moments: str, cut: int, end: int
     if isinstance(junk, str):
         texts.append(GOOD[0][:cut] + junk + GOOD[0][end:])
     for text in texts:
-        found = parse(text, moments)
-        assert merged([(text, moments)]) == (found or Distribution())
+        found = parse_distribution(text, moments)
+        assert merge_distributions([(text, moments)]) == (found or Distribution())
         if found is not None:
             assert sum(signed(found).values()) == found.count > 0
             assert math.isfinite(found.quantile(0.5))
-            assert parse(buckets_text(found), moments_text(found)) == found
+            assert parse_distribution(buckets_text(found), moments_text(found)) == found
 
 
 # Values

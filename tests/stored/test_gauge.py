@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redmeter.stored.gauge import Measured, operations
-from redmeter.stored.intervals import parse
+from redmeter.stored.gauge import Measured, gauge_operations
+from redmeter.stored.intervals import parse_runs
 from redmeter.stored.keys import Keys
 from redmeter.types import Operations
 from support.examples import scaled
@@ -48,7 +48,7 @@ def decoded(made: Operations) -> dict[tuple[str, int], tuple[int, int, float, fl
     before, text = only.args
     assert (only.code, index, before) == ("last", KEYS.gauges, str(len(KEYS.key("gauge").encode())))
     found = {}
-    rows = list(parse(str(text)))
+    rows = list(parse_runs(str(text)))
     assert only.at_stake() == [("", 0), *((start, 1) for _, _, start, _ in rows)]
     for key, (precision, samples, start, both) in zip(keys, rows, strict=True):
         value, time = both.split()
@@ -76,20 +76,20 @@ def test_each_slice_gets_its_newest_value_at_every_precision_that_fits(
             for time, value in sorted(slices.values(), key=lambda entry: entry[0]):
                 start = math.floor(time) // precision * precision
                 expected[KEYS.gauge(precision, name), start] = precision, samples, value, time
-    assert decoded(operations(KEYS, retention, values, width=width)) == expected
+    assert decoded(gauge_operations(KEYS, retention, values, width=width)) == expected
 
 
 def test_of_two_values_at_one_time_the_later_one_is_sent() -> None:
     """Whoever set it last meant it."""
     values = {"a": {10: (10.5, 1.0), 11: (10.5, 2.0)}}
-    made = decoded(operations(KEYS, {60: 5}, values))
+    made = decoded(gauge_operations(KEYS, {60: 5}, values))
     assert made == {("redmeter:gauge:60:a", 0): (60, 5, 2.0, 10.5)}
 
 
 def test_operations_look_as_the_script_reads_them() -> None:
     """One run of one text, and a key for each operation; numbers as a float's repr."""
     values: Values = {"a": {61: (61.25, 17)}, "b": {-1: (-0.5, 1e-7)}}
-    (made,) = operations(KEYS, {1: 10, 60: 20}, values)
+    (made,) = gauge_operations(KEYS, {1: 10, 60: 20}, values)
     assert made.keys == (
         "redmeter:gauges:",
         *("redmeter:gauge:1:a", "redmeter:gauge:60:a", "redmeter:gauge:1:b", "redmeter:gauge:60:b"),
@@ -105,14 +105,14 @@ def test_operations_look_as_the_script_reads_them() -> None:
 def test_without_a_precision_that_fits_there_is_nothing_to_do(width: int) -> None:
     """A gauge has no grand total."""
     values = {"a": {70: (70.0, 1.0)}}
-    assert operations(KEYS, {60: 5}, values, width=width) == ()
-    assert operations(KEYS, {60: 5}, {}) == ()
+    assert gauge_operations(KEYS, {60: 5}, values, width=width) == ()
+    assert gauge_operations(KEYS, {60: 5}, {}) == ()
 
 
 def test_the_hashes_of_a_gauge_stand_together() -> None:
     """The script settles a hash after the last of its operations."""
     values = {name: {t: (t + 0.5, 1.0) for t in range(0, 600, 50)} for name in ("a", "b")}
-    (made,) = operations(KEYS, {5: 120, 60: 120, 7: 9}, values)
+    (made,) = gauge_operations(KEYS, {5: 120, 60: 120, 7: 9}, values)
     keys = made.keys[1:]
     changes = sum(one != other for one, other in itertools.pairwise(keys))
     assert changes + 1 == len(set(keys)) == 6

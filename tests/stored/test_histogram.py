@@ -6,11 +6,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.stored import histogram
 from redmeter.stored.exponential_histogram import Distribution
-from redmeter.stored.intervals import parse as parse_runs
+from redmeter.stored.histogram import histogram_operations
+from redmeter.stored.intervals import parse_runs as parse_runs
 from redmeter.stored.keys import HOUR, Keys
-from redmeter.stored.packed_text import parse
+from redmeter.stored.packed_text import parse_distribution
 from redmeter.types import Operations
 
 KEYS = Keys()
@@ -44,7 +44,7 @@ def written(operations: Operations) -> dict[tuple[str, int], Distribution]:
         assert moments.keys[at] == KEYS.key("moments", entry)
         assert entry.startswith(f"{one[0]}:")
         assert one[1] == RETENTION[one[0]]
-        read = parse(one[3], other[3])
+        read = parse_distribution(one[3], other[3])
         assert read is not None
         found[entry, int(one[2])] = read
     return found
@@ -63,7 +63,7 @@ def test_each_precision_has_all_values_of_its_slices(
     """Those of no multiple of the width are left out; what was handed in stays as it is."""
     slices = {name: {at: of(some) for at, some in each.items()} for name, each in given_.items()}
     before = copy.deepcopy(slices)
-    made = histogram.operations(KEYS, RETENTION, slices, width=5)
+    made = histogram_operations(KEYS, RETENTION, slices, width=5)
     assert slices == before
     expected: dict[tuple[str, int], list[float]] = {}
     for name, each in given_.items():
@@ -92,14 +92,14 @@ def test_each_precision_has_all_values_of_its_slices(
 
 def test_one_slice_is_the_same_at_every_precision() -> None:
     """As it mostly is in a flush."""
-    made = written(histogram.operations(KEYS, RETENTION, {"a": {605: of([1.0, -3.0, 0.0])}}))
+    made = written(histogram_operations(KEYS, RETENTION, {"a": {605: of([1.0, -3.0, 0.0])}}))
     assert made == {(f"{p}:a", 605 // p * p): of([1.0, -3.0, 0.0]) for p in RETENTION}
 
 
 def test_what_is_lost_is_told_in_values_and_of_each_key() -> None:
     """By interval start; the index stands for none, and four keys for each hour."""
     slices = {"a": {0: of([1.0] * 3), 60: of([2.0])}, "b": {HOUR - 5: of([3.0]), HOUR: of([4.0])}}
-    made = by_code(histogram.operations(KEYS, {60: 5}, slices, width=5))
+    made = by_code(histogram_operations(KEYS, {60: 5}, slices, width=5))
     four = [("0", 3), ("60", 1), (str(HOUR - 60), 1), (str(HOUR), 1)]
     assert made["hist"].at_stake() == [("", 0), *four]
     assert made["moments"].at_stake() == four
@@ -116,12 +116,12 @@ def test_what_is_lost_is_told_in_values_and_of_each_key() -> None:
 def test_statistics_are_of_hours_whatever_is_kept_of_histograms() -> None:
     """Where the hour can be made of the intervals."""
     slices = {"a": {0: of([1.0]), 1800: of([5.0]), HOUR: of([7.0])}}
-    sums, stat = histogram.operations(KEYS, {7: 3}, slices, width=1800)
+    sums, stat = histogram_operations(KEYS, {7: 3}, slices, width=1800)
     assert sums.keys == (KEYS.sums, KEYS.spreads)
     assert stat.keys == (*KEYS.stats("a"), *KEYS.stats("a"))
     assert [stat.args[at] for at in (3, 4, 5, 6, 7, 8)] == ["a", "0", "2", "1", "5", "6"]
     assert [stat.args[at] for at in (12, 13, 14, 15)] == ["a", str(HOUR), "1", "7"]
-    assert list(by_code(histogram.operations(KEYS, RETENTION, slices, width=7200))) == ["sums"]
-    made = histogram.operations(KEYS, {86400: 3}, {"a": {0: of([1.0])}}, width=86400)
+    assert list(by_code(histogram_operations(KEYS, RETENTION, slices, width=7200))) == ["sums"]
+    made = histogram_operations(KEYS, {86400: 3}, {"a": {0: of([1.0])}}, width=86400)
     assert list(by_code(made)) == ["hist", "moments", "sums"]
-    assert list(by_code(histogram.operations(KEYS, RETENTION, slices, width=0))) == ["sums"]
+    assert list(by_code(histogram_operations(KEYS, RETENTION, slices, width=0))) == ["sums"]

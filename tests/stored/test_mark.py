@@ -14,8 +14,8 @@ from redmeter.stored.mark import (
     Noted,
     clean_label,
     distinct,
-    operations,
-    parse,
+    mark_operations,
+    parse_mark,
 )
 
 
@@ -100,13 +100,13 @@ def test_a_release_is_the_same_mark_until_another_one_follows() -> None:
 @pytest.mark.parametrize("time", ["nan", "inf", "-inf", "1e300", str(MAX_TIME)])
 def test_a_mark_of_no_time_is_none_of_ours(time: str) -> None:
     """Whatever another program has put there."""
-    assert parse(f"{time} x".encode()) is None
-    assert parse(b"-1.5 x") == Mark(-1.5, "x")
+    assert parse_mark(f"{time} x".encode()) is None
+    assert parse_mark(b"-1.5 x") == Mark(-1.5, "x")
 
 
 def test_a_mark_is_told_as_lost_by_its_label() -> None:
     """One event each."""
-    (one,) = operations(Keys(), [(1.5, "v1")])
+    (one,) = mark_operations(Keys(), [(1.5, "v1")])
     assert (one.code, one.keys, one.args[:2]) == ("mark", ("redmeter:marks:",), ("1.500", "v1"))
     assert one.at_stake() == [("v1", 1)]
 
@@ -122,4 +122,4 @@ def test_a_mark_is_told_as_lost_by_its_label() -> None:
 )
 def test_a_member_that_is_no_mark_is_left_out(member: bytes, mark: Mark | None) -> None:
     """Somebody else's."""
-    assert parse(member) == mark
+    assert parse_mark(member) == mark

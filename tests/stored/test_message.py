@@ -11,21 +11,20 @@ from hypothesis import strategies as st
 
 from redmeter import InvalidName
 from redmeter.stored.intervals import THIS_HOUR
-from redmeter.stored.keys import HOUR, Keys
+from redmeter.stored.keys import HOUR, OTHER, Keys
 from redmeter.stored.message import (
-    MAX_PATTERNS,
-    OTHER,
-    Group,
+    MAX_HOURLY_PATTERNS,
     LogHour,
+    PatternHour,
     book_operations,
     check_logger,
-    format_entry,
+    format_recent,
     logger_of,
-    name_of,
-    operations,
-    parse_entry,
-    parse_name,
+    message_operations,
+    parse_recent,
+    parse_source,
     severity_of,
+    source_name,
 )
 from redmeter.types import Operation
 
@@ -94,7 +93,7 @@ def test_whatever_comes_has_a_name_that_can_be_taken_apart(logger: str, severity
     """And that a key may have."""
     logger, severity = logger_of(logger), severity_of(severity)
     assert check_logger(logger) == logger
-    assert parse_name(name_of(logger, severity)) == (logger, severity)
+    assert parse_source(source_name(logger, severity)) == (logger, severity)
     assert len(severity.encode()) <= 21
     assert not any(KEYS.common(logger, severity)[0].endswith(e) for e in (":start", ":last"))
 
@@ -104,14 +103,14 @@ def test_whatever_comes_has_a_name_that_can_be_taken_apart(logger: str, severity
 
 def test_an_entry_is_time_and_text() -> None:
     """To the microsecond, in UTC; newlines stay."""
-    assert format_entry(1795277580.123456, "a\nb") == "2026-11-21T16:13:00.123456Z a\nb"
-    assert parse_entry(b"2026-11-21T16:13:00.123456Z a\nb") == (1795277580.123456, "a\nb")
+    assert format_recent(1795277580.123456, "a\nb") == "2026-11-21T16:13:00.123456Z a\nb"
+    assert parse_recent(b"2026-11-21T16:13:00.123456Z a\nb") == (1795277580.123456, "a\nb")
 
 
 @given(st.floats(-(2**40), 2**40), st.text(st.characters(exclude_categories=["Cs"])))
 def test_entries_are_read_back(moment: float, text: str) -> None:
     """Within a microsecond, wherever a calendar reaches."""
-    found, read = parse_entry(format_entry(moment, text).encode())
+    found, read = parse_recent(format_recent(moment, text).encode())
     assert read == text
     assert found is not None
     if -62e9 < moment < 253e9:
@@ -124,7 +123,7 @@ def test_entries_of_the_listings_are_read(second: int, text: str) -> None:
     moment = datetime.fromtimestamp(second, UTC)
     entry = f"{time.asctime(moment.timetuple())} {text}"
     if moment.year >= 1000:
-        assert parse_entry(entry.encode()) == (second, text)
+        assert parse_recent(entry.encode()) == (second, text)
 
 
 @pytest.mark.parametrize(
@@ -140,13 +139,13 @@ def test_entries_of_the_listings_are_read(second: int, text: str) -> None:
 )
 def test_an_entry_of_another_form_is_all_text(entry: bytes) -> None:
     """Its time is not known."""
-    assert parse_entry(entry) == (None, entry.decode())
+    assert parse_recent(entry) == (None, entry.decode())
 
 
 def test_the_entry_of_the_book_is_read() -> None:
     """With a day that is padded by a space, too."""
-    assert parse_entry(b"Sun Jun 23 11:57:38 2019 test_msg") == (1561291058.0, "test_msg")
-    assert parse_entry(b"Mon Jun  3 11:57:38 2019 \xff") == (1559563058.0, "\ufffd")
+    assert parse_recent(b"Sun Jun 23 11:57:38 2019 test_msg") == (1561291058.0, "test_msg")
+    assert parse_recent(b"Mon Jun  3 11:57:38 2019 \xff") == (1559563058.0, "\ufffd")
 
 
 # --- Hours ---------------------------------------------------------------------------------
@@ -155,22 +154,22 @@ def test_the_entry_of_the_book_is_read() -> None:
 def test_a_group_grows_by_its_events() -> None:
     """The sample is that of the last one, whatever comes when."""
     hour = LogHour(10)
-    hour.add("p", Group(2, 5.0, 9.0, "late"))
-    hour.add("p", Group(1, 3.0, 4.0, "early"))
-    assert hour.patterns == {"p": Group(3, 3.0, 9.0, "late")}
+    hour.add("p", PatternHour(2, 5.0, 9.0, "late"))
+    hour.add("p", PatternHour(1, 3.0, 4.0, "early"))
+    assert hour.patterns == {"p": PatternHour(3, 3.0, 9.0, "late")}
     assert hour.events == 3
 
 
 def test_only_so_many_patterns_are_told_apart() -> None:
     """What comes after them is counted together; what is known still counts."""
     hour = LogHour(10)
-    for n in range(MAX_PATTERNS + 5):
-        hour.add(f"p{n}", Group(2, 1.0, 1.0, ""))
-    hour.add("p0", Group(1, 1.0, 1.0, ""))
-    assert len(hour.patterns) == MAX_PATTERNS + 1
+    for n in range(MAX_HOURLY_PATTERNS + 5):
+        hour.add(f"p{n}", PatternHour(2, 1.0, 1.0, ""))
+    hour.add("p0", PatternHour(1, 1.0, 1.0, ""))
+    assert len(hour.patterns) == MAX_HOURLY_PATTERNS + 1
     assert hour.patterns[OTHER].events == 10
     assert hour.patterns["p0"].events == 3
-    assert hour.events == 2 * (MAX_PATTERNS + 5) + 1
+    assert hour.events == 2 * (MAX_HOURLY_PATTERNS + 5) + 1
 
 
 messages = st.tuples(st.sampled_from("abc"), st.integers(0, 50), st.text("xy", max_size=3))
@@ -185,7 +184,7 @@ def test_hours_merge_to_what_one_would_hold(
     def hour_with(part: list[tuple[str, int, str]]) -> LogHour:
         hour = LogHour(keep)
         for pattern, at, text in part:
-            hour.add(pattern, Group(1, at, at, text))
+            hour.add(pattern, PatternHour(1, at, at, text))
             hour.add_texts([(at, text)])
         return hour
 
@@ -203,7 +202,7 @@ def an_hour(*texts: tuple[float, str, str], keep: int = 100) -> LogHour:
     """An hour with messages: time, pattern, text."""
     hour = LogHour(keep)
     for at, pattern, text in texts:
-        hour.add(pattern, Group(1, at, at, text))
+        hour.add(pattern, PatternHour(1, at, at, text))
         hour.add_texts([(at, text)])
     return hour
 
@@ -217,7 +216,7 @@ def by_code(made: tuple[Operation, ...]) -> dict[str, Operation]:
 def test_an_hour_is_pushed_counted_seen_and_noted() -> None:
     """Entries with the oldest first; a count for each pattern; the last time in the index."""
     hours = {NOON: an_hour((NOON + 2, "b", "b2"), (NOON + 1, "a", "a1"), (NOON + 3, "b", "b3"))}
-    made = by_code(operations(KEYS, {"app:1:info": hours}))
+    made = by_code(message_operations(KEYS, {"app:1:info": hours}))
     stamp = datetime.fromtimestamp(NOON, UTC).isoformat()[:17]
     assert made["push"].keys == ("p:recent:app:1:info",)
     entries = (f"{stamp}01.000000Z a1", f"{stamp}02.000000Z b2", f"{stamp}03.000000Z b3")
@@ -243,7 +242,7 @@ def test_hours_are_counted_in_order_and_pushed_together() -> None:
         NOON + HOUR: an_hour((NOON + HOUR + 1, "b", "new"), keep=2),
         NOON: an_hour((NOON + 1, "a", "old"), (NOON + 2, "a", "older"), keep=2),
     }
-    made = by_code(operations(KEYS, {"app:info": hours}))
+    made = by_code(message_operations(KEYS, {"app:info": hours}))
     both = [str(NOON), str(NOON + HOUR)]
     assert [arg for arg in made["tally"].args if arg in both] == both
     assert [entry[28:] for entry in made["push"].args[3:]] == ["older", "new"]
@@ -252,12 +251,15 @@ def test_hours_are_counted_in_order_and_pushed_together() -> None:
 def test_messages_of_which_no_hour_is_kept_are_only_among_the_newest() -> None:
     """And their logger is in the index."""
     hours = {0: an_hour((NOON, "a", "text"))}
-    assert set(by_code(operations(KEYS, {"app:info": hours}, tallied=False))) == {"push", "touch"}
+    assert set(by_code(message_operations(KEYS, {"app:info": hours}, tallied=False))) == {
+        "push",
+        "touch",
+    }
 
 
 def test_what_is_counted_as_other_has_no_sample() -> None:
     """It stands for messages that have nothing in common."""
-    made = by_code(operations(KEYS, {"app:info": {NOON: an_hour((NOON, OTHER, "text"))}}))
+    made = by_code(message_operations(KEYS, {"app:info": {NOON: an_hour((NOON, OTHER, "text"))}}))
     assert "seen" not in made
 
 

@@ -4,9 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from redmeter.stored import counter, gauge, histogram, mark, message, statistics
+from redmeter.stored import message
+from redmeter.stored.counter import counter_operations
 from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.gauge import gauge_operations
+from redmeter.stored.histogram import histogram_operations, statistics_operations
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, HOUR, Keys
+from redmeter.stored.mark import mark_operations
 from redmeter.types import Operations
 
 KEYS = Keys()
@@ -27,14 +31,14 @@ def indexes() -> set[str]:
 
 
 KINDS: dict[str, Callable[[str], Operations]] = {
-    "counter": lambda n: counter.operations(KEYS, DEFAULT_RETENTION, {n: {NOW: 1}}),
-    "gauge": lambda n: gauge.operations(KEYS, DEFAULT_RETENTION, {n: {NOW: (NOW, 1.0)}}),
-    "histogram": lambda n: histogram.operations(KEYS, DEFAULT_HISTOGRAMS, {n: {NOW: observed()}}),
-    "statistics": lambda n: statistics.operations(KEYS, {n: {NOW: observed().moments}}),
+    "counter": lambda n: counter_operations(KEYS, DEFAULT_RETENTION, {n: {NOW: 1}}),
+    "gauge": lambda n: gauge_operations(KEYS, DEFAULT_RETENTION, {n: {NOW: (NOW, 1.0)}}),
+    "histogram": lambda n: histogram_operations(KEYS, DEFAULT_HISTOGRAMS, {n: {NOW: observed()}}),
+    "statistics": lambda n: statistics_operations(KEYS, {n: {NOW: observed().moments}}),
     "messages": lambda n: message.book_operations(
         KEYS, n, "error", NOW, "text", keep=3, tallied=True
     ),
-    "mark": lambda n: mark.operations(KEYS, [(NOW, n)]),
+    "mark": lambda n: mark_operations(KEYS, [(NOW, n)]),
 }
 
 

@@ -8,10 +8,10 @@ from redmeter.stored.keys import HOUR, STEP, Keys
 from redmeter.stored.steps import (
     MAX_FIELDS,
     STEPS,
-    Steps,
+    StepCounts,
     is_complete,
-    operations,
-    parse,
+    parse_steps,
+    step_operations,
     windows,
 )
 
@@ -22,9 +22,9 @@ NOON = 1700000000 - 1700000000 % HOUR
 @pytest.mark.parametrize(
     ("text", "steps"),
     [
-        (b"1699999200 3", Steps(1699999200, (3,))),
-        (b"1699999200 3 0 1", Steps(1699999200, (3, 0, 1))),
-        (b"1699999200", Steps(1699999200, ())),
+        (b"1699999200 3", StepCounts(1699999200, (3,))),
+        (b"1699999200 3 0 1", StepCounts(1699999200, (3, 0, 1))),
+        (b"1699999200", StepCounts(1699999200, ())),
         (b"", None),
         (None, None),
         (b"1699999200 x", None),
@@ -34,9 +34,9 @@ NOON = 1700000000 - 1700000000 % HOUR
         (b"\xff 1", None),
     ],
 )
-def test_a_field_is_read_or_is_none(text: bytes | None, steps: Steps | None) -> None:
+def test_a_field_is_read_or_is_none(text: bytes | None, steps: StepCounts | None) -> None:
     """Nothing that another program may have put there is taken for counts."""
-    assert parse(text) == steps
+    assert parse_steps(text) == steps
 
 
 @given(
@@ -53,12 +53,12 @@ def test_steps_are_summed_by_their_starts(
     naive = {newest - n * STEP: count for n, count in enumerate(counts)}
     start, end = NOON + first * STEP, NOON + last * STEP
     wanted = sum(count for at, count in naive.items() if start <= at < end)
-    assert Steps(newest, tuple(counts)).between(start, end) == wanted
+    assert StepCounts(newest, tuple(counts)).between(start, end) == wanted
 
 
 def test_the_windows_meet_and_the_earlier_one_is_an_hour() -> None:
     """The last hour has the step that is running and twelve whole ones."""
-    steps = Steps(NOON, tuple(1 << n for n in range(STEPS)))
+    steps = StepCounts(NOON, tuple(1 << n for n in range(STEPS)))
     for seconds in (0, STEP - 0.001):
         count, before = windows(steps, NOON + seconds)
         assert count == (1 << 13) - 1
@@ -71,12 +71,12 @@ def test_the_windows_meet_and_the_earlier_one_is_an_hour() -> None:
 def test_steps_are_complete_once_all_are_known() -> None:
     """Those of a hash that was created just now are not, two hours later they are."""
     assert not is_complete(None, NOON)
-    assert not is_complete(Steps(NOON, (5,)), NOON)
-    assert not is_complete(Steps(NOON, (0,) * (STEPS - 1)), NOON)
-    assert is_complete(Steps(NOON, (0,) * STEPS), NOON)
-    assert is_complete(Steps(NOON - 9 * STEP, (0,) * (STEPS - 9)), NOON)
-    assert not is_complete(Steps(NOON - 9 * STEP, (0,) * (STEPS - 10)), NOON)
-    assert is_complete(Steps(NOON + STEP, (0,) * STEPS), NOON)
+    assert not is_complete(StepCounts(NOON, (5,)), NOON)
+    assert not is_complete(StepCounts(NOON, (0,) * (STEPS - 1)), NOON)
+    assert is_complete(StepCounts(NOON, (0,) * STEPS), NOON)
+    assert is_complete(StepCounts(NOON - 9 * STEP, (0,) * (STEPS - 9)), NOON)
+    assert not is_complete(StepCounts(NOON - 9 * STEP, (0,) * (STEPS - 10)), NOON)
+    assert is_complete(StepCounts(NOON + STEP, (0,) * STEPS), NOON)
 
 
 def test_one_operation_counts_the_steps_of_several_logs() -> None:
@@ -85,11 +85,11 @@ def test_one_operation_counts_the_steps_of_several_logs() -> None:
         "app:info": {NOON: [("a", 2), ("b", 1)], NOON - STEP: [("a", 3)]},
         "db:error": {NOON: [("c", 1)]},
     }
-    (made,) = operations(Keys("p:"), counts)
+    (made,) = step_operations(Keys("p:"), counts)
     assert made.keys == ("p:messages:", *["p:steps:app:info"] * 2, "p:steps:db:error")
     head = (str(STEP), str(STEPS), str(MAX_FIELDS))
     older, newer = ("app:info", str(NOON - STEP), "1", "a", "3"), ("app:info", str(NOON), "2")
     other = "db:error", str(NOON), "1", "c", "1"
     assert made.args == (*head, *older, *newer, "a", "2", "b", "1", *other)
     assert list(made.at_stake()) == [("", 0)] * 4
-    assert operations(Keys("p:"), {}) == []
+    assert step_operations(Keys("p:"), {}) == []

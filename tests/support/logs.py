@@ -5,7 +5,7 @@ from typing import Any
 from redmeter import Meter
 from redmeter.reading.logs.overview import LogOverview, log_overview
 from redmeter.store import Store
-from redmeter.store.query import run
+from redmeter.store.query import run_query
 
 
 class Raising:
@@ -31,4 +31,4 @@ def texts(meter: Meter, logger: str = "app.jobs") -> list[str]:
 
 def read_log_overview(store: Store, **options: Any) -> LogOverview:
     """Return the log at a glance, as the page reads it."""
-    return run(store, lambda _: log_overview(store.keys, **options))[1]
+    return run_query(store, lambda _: log_overview(store.keys, **options))[1]

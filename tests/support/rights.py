@@ -24,10 +24,9 @@ from redmeter.alerting.store import AlertStore, Notice, Silence
 from redmeter.dashboard import Dashboard
 from redmeter.health import doctor
 from redmeter.ingest.replay import replay
-from redmeter.stored import exception, message
-from redmeter.stored.exception import MAX_GROUPS, Occurrences
+from redmeter.stored.exception import MAX_GROUPS, Occurrences, exception_operations
 from redmeter.stored.keys import HOUR, slice_start
-from redmeter.stored.message import Group, LogHour
+from redmeter.stored.message import LogHour, PatternHour, message_operations
 from support.asking import asking
 from support.servers import Server
 from support.stores import measure, opened_store
@@ -211,7 +210,7 @@ def _except(server: Server, user: User) -> None:
         }
         found = {slice_start(first, 300): groups}
         outcome = store.shard("").write(
-            lambda _, f=found: exception.operations(store.keys, f, 300)  # type: ignore[misc]
+            lambda _, f=found: exception_operations(store.keys, f, 300)  # type: ignore[misc]
         )
         assert not outcome.rejections
     store.close()
@@ -223,10 +222,10 @@ def _log(server: Server, user: User) -> None:
     for at in (time.time(), time.time() - HOUR):
         hour = LogHour(100)
         for n in range(1600):
-            hour.add(f"p{n} at {at}", Group(1, at, at, ""))
+            hour.add(f"p{n} at {at}", PatternHour(1, at, at, ""))
         hour.add_texts([(at, "text")])
         messages = {"app:info": {slice_start(at, HOUR): hour}}
-        outcome = store.shard("").write(lambda _, m=messages: message.operations(store.keys, m))  # type: ignore[misc]
+        outcome = store.shard("").write(lambda _, m=messages: message_operations(store.keys, m))  # type: ignore[misc]
         assert not outcome.rejections
     store.close()
 

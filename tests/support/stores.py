@@ -17,8 +17,9 @@ from redmeter.store.fan_out import FanOut
 from redmeter.store.scripts import run_steps
 from redmeter.store.servers.cluster import ClusterLink
 from redmeter.store.servers.connection import ServerLink
-from redmeter.store.shard import Conditions
-from redmeter.stored import counter, gauge
+from redmeter.store.shard import BatchConditions
+from redmeter.stored.counter import counter_operations
+from redmeter.stored.gauge import gauge_operations
 from redmeter.stored.keys import Kept, slice_start
 from redmeter.types import Batch, Operations, Outcome, Top, Window
 from support.servers import Server
@@ -114,7 +115,7 @@ def count_all(store: Store, counts: dict[str, dict[int, int]], **options: Any) -
     """Write counts in one batch."""
 
     def build(kept: Kept) -> Operations:
-        return counter.operations(store.keys, kept.series, counts)
+        return counter_operations(store.keys, kept.series, counts)
 
     return store.shard("").write(build, **options)
 
@@ -134,7 +135,7 @@ def measure(store: Store, values: Mapping[str, float], time: float, **options: A
     given = {name: {slice_start(time, 1): (time, value)} for name, value in values.items()}
 
     def build(kept: Kept) -> Operations:
-        return gauge.operations(store.keys, kept.series, given)
+        return gauge_operations(store.keys, kept.series, given)
 
     return store.shard("").write(build, **options)
 
@@ -142,14 +143,14 @@ def measure(store: Store, values: Mapping[str, float], time: float, **options: A
 def send(store: Store, batch: Batch, version: str, **options: Any) -> Outcome:
     """Send a batch once, to a store of one shard."""
     (part,) = store.shards
-    return run_steps(part.link.collect, part.applying(batch, version, Conditions(**options)))
+    return run_steps(part.link.collect, part.applying(batch, version, BatchConditions(**options)))
 
 
 def batch_of(
     store: Store, number: int, name: str, second: int, amount: int = 1, producer: str = "p" * 32
 ) -> Batch:
     """Return the batch that counts at a second."""
-    operations = counter.operations(store.keys, store.config().retention, {name: {second: amount}})
+    operations = counter_operations(store.keys, store.config().retention, {name: {second: amount}})
     return Batch(producer, number, operations)
 
 

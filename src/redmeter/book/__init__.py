@@ -36,8 +36,9 @@ from redmeter.store import Store
 from redmeter.store.opening import check_client, location_of
 from redmeter.store.servers.connection import ServerLink
 from redmeter.store.servers.replies import raised
-from redmeter.stored import counter, statistics
+from redmeter.stored import counter
 from redmeter.stored import message as message_kind
+from redmeter.stored.histogram import STATISTICS, statistics_moments, statistics_operations
 from redmeter.stored.intervals import THIS_HOUR
 from redmeter.stored.keys import MAX_SAMPLES, Kept, Keys, check_time, slice_start
 from redmeter.stored.moments import MAX_DOUBLE, Moments, to_float
@@ -53,8 +54,8 @@ QUIT = False
 
 #: Names of the levels of logging, and of themselves.
 SEVERITY: dict[int | str, str] = {}
-SEVERITY.update(message_kind.SEVERITY.items())
-SEVERITY.update((name, name) for name in message_kind.SEVERITY.values())
+SEVERITY.update(message_kind.SEVERITY_OF_LEVEL.items())
+SEVERITY.update((name, name) for name in message_kind.SEVERITY_OF_LEVEL.values())
 
 #: How many of the newest messages are kept.
 _RECENT = 100
@@ -295,7 +296,7 @@ def update_stats(
     moments = Moments()
     moments.add(1, number, number, number, 0.0)
     hours = {_stats_name(context, type): {THIS_HOUR: moments}}
-    operations = statistics.operations(_KEYS, hours, return_totals=True, as_is=True)
+    operations = statistics_operations(_KEYS, hours, return_totals=True, as_is=True)
     outcome = stores.apply(stores.store_of(conn), operations, within)
     ((_, totals),) = outcome.answers
     return [float(word) for word in totals.split(" ")]
@@ -324,10 +325,10 @@ def get_stats(
         StoreError: the server is unreachable or refuses.
     """
     key, *_ = _KEYS.stats(_stats_name(context, type), as_is=True)
-    (reply,) = stores.store_of(conn).ask([("ZMSCORE", key, *statistics.MEMBERS)])
-    scores = zip(statistics.MEMBERS, raised(reply), strict=True)
+    (reply,) = stores.store_of(conn).ask([("ZMSCORE", key, *STATISTICS)])
+    scores = zip(STATISTICS, raised(reply), strict=True)
     members = {member: float(score) for member, score in scores if score is not None}
-    moments = statistics.merged(members)
+    moments = statistics_moments(members)
     if not moments.count:
         return {}
     ends = {member: members.get(member, 0.0) for member in ("min", "max", "count")}

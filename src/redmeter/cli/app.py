@@ -173,7 +173,7 @@ def _reported() -> Iterator[None]:
     """Report whatever goes wrong, Ctrl-C and a full disk included, and set the exit code."""
     try:
         try:
-            with interrupts.raised():
+            with interrupts.interruptible():
                 yield
         except (Exception, KeyboardInterrupt) as error:
             failure = failure_of(error)
@@ -254,7 +254,7 @@ def _check_embedded(url: str) -> None:
     Raises:
         EmbeddedServerError: there is no data.
     """
-    path = urls.parse(url).path
+    path = urls.parse_target(url).path
     if path is None or url in ("", "embedded://"):  # the default path has no typing errors
         return
     from redmeter.store import embedded  # loaded only if it is used

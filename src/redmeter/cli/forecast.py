@@ -26,7 +26,7 @@ from redmeter.reading.aggregates import check_aggregate, check_ahead, read_forec
 from redmeter.reading.selection import name_of
 from redmeter.results.forecasts import Anomaly, Forecast, ForecastCheck, ForecastPoint
 from redmeter.store import Store
-from redmeter.store.query import run
+from redmeter.store.query import run_query
 from redmeter.types import Selection
 
 #: Lines that the chart takes.
@@ -75,7 +75,7 @@ def forecast(
     check_aggregate(aggregate)
     with opened(url, prefix, reading=True, timezone=timezone) as store:
         selection = selection_of(store, name, label, by, exact=exact)
-        _, groups = run(
+        _, groups = run_query(
             store,
             lambda _: read_forecasts(
                 store.keys, selection, width, ahead, aggregate, zone=store.zone
@@ -107,7 +107,7 @@ def forecast(
 def _why(store: Store, reason: str, selection: Selection) -> tuple[str, int, str]:
     """Return why there is no forecast, no such series or too little of it, as fail() takes it."""
     name = name_of(selection)
-    _, totals = run(store, lambda _: read_total(store.keys, selection, checked=False))
+    _, totals = run_query(store, lambda _: read_total(store.keys, selection, checked=False))
     if any(totals.values()) or any(
         is_stored(store, selection, kind) for kind in ("counter", "gauge")
     ):

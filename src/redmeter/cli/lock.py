@@ -46,7 +46,7 @@ class UpLock:
     """
 
     def __init__(self, url: str | None, prefix: str | None) -> None:
-        target = urls.parse(settings.resolve("url", url))
+        target = urls.parse_target(settings.resolve("url", url))
         if target.kind == "off":
             raise InvalidSetting("url", "redmeter is switched off (REDMETER_URL=off); give --url")
         self.url, self.prefix = url, prefix

@@ -29,7 +29,7 @@ from redmeter.errors import InvalidSetting, InvalidValue
 from redmeter.reading.logs import recent as reading
 from redmeter.results.logs import Change, Frequency, LogSource, Message
 from redmeter.store import Store
-from redmeter.stored.message import SEVERITY, check_logger, severity_of
+from redmeter.stored.message import SEVERITY_OF_LEVEL, check_logger, severity_of
 
 _HOW_TO_LOG = "redmeter.integrations.logging records what an application logs"
 #: Messages that are shown by default.
@@ -349,7 +349,7 @@ def _nothing(store: Store, logger: str | None, severity: str | None) -> str:
         return f"nothing is logged{under} in this hour or the one before"
     text = f"nothing is logged{under} with the severity {severity}"
     available = f"available: {_some(severities)}"
-    if severity not in SEVERITY.values():
+    if severity not in SEVERITY_OF_LEVEL.values():
         fail(text, NOT_FOUND, available)
     return f"{text}; {available}"
 

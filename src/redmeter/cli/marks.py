@@ -13,6 +13,7 @@ from redmeter.queries import Queries
 from redmeter.recording.sync import check_written
 from redmeter.store import Store
 from redmeter.stored import mark as kind
+from redmeter.stored.mark import mark_operations
 
 #: How long git may take, seconds.
 _GIT_SECONDS = 5.0
@@ -65,7 +66,7 @@ def mark(
         time = store.clock.wall()
         part = store.shard("")
         outcome = part.write(
-            lambda _: kind.operations(part.keys, [kind.Noted(time, text, release)])
+            lambda _: mark_operations(part.keys, [kind.Noted(time, text, release)])
         )
         check_written(outcome, store.location)
     # A batch that was sent twice gets the reply to the first one.

@@ -127,7 +127,7 @@ def _opened(
     source: str, target: str, prefix: str | None, target_prefix: str | None
 ) -> Iterator[tuple[Store, Store]]:
     """Open both stores, and close them."""
-    path = urls.parse(source).path
+    path = urls.parse_target(source).path
     if path is not None and not embedded.exists(path):  # rather than to create one there
         raise InvalidSetting("SOURCE", f"there is no store in {path}")
     source_prefix = settings.resolve("prefix", prefix)

@@ -32,7 +32,7 @@ from redmeter.reading.selection import GroupKey, name_of
 from redmeter.results.series import Series
 from redmeter.sizes import sizes_by_name
 from redmeter.store import Store
-from redmeter.store.query import Query, run, together
+from redmeter.store.query import Query, run_query, together
 from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Kept
 from redmeter.types import Mark, Selection, Window
@@ -257,7 +257,7 @@ def _rows(
         ]
         return together([*samples, *(read_total(keys, one, checked=False) for one in selections)])
 
-    _, found = run(store, queries)
+    _, found = run_query(store, queries)
     counters, totals = found[: len(selections)], found[len(selections) :]
     never = [
         at
@@ -268,7 +268,7 @@ def _rows(
     ]
     gauges: dict[int, Any] = {}
     if never:
-        _, found = run(
+        _, found = run_query(
             store,
             lambda _: together(
                 [

@@ -27,7 +27,7 @@ from redmeter.reading.selection import name_of
 from redmeter.results.series import Series
 from redmeter.results.summaries import Spread, Summary
 from redmeter.store import Store
-from redmeter.store.query import run
+from redmeter.store.query import run_query
 from redmeter.types import Mark, Selection, Window
 
 #: Intervals listed below a chart.
@@ -73,7 +73,7 @@ def summary(
     with opened(url, prefix, reading=True) as store:
         selection = selection_of(store, name, label, by, exact=exact)
         window = Window(width, intervals=intervals)
-        _, groups = run(store, lambda _: read_summary(store.keys, selection, window))
+        _, groups = run_query(store, lambda _: read_summary(store.keys, selection, window))
         rows = [(named(selection, key), one) for key, one in groups if one.count or not by]
         count = sum(one.count for _, one in rows)
         if json and by:

@@ -38,8 +38,8 @@ from redmeter import store as stores
 from redmeter.errors import InvalidSetting, MissingExtra, RedmeterError
 from redmeter.extras import MODULES, install
 from redmeter.store import Store, embedded
-from redmeter.store.embedded.files import held
-from redmeter.store.scans import scan
+from redmeter.store.embedded.files import is_locked
+from redmeter.store.query import scan
 from redmeter.store.servers import urls
 from redmeter.store.servers.replies import Link, raised
 
@@ -75,7 +75,7 @@ def check_needs() -> None:
         raise MissingExtra("the demo", " and ".join(missing), install("demo"))
 
 
-def check_prefix(prefix: str) -> str:
+def check_demo_prefix(prefix: str) -> str:
     """Check that a prefix is the demo's own, since all that it holds is removed.
 
     Raises:
@@ -94,7 +94,7 @@ def remove(url: str | None, prefix: str) -> int:
         InvalidSetting: the prefix is not a demo's.
         StoreError: the store cannot be reached or refuses.
     """
-    with _opened(url, check_prefix(prefix)) as store:
+    with _opened(url, check_demo_prefix(prefix)) as store:
         store.read()  # the first connection
         return sum(_remove(store, server, prefix) for server in store.link.servers())
 
@@ -140,7 +140,7 @@ class Demo:
         self, url: str | None, prefix: str, *, seconds: float, port: int = 0, seed: int = 1
     ) -> None:
         check_needs()
-        self._url, self._prefix = url, check_prefix(prefix)
+        self._url, self._prefix = url, check_demo_prefix(prefix)
         self._seconds = seconds
         self._seed = seed
         self.port = _free_port(port)
@@ -150,7 +150,7 @@ class Demo:
         self._began = 0.0
 
     def __enter__(self) -> Self:
-        target = urls.parse(settings.resolve("url", self._url))
+        target = urls.parse_target(settings.resolve("url", self._url))
         path = target.path
         if path is not None and embedded.running(path) is None:
             self._ending.callback(embedded.stop, path)
@@ -353,7 +353,7 @@ def _claimed(place: str) -> Iterator[Path | None]:
         for each in _folders():
             if each == Path(made) or not (each / _LOCK).exists():
                 continue
-            if not held(each / _LOCK):
+            if not is_locked(each / _LOCK):
                 shutil.rmtree(each, ignore_errors=True)
             elif each.name.startswith(f"{_FOLDER}{digest}-"):
                 taken = True

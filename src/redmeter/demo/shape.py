@@ -7,6 +7,8 @@ on where they left off. All of it follows from a seed. Pure.
 import math
 import random
 
+from redmeter.stored.keys import HOUR
+
 #: Visits a second at the height of the day, and at night as a part of that.
 BUSY, QUIET = 1.4, 0.28
 #: Seconds that a burst lasts at its height: a newsletter went out.
@@ -14,7 +16,7 @@ BURST = 900.0
 #: How many times as many people come then.
 BURST_HEIGHT = 2.6
 
-DAY, HOUR = 86400, 3600
+DAY = 86400
 
 #: What a visit consists of: how often each happens in one, on average. A checkout needs a cart.
 SEARCHES, PRODUCTS, INTO_CART, LOOKS_AT_CART, CHECKOUTS = 0.5, 2.2, 0.36, 0.3, 0.14

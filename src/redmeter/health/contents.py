@@ -71,7 +71,7 @@ def _sampled(keys: Keys, index: str, most: int) -> Query[tuple[View, IndexSample
     view, (count, drawn, size) = yield [
         indexes.size(keys, index),
         indexes.sample(keys, index, most),
-        indexes.memory(keys, index),
+        indexes.memory_usage(keys, index),
     ]
     sample = IndexSample(index_bytes=key_bytes(size))
     if is_misplaced(count):

@@ -17,7 +17,7 @@ from redmeter.store.query import Query
 from redmeter.store.servers.cluster import ClusterLink
 from redmeter.store.servers.replies import Command, Reply, pairs, raised
 from redmeter.store.servers.retry import is_unanswered, unready_reason
-from redmeter.store.servers.topology import SlotRange, name_of, slot_of
+from redmeter.store.servers.topology import SlotRange, host_port, slot_of
 from redmeter.stored.keys import Keys
 
 _STATE = ("TIME",), ("INFO",), ("CONFIG", "GET", "*")
@@ -101,7 +101,7 @@ class StoreServers:
 
     def _detached_replicas(self) -> Iterator[Finding]:
         """Report replicas that the cluster knows and their primary does not."""
-        listed = {name_of(s.primary): len(s.replicas) for s in self._ranges or ()}
+        listed = {host_port(s.primary): len(s.replicas) for s in self._ranges or ()}
         for server in self._servers:
             if "connected_slaves" not in server.info:  # it reports none
                 continue
@@ -153,7 +153,7 @@ def _of_shards(ranges: list[SlotRange], keys: list[Keys]) -> Iterator[Finding]:
         yield Finding("warn", "cluster", f"{text}: the largest has far more than its share", fix)
     else:
         yield Finding("ok", "cluster", text)
-    alone = [name_of(primary) for primary, one in primaries.items() if not one.replicas]
+    alone = [host_port(primary) for primary, one in primaries.items() if not one.replicas]
     if alone:
         shown = ", ".join(alone[:3]) + (f" … ({len(alone) - 3} more)" if len(alone) > 3 else "")
         text = f"{shown} has no replica: its data is lost with it"

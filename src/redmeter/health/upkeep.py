@@ -221,7 +221,9 @@ CLEANER = DoctorCheck(_read_cleaned, _cleaner_findings)
 def _read_totals(store: Store) -> Query[int | None]:
     """Read the bytes of the grand totals; None if one of them is unknown."""
     keys = store.keys
-    _, replies = yield [indexes.memory(keys, key) for key in (keys.total, keys.sums, keys.spreads)]
+    _, replies = yield [
+        indexes.memory_usage(keys, key) for key in (keys.total, keys.sums, keys.spreads)
+    ]
     sizes = [size for size in map(key_bytes, replies) if size is not None]
     return sum(sizes) if len(sizes) == len(replies) else None
 

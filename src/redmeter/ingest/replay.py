@@ -18,14 +18,14 @@ from redmeter.errors import InvalidName, LimitExceeded, StoreError, StoreUnavail
 from redmeter.ingest.access_log import MalformedLine
 from redmeter.ingest.formats import with_reader
 from redmeter.ingest.lines import DamagedGzip
-from redmeter.ingest.routes import OTHER, Routes
+from redmeter.ingest.routes import Routes
 from redmeter.losses import AGED, FUTURE, MEMORY, RETENTION
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, canonical, is_failure, parse_name
 from redmeter.reading.selection import MAX_SCANNED, LabelSets
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.store import Store
-from redmeter.store.query import run
-from redmeter.stored.keys import Retention
+from redmeter.store.query import run_query
+from redmeter.stored.keys import OTHER, Retention
 
 #: Distinct (series, second) pairs held in memory before they are written.
 MAX_PENDING = 200_000
@@ -194,7 +194,7 @@ def _routes(store: Store, kept: Retention) -> set[str]:
     routes: set[str] = set()
     try:
         label_sets = LabelSets(store.keys, store.keys.known, max(kept), REQUESTS)
-        _, names = run(store, lambda _: label_sets.names(MAX_SCANNED))
+        _, names = run_query(store, lambda _: label_sets.names(MAX_SCANNED))
     except LimitExceeded:
         return routes
     for name in names:

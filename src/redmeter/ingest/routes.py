@@ -38,13 +38,14 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import unquote
 
+from redmeter.stored.keys import OTHER
+
 #: Bytes of UTF-8 that a folded route takes at most, the … included.
 ROUTE_BYTES: Final = 120
 #: Characters of a path that are looked at.
 PATH_LIMIT: Final = 4096
 
 INVALID: Final = "(invalid)"
-OTHER: Final = "(other)"
 
 _PLACEHOLDER = re.compile(r"(\{(?:id|uuid|hex|date|token)\})")
 

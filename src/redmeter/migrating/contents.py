@@ -10,7 +10,7 @@ from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from redmeter.store import Store
-from redmeter.store.scans import scan
+from redmeter.store.query import scan
 from redmeter.stored.families import FAMILIES, Family, owner
 from redmeter.stored.keys import BARE_OWN, Keys
 from redmeter.stored.shards import shard_of

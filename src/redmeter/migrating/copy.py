@@ -20,7 +20,7 @@ from redmeter.errors import StoreError, StoreRefused
 from redmeter.migrating.contents import StoredKey, all_keys, batched, shard_of_member
 from redmeter.migrating.report import MigrationError, Report
 from redmeter.store import Store
-from redmeter.store.scans import scan
+from redmeter.store.query import scan
 from redmeter.store.scripts import COPY, collect_scripts
 from redmeter.store.servers.replies import Command, Reply, pairs, raised, scored
 from redmeter.stored.families import FAMILIES

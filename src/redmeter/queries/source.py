@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from redmeter.store import Store
-from redmeter.store.query import Query, run
+from redmeter.store.query import Query, run_query
 from redmeter.stored.keys import Keys
 
 P = ParamSpec("P")
@@ -51,7 +51,7 @@ class Stored:
         **options: P.kwargs,
     ) -> T:
         """Run the query."""
-        return run(self._store, lambda _: query(self._store.keys, *arguments, **options))[1]
+        return run_query(self._store, lambda _: query(self._store.keys, *arguments, **options))[1]
 
     def ask(
         self, read: Callable[Concatenate[Store, P], T], /, *arguments: P.args, **options: P.kwargs

@@ -31,10 +31,9 @@ from redmeter.results.series import Series
 from redmeter.results.summaries import Summary
 from redmeter.store import Store, View, indexes
 from redmeter.store.producers import INSTANCE_SECONDS
-from redmeter.store.query import Query, run, together
-from redmeter.store.scans import escaped, scan_fields
+from redmeter.store.query import Query, escaped, run_query, scan_fields, together
 from redmeter.store.servers.replies import Reply, mapped, pairs, raised, scored
-from redmeter.stored import gauge
+from redmeter.stored.gauge import parse_gauge
 from redmeter.stored.keys import Kept, Keys, check_whole
 from redmeter.types import Selection, Window
 from redmeter.zones import UTC, Zone
@@ -184,7 +183,7 @@ def measured(
         if live is None or not values or not grid.running or not number.isdigit():
             continue
         text = mapped(reply).get(b"%d" % grid.starts[-1])
-        newest = None if text is None else gauge.parse(text, grid.starts[-1], window.precision)
+        newest = None if text is None else parse_gauge(text, grid.starts[-1], window.precision)
         if number not in live and newest and newest[0] < view.now - INSTANCE_SECONDS:
             parts[name] = (*values[:-1], None)
     return aggregated(
@@ -345,7 +344,7 @@ def read_zoned_forecasts(
     def query(_: Kept) -> Query[list[tuple[GroupKey, Forecast]]]:
         return read_forecasts(store.keys, selection, precision, ahead, aggregate, zone=store.zone)
 
-    return run(store, query)[1]
+    return run_query(store, query)[1]
 
 
 def read_total(
@@ -361,7 +360,7 @@ def read_total(
         StoreError: the server is unreachable or refuses.
     """
     if selection.exact:
-        view, (reply,) = yield [indexes.totals(keys, [selection.name])]
+        view, (reply,) = yield [indexes.grand_totals(keys, [selection.name])]
         (value,) = raised(reply)
         texts = {} if value is None else {selection.name: value}
     else:
@@ -382,7 +381,7 @@ def read_total(
 
 
 def _total_of(keys: Keys, name: str) -> Query[tuple[View, dict[bytes, bytes]]]:
-    view, (reply,) = yield [indexes.totals(keys, [name])]
+    view, (reply,) = yield [indexes.grand_totals(keys, [name])]
     (value,) = raised(reply)
     return view, {} if value is None else {name.encode(): value}
 

@@ -18,7 +18,7 @@ from redmeter.store.query import Query
 from redmeter.store.servers.replies import Command, Reply, is_misplaced, pairs, raised
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Keys, Retention
-from redmeter.stored.packed_text import merged, parse
+from redmeter.stored.packed_text import merge_distributions, parse_distribution
 from redmeter.types import Window
 
 #: Most series of one request, a summary of each.
@@ -89,7 +89,7 @@ def slices_answered(
             for buckets, moments in zip(mine[::2], mine[1::2], strict=True)
             for text in zip(buckets, moments, strict=True)
         ]
-        merges[name] = merged(texts)
+        merges[name] = merge_distributions(texts)
     return merges
 
 
@@ -108,7 +108,7 @@ def interval_distributions(
         if is_misplaced(buckets) or is_misplaced(moments):
             continue
         texts = zip(starts, raised(buckets), raised(moments), strict=True)
-        parsed = ((start, parse(*both)) for start, *both in texts)
+        parsed = ((start, parse_distribution(*both)) for start, *both in texts)
         intervals_of[name] = {start: one for start, one in parsed if one is not None}
     return intervals_of
 
@@ -145,7 +145,7 @@ class SummaryGrid:
         """Merge the hashes of some series, two of each."""
         rows = self._rows(hashes)
         return summary_of(
-            merged(texts for row in rows for texts in row),
+            merge_distributions(texts for row in rows for texts in row),
             name,
             self._precision,
             self._first,

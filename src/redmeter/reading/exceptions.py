@@ -8,10 +8,10 @@ from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision
 from redmeter.results.exceptions import ExceptionShare, ExceptionSummaries, ExceptionSummary
 from redmeter.results.series import Series
 from redmeter.store import Store
-from redmeter.store.query import Query, run
+from redmeter.store.query import Query, run_query
 from redmeter.store.servers.replies import Command, is_misplaced, raised
-from redmeter.stored.exception import INTERVALS, MAX_GROUPS, OTHER, counts_between, oldest_kept
-from redmeter.stored.keys import HOUR, Keys, slice_end, slice_start
+from redmeter.stored.exception import INTERVALS, MAX_GROUPS, counts_between, oldest_kept
+from redmeter.stored.keys import HOUR, OTHER, Keys, slice_end, slice_start
 from redmeter.types import EXCEPTION_GROUPS, Window
 
 #: The window that is read by default, seconds.
@@ -258,9 +258,11 @@ def _fields(keys: Keys, group: str, window: ExceptionWindow, *more: str) -> Comm
 
 def read_exceptions(store: Store, wanted: ExceptionQuery) -> ExceptionSummaries:
     """Read the groups with exceptions in a window: see exceptions()."""
-    return run(store, lambda _: exceptions(store.keys, wanted, store.clock.wall()))[1]
+    return run_query(store, lambda _: exceptions(store.keys, wanted, store.clock.wall()))[1]
 
 
 def read_exception(store: Store, group: str, wanted: ExceptionQuery) -> ExceptionSummary | None:
     """Read one group with its traceback: see exception()."""
-    return run(store, lambda _: exception(store.keys, group, wanted, store.clock.wall()))[1][1]
+    return run_query(store, lambda _: exception(store.keys, group, wanted, store.clock.wall()))[1][
+        1
+    ]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from redmeter.store import Store
 from redmeter.store.servers.replies import Command, raised
 from redmeter.stored.keys import Keys
-from redmeter.stored.mark import MAX_MARKS, parse
+from redmeter.stored.mark import MAX_MARKS, parse_mark
 from redmeter.types import Mark
 
 
@@ -40,5 +40,5 @@ def asked(keys: Keys, since: float | None = None, until: float | None = None) ->
 
 def answered(reply: Sequence[bytes]) -> list[Mark]:
     """Parse marks, the oldest first; other members are left out."""
-    marks = [mark for member in reply if (mark := parse(member)) is not None]
+    marks = [mark for member in reply if (mark := parse_mark(member)) is not None]
     return marks[::-1]

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from redmeter.errors import LimitExceeded
 from redmeter.reading.join import decoded, list_entries
 from redmeter.store import Store
-from redmeter.store.query import Query, run, together
+from redmeter.store.query import Query, run_query, together
 from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Kept, Keys, entry
 
@@ -39,7 +39,7 @@ def read_names(store: Store, pattern: str = "*", kind: str = "counter") -> list[
         LimitExceeded: over MAX_NAMES have to be looked at.
         StoreError: the server cannot be reached or refuses.
     """
-    return run(store, lambda kept: find_names(store.keys, kept, pattern, kind))[1]
+    return run_query(store, lambda kept: find_names(store.keys, kept, pattern, kind))[1]
 
 
 def find_names(keys: Keys, kept: Kept, pattern: str, kind: str) -> Query[list[str]]:

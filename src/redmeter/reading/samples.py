@@ -20,8 +20,8 @@ from redmeter.results.series import Series
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import ParsedRead
 from redmeter.store.servers.replies import Reply, is_misplaced, mapped, pairs, raised
-from redmeter.stored import counter, gauge
-from redmeter.stored.counter import MAX_COUNT, count_of
+from redmeter.stored.counter import MAX_COUNT, count_of, parse_counter
+from redmeter.stored.gauge import parse_gauge
 from redmeter.stored.keys import Retention, slice_end, slice_start
 from redmeter.types import Window
 
@@ -95,7 +95,7 @@ def read_totals(store: Store, names: Sequence[str]) -> dict[str, int]:
         raise LimitExceeded("totals", len(names), MAX_SERIES, "ask for fewer at a time")
     if not names:
         return {}
-    _, (reply,) = store.read([indexes.totals(store.keys, names)])
+    _, (reply,) = store.read([indexes.grand_totals(store.keys, names)])
     texts = {name: value for name, value in zip(names, raised(reply), strict=True) if value}
     return counts_among(texts, store.keys.total, of=len(names))
 
@@ -130,7 +130,7 @@ def counts_of(reply: Reply) -> dict[int, int]:
     Raises:
         StoreError: the reply is an error, e.g. WRONGTYPE.
     """
-    return counter.parse(pairs(raised(reply)))
+    return parse_counter(pairs(raised(reply)))
 
 
 def number_of(reply: Reply) -> int:
@@ -168,7 +168,7 @@ def measured(reply: Reply, starts: range) -> list[float | None]:
 
 def value_of(text: bytes | None, start: int, precision: int) -> float | None:
     """Parse a gauge's "VALUE TIME"; None if it has another form, see stored/gauge.py."""
-    parsed = None if text is None else gauge.parse(text, start, precision)
+    parsed = None if text is None else parse_gauge(text, start, precision)
     return parsed and parsed[1]
 
 

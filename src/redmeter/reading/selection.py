@@ -367,7 +367,7 @@ def check_kind(
             if not selection.exact:
                 reads.append(LabelSets(keys, key, width, name).size())
             kinds += [kind] * (len(reads) - len(kinds))
-    reads.append(indexes.totals(keys, [name]))  # of a counter whose samples expired
+    reads.append(indexes.grand_totals(keys, [name]))  # of a counter whose samples expired
     _, (*sizes, totals) = yield reads
     numbers = zip(kinds, (there(size, 0) for size in sizes), strict=True)
     found = {kind for kind, number in numbers if number}

@@ -1,15 +1,15 @@
 """Statistics by the hour: of this hour, and of the last one before it that had something.
 
 They are kept in addition to the histograms, in the layout of "Redis in Action", and include the
-values of other programs: see stored/statistics.py.
+values of other programs: see stored/histogram.py.
 """
 
 from redmeter.results.summaries import HourlyStats, Statistics
 from redmeter.store import Store
 from redmeter.store.servers.replies import Reply, raised, scored
+from redmeter.stored.histogram import statistics_moments
 from redmeter.stored.intervals import hours_of
 from redmeter.stored.keys import HOUR, slice_start
-from redmeter.stored.statistics import merged
 
 
 def read_statistics(store: Store, name: str) -> Statistics:
@@ -41,7 +41,7 @@ def read_statistics(store: Store, name: str) -> Statistics:
 
 def _hour(reply: Reply, start: int | None) -> HourlyStats | None:
     members = {name.decode(errors="replace"): n for name, n in scored(raised(reply))}
-    moments = merged(members)
+    moments = statistics_moments(members)
     if start is None or not moments.count:
         return None
     return HourlyStats(

@@ -31,9 +31,9 @@ from redmeter.reading.selection import LabelSets, has_labels
 from redmeter.reading.windows import Coverage, window_of
 from redmeter.results.series import Ranking
 from redmeter.store import Store, View, indexes
-from redmeter.store.query import Query, Read, run
+from redmeter.store.query import Query, Read, run_query
 from redmeter.store.servers.replies import raised
-from redmeter.stored import counter
+from redmeter.stored.counter import parse_counter
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Kept, Keys, Retention, entry
 from redmeter.stored.moments import Sums, merge_all
@@ -48,7 +48,7 @@ HISTOGRAM_PAGE = 500
 
 def read_top(store: Store, wanted: Top) -> Ranking:
     """Rank series or the values of a label: see top()."""
-    return run(store, lambda kept: top(store.keys, kept, wanted))[1]
+    return run_query(store, lambda kept: top(store.keys, kept, wanted))[1]
 
 
 def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
@@ -182,7 +182,7 @@ class _Series:
                 return merge_moments(reply[1::2])
             pairs = zip(reply[::2], reply[1::2], strict=True)
             return merge_moments(text for start, text in pairs if int(start) in intervals)
-        counts = counter.parse(list(zip(reply[::2], reply[1::2], strict=True)))
+        counts = parse_counter(list(zip(reply[::2], reply[1::2], strict=True)))
         if intervals is None:
             return Sums(sum(counts.values()))
         return Sums(sum(count for start, count in counts.items() if start in intervals))

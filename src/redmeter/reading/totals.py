@@ -115,7 +115,7 @@ def totals(
     """
     reads: list[Read] = [
         *hashes_of(keys, "counter", [HITS, HITS_FAILED], window.fine),
-        indexes.total(keys, HITS),
+        indexes.grand_total(keys, HITS),
     ]
     if durations:
         label_sets = LabelSets(keys, keys.hists, observed.fine, HITS_SECONDS)

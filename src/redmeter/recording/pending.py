@@ -14,10 +14,12 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from redmeter.losses import NOT_FINITE, OVERFLOW
 from redmeter.names import INSTANCE, canonical, format_name, parse_name
-from redmeter.stored import counter, gauge, histogram, packed_text
-from redmeter.stored.counter import MAX_COUNT
+from redmeter.stored.counter import MAX_COUNT, counter_operations
 from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.gauge import gauge_operations
+from redmeter.stored.histogram import histogram_operations
 from redmeter.stored.keys import HOUR, Kept, Keys
+from redmeter.stored.packed_text import MAX_INTERVAL_VALUES
 from redmeter.types import Operations
 
 #: The value of an interval.
@@ -189,7 +191,7 @@ class PendingCounter(PendingSeries):
         keys: Keys, kept: Kept, series: Mapping[str, "PendingCounter"], width: int
     ) -> Operations:
         counts = {name: dict(pending) for name, pending in series.items()}
-        return counter.operations(keys, kept.series, counts, width=width)
+        return counter_operations(keys, kept.series, counts, width=width)
 
 
 class PendingByInterval(PendingSeries, Generic[V]):
@@ -269,7 +271,7 @@ class PendingGauge(PendingByInterval[GaugeSample]):
             name: {start: (last.time, last.value) for start, last in pending}
             for name, pending in series.items()
         }
-        return gauge.operations(keys, kept.series, values, width=width)
+        return gauge_operations(keys, kept.series, values, width=width)
 
 
 # The server's work, in fields of a counter, of which a batch has 500, about 3 ms: an interval at
@@ -314,7 +316,7 @@ class PendingHistogram(PendingByInterval[Distribution]):
         old = self._intervals.get(start)
         if old is None:
             self._intervals[start] = value
-        elif old.count + value.count > packed_text.MAX_COUNT:
+        elif old.count + value.count > MAX_INTERVAL_VALUES:
             raise IntervalFull
         else:
             old.merge(value)
@@ -343,7 +345,7 @@ class PendingHistogram(PendingByInterval[Distribution]):
         keys: Keys, kept: Kept, series: Mapping[str, "PendingHistogram"], width: int
     ) -> Operations:
         intervals = {name: dict(pending) for name, pending in series.items()}
-        return histogram.operations(keys, kept.histograms, intervals, width=width)
+        return histogram_operations(keys, kept.histograms, intervals, width=width)
 
 
 # --- The label `instance` ------------------------------------------------------------------------

@@ -110,7 +110,7 @@ def watch(one: ProcessListener) -> None:
 
 def _hook_always() -> None:
     global _hooking
-    with fork_guard.held():
+    with fork_guard.fork_lock():
         # A signal handler interrupted this thread right here.
         if _hooking or "always" in _hooked:
             return

@@ -37,7 +37,7 @@ from redmeter.recording.pending import (
     per_process_series,
     without_instance,
 )
-from redmeter.stored.message import SEVERITY, name_of
+from redmeter.stored.message import SEVERITY_OF_LEVEL, source_name
 
 #: The labels of a name's overflow instrument, and the name of the one for all.
 OVERFLOW_LABELS = {"overflow": "true"}
@@ -52,7 +52,7 @@ C = TypeVar("C", bound=Instrument)
 #: Cached spellings of names, per series of the limit.
 SPELLINGS = 4
 #: Severities that stay distinct beyond the limit of series.
-_SEVERITIES = frozenset(SEVERITY.values())
+_SEVERITIES = frozenset(SEVERITY_OF_LEVEL.values())
 
 
 class Registry:
@@ -182,7 +182,7 @@ class Registry:
         Args:
             logger, severity: as they are stored.
         """
-        instrument = self._instruments.get((Messages, name_of(logger, severity)))
+        instrument = self._instruments.get((Messages, source_name(logger, severity)))
         if instrument is None:
             overflow = len(self._instruments) >= self._max_series
             if overflow:

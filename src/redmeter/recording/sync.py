@@ -45,22 +45,21 @@ from redmeter.recording.sending.delivery import NextStore
 from redmeter.recording.status import RENEW_SECONDS, RecorderStats
 from redmeter.results.recorder import RecorderHealth
 from redmeter.store import Store
-from redmeter.store.durability import NONE, confirm
+from redmeter.store.durability import NONE, confirm_batches
 from redmeter.store.producers import ASK_SECONDS
 from redmeter.store.shard import Shard
 from redmeter.stored import (
     counter,
-    exception,
     exponential_histogram,
-    gauge,
-    histogram,
     mark,
-    message,
 )
 from redmeter.stored.counter import check_amount
-from redmeter.stored.exception import FINEST, SHARE_BYTES
+from redmeter.stored.exception import FINEST, SHARE_BYTES, exception_operations
+from redmeter.stored.gauge import gauge_operations
+from redmeter.stored.histogram import histogram_operations
 from redmeter.stored.keys import MAX_TIME, Kept, Keys, check_time
-from redmeter.stored.message import name_of
+from redmeter.stored.mark import mark_operations
+from redmeter.stored.message import message_operations, source_name
 from redmeter.stored.moments import to_float
 from redmeter.types import LostEvents, Operations, Outcome
 
@@ -288,7 +287,7 @@ class SyncRecorder:
         self._write(
             1,
             series,
-            lambda keys, kept: histogram.operations(keys, kept.histograms, intervals),
+            lambda keys, kept: histogram_operations(keys, kept.histograms, intervals),
         )
 
     def drop_value(self, series: str) -> None:
@@ -326,7 +325,7 @@ class SyncRecorder:
         if needs_instance(series):
             series = with_instance(series, self._following(self._number))
         values = {series: {int(time // 1): (time, value)}}
-        self._write(1, series, lambda keys, kept: gauge.operations(keys, kept.series, values))
+        self._write(1, series, lambda keys, kept: gauge_operations(keys, kept.series, values))
 
     def process_series(self, series: str) -> str:
         """Return the name of this process's part of a gauge."""
@@ -346,11 +345,11 @@ class SyncRecorder:
         """Record a message. See Recorder.log()."""
         if self._store is None:
             return
-        name = name_of(logger, severity)
+        name = source_name(logger, severity)
         moment = time if -MAX_TIME < time < MAX_TIME else self._now()
         event = message_event(moment, pattern, text)
         messages = {name: redact_messages([event], self.rules, self.record_error)}
-        self._write(1, logger, lambda keys, _: message.operations(keys, messages))
+        self._write(1, logger, lambda keys, _: message_operations(keys, messages))
 
     def record_exception(
         self, error: BaseException, route: str = "", traceback: str | None = None
@@ -361,7 +360,7 @@ class SyncRecorder:
         groups = self._found(error, route, traceback)
         events = sum(map(PendingExceptions.events_of, groups.values()))
         if groups:
-            self._write(events, "", lambda keys, _: exception.operations(keys, groups, FINEST))
+            self._write(events, "", lambda keys, _: exception_operations(keys, groups, FINEST))
 
     def _found(self, error: BaseException, route: str, traceback: str | None) -> Found:
         event = occurrence(self._exceptions_number, error, self._now(), route, traceback)
@@ -375,7 +374,7 @@ class SyncRecorder:
     def mark(self, label: str, at: float | None, *, release: bool) -> None:
         """Record a mark with a clean label. See Meter.mark()."""
         one = mark.Noted(self._now() if at is None else check_time(at), label, release)
-        self._write(1, "", lambda keys, _: mark.operations(keys, [one]))
+        self._write(1, "", lambda keys, _: mark_operations(keys, [one]))
 
     def record_error(self, kind: str, text: str) -> None:
         """Count a problem with an event."""
@@ -502,7 +501,7 @@ class SyncRecorder:
         if store is not None and durability != NONE:
             shards = [(shard.keys, each) for shard in store.shards for each in shard.producers]
             timeout = min(timeout, store.timeout)
-            problems = confirm(store.link, shards, durability, timeout=timeout)
+            problems = confirm_batches(store.link, shards, durability, timeout=timeout)
         with self._lock:
             for problem in problems:
                 self._stats.record_unconfirmed(problem)

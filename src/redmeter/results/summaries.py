@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 
 from redmeter.results.series import Series
 from redmeter.stored.exponential_histogram import Distribution
-from redmeter.stored.packed_text import merged, parse
+from redmeter.stored.packed_text import merge_distributions, parse_distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,5 +246,5 @@ def _numbers(distribution: Distribution) -> dict[str, Any]:
 
 def distribution_of(texts: Sequence[Texts]) -> Distribution | None:
     """Parse an interval of some series, merged; None if it holds no values."""
-    one = parse(*texts[0]) if len(texts) == 1 else merged(texts)
+    one = parse_distribution(*texts[0]) if len(texts) == 1 else merge_distributions(texts)
     return one if one is not None and one.count else None

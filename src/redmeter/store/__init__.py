@@ -6,9 +6,8 @@ shard.py           Shard: applies a batch exactly once
 producers.py       producers, their numbers, batches in flight and kept, and reports
 durability.py      whether a replica or the disk has the batches
 config.py          the store's configuration in `meta:`, its epoch and its migration
-query.py           queries: reads in steps
+query.py           queries: reads in steps; scans of large keys, in parts
 indexes.py         reads of indexes, merged from all shards
-scans.py           reads of all members of large keys, in parts
 fan_out.py         runs reads on all shards of a cluster
 scripts.py         lua/, and how to run a script
 fork_guard.py      loads everything that the first exchange needs
@@ -21,7 +20,6 @@ servers/           which server, and the exchange with it:
     topology.py    which node has a key; redirects; a single cluster node
     cluster.py     the nodes of a cluster
     sentinel.py    the server that sentinels name
-    parallel.py    jobs for several servers at once
 embedded/          a server of our own
 """
 

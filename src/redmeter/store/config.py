@@ -18,10 +18,18 @@ from typing import NamedTuple, Protocol
 
 from redmeter.clock import Clock
 from redmeter.errors import IncompatibleStore, StoreError, StoreMoving
-from redmeter.store.query import Reader
+from redmeter.store.query import StoreReader
 from redmeter.store.scripts import BIND, RETAIN, Steps, run_pipelined
 from redmeter.store.servers.replies import Command, Link, Reply, mapped, raised
-from redmeter.stored.keys import FORMAT, HISTOGRAMS, UNNAMED_HISTOGRAMS, Kept, Keys, Retention
+from redmeter.stored.keys import (
+    FORMAT,
+    HISTOGRAMS,
+    UNNAMED_HISTOGRAMS,
+    Kept,
+    Keys,
+    Retention,
+    epoch_of,
+)
 
 _FIELDS = b"format", b"partitions", b"retention", b"histograms", b"version"
 
@@ -46,19 +54,6 @@ class StoreConfig(NamedTuple):
     def epoch(self) -> tuple[int, int]:
         """The order among different configurations: the highest is valid."""
         return epoch_of(self.version)
-
-
-def epoch_of(version: str) -> tuple[int, int]:
-    """Return the epoch of a version: of two shards that differ, the one with the higher is valid.
-
-    A retention that someone chose precedes a default. The latest chosen one is valid, but the first
-    default: otherwise a shard that has lost its configuration would replace the others'
-    with that of some new process.
-    """
-    number = int(version) if version.isdecimal() else 0
-    if not number:
-        return -1, 0
-    return (1, number) if number % 2 else (0, -number)
 
 
 class WantedConfig:
@@ -392,7 +387,7 @@ def state_of(meta: Mapping[bytes, bytes]) -> ShardState:
     return ShardState(holder, until, text["moved"], text["receiving"], text["verified"])
 
 
-class _Store(Reader, Protocol):
+class _Store(StoreReader, Protocol):
     @property
     def shards(self) -> Sequence[ConfiguredShard]: ...
 

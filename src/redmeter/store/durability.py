@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 from redmeter.errors import StoreError, StoreRefused, Unconfirmed
 from redmeter.store.producers import WATERMARK_SECONDS, Producer
+from redmeter.store.servers.cluster import in_parallel
 from redmeter.store.servers.connection import ServerLink
-from redmeter.store.servers.parallel import in_parallel
 from redmeter.store.servers.replies import Command, Link, Reply
 from redmeter.stored.keys import Keys
 
@@ -52,7 +52,7 @@ class _Acknowledged(NamedTuple):
     number: int
 
 
-def confirm(
+def confirm_batches(
     link: Link,
     producers: Sequence[tuple[Keys, Producer]],
     durability: str,

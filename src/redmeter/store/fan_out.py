@@ -17,7 +17,7 @@ from redmeter.store.servers.cluster import ClusterLink
 from redmeter.store.servers.connection import ServerLink
 from redmeter.store.servers.replies import Command, Link, Reply
 from redmeter.store.servers.retry import is_moving, is_unanswered, retry_missing, unready_reason
-from redmeter.store.servers.topology import key_of, name_of, slot_of
+from redmeter.store.servers.topology import host_port, key_of, slot_of
 from redmeter.store.servers.urls import in_short
 from redmeter.stored.shards import ShardedKeys
 
@@ -28,7 +28,7 @@ _SHOWN = 3
 
 
 class FanOut(Link):
-    """Runs reads on a cluster. A `Link` whose commands may also be reads of all shards.
+    """Runs reads on a cluster. A `Link`, whose commands may also be reads of all shards.
 
     Args:
         keys: the names of the keys of all shards.
@@ -46,7 +46,6 @@ class FanOut(Link):
         self._skipped: dict[str, set[int]] = {}
 
     def best_effort(self) -> "FanOut":
-        """Return a fan-out that continues without unreachable nodes."""
         return FanOut(self.cluster, self._keys, best_effort=True)
 
     def exchange(
@@ -111,10 +110,9 @@ class FanOut(Link):
     def _shards_of(self, commands: Iterable[Command]) -> Sequence[int]:
         """Return the numbers of the shards that commands are about; all if no command has a key."""
         keys = (key_of(command) for command in commands)
-        numbers = {self._keys.shard_of_key(key) for key in keys if key is not None} - {None}
-        if self._best_effort or not numbers:
-            return range(len(self._keys.shards))
-        return sorted(number for number in numbers if number is not None)
+        shards = {self._keys.shard_of_key(key) for key in keys if key is not None}
+        numbers = sorted(shard for shard in shards if shard is not None)
+        return range(len(self._keys.shards)) if self._best_effort or not numbers else numbers
 
     def _collect(self, commands: Sequence[Command]) -> list[Reply]:
         """Exchange commands; in a best-effort reading, note those that cannot be answered."""
@@ -141,9 +139,9 @@ class FanOut(Link):
             return reply
         primary = self.cluster.primary_of(key)
         if primary and reply.detail.startswith(_DOWN):
-            self._skipped.setdefault(f"{name_of(primary)} {STOPPED}", set())
+            self._skipped.setdefault(f"{host_port(primary)} {STOPPED}", set())
         elif what := unready_reason(reply):
-            self._skipped.setdefault(f"{name_of(primary)} {what}" if primary else what, set())
+            self._skipped.setdefault(f"{host_port(primary)} {what}" if primary else what, set())
         else:
             down = reply.code == "CLUSTERDOWN"
             why = "nobody serves" if down else "on the way to another node:"
@@ -151,7 +149,6 @@ class FanOut(Link):
         return StoreUnavailable(in_short(self.location), reply.detail, fix=reply.fix)
 
     def skipped(self) -> list[str]:
-        """Return the missing parts, as sentences: "127.0.0.1:7003 does not answer"."""
         sentences = []
         for why, slots in self._skipped.items():
             shown = ", ".join(map(str, sorted(slots)[:_SHOWN]))
@@ -160,33 +157,25 @@ class FanOut(Link):
         return sentences
 
     def servers(self) -> list[ServerLink]:
-        """Return a link to each primary."""
         return self.cluster.servers()
 
     def ask_servers(self, commands: Sequence[Command]) -> dict[str, list[Reply]]:
-        """Send the same commands to each primary, and return the replies by its address."""
         return self.cluster.ask_servers(commands)
 
     def unreachable(self) -> list[str]:
-        """Return the primaries that did not answer the last time."""
         return self.cluster.unreachable()
 
     def by_server(self, keys: Sequence[str]) -> dict[str, list[int]]:
-        """Return the positions of the keys that each primary has."""
         return self.cluster.by_server(keys)
 
     def retry_after(self, key: str) -> float:
-        """Return the seconds for which the node that has a key is not contacted."""
         return self.cluster.retry_after(key)
 
     def recover(self) -> None:
-        """Look up the slots again before the next exchange."""
         self.cluster.recover()
 
     def cap_timeout(self, seconds: float) -> None:
-        """From now on, wait for a reply no longer than about that."""
         self.cluster.cap_timeout(seconds)
 
     def close(self) -> None:
-        """Close the connections to the nodes."""
         self.cluster.close()

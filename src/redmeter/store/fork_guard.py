@@ -31,12 +31,12 @@ _lock = RLock()
 _hooked = _loading = _loaded = False
 
 
-def held() -> RLock:
+def fork_lock() -> RLock:
     """Return the lock that a fork waits for; for a `with` statement of a few milliseconds."""
     return _lock
 
 
-def load() -> None:
+def load_before_forks() -> None:
     """Load what the first exchange needs, once per process."""
     global _hooked, _loading, _loaded
     if _loaded:

@@ -10,14 +10,14 @@ some more, since names are spread evenly, and once again those that may have fur
 import heapq
 import math
 from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from redmeter.errors import StoreError
-from redmeter.store.config import epoch_of
 from redmeter.store.query import ConfigRead, Read, ShardedRead, ShardSteps
 from redmeter.store.scripts import JOIN
 from redmeter.store.servers.replies import Command, Reply, is_misplaced, pairs, scored
-from redmeter.stored.keys import Keys
+from redmeter.stored.keys import Keys, epoch_of
 from redmeter.stored.shards import ShardedKeys, shard_of
 
 #: Members of an index that a join skips by also reading what their keys hold; to skip more, their
@@ -32,12 +32,12 @@ _Merging = Generator[Sequence[Command], Sequence[Reply], Any]
 
 def size(keys: Keys, index: str) -> Read:
     """Read how many members an index has."""
-    return _sum(keys, ("ZCARD", index))
+    return _of_all(keys, index, lambda key: ("ZCARD", key), sum, 0)
 
 
 def size_between(keys: Keys, index: str, first: Word, last: Word) -> Read:
     """Read how many members of an index are between two of them, in the words of ZLEXCOUNT."""
-    return _sum(keys, ("ZLEXCOUNT", index, first, last))
+    return _of_all(keys, index, lambda key: ("ZLEXCOUNT", key, first, last), sum, 0)
 
 
 def score(keys: Keys, index: str, entry: Word) -> Read:
@@ -45,12 +45,12 @@ def score(keys: Keys, index: str, entry: Word) -> Read:
     return _of_shard(keys, ("ZSCORE", index, entry), shard_of_entry(entry))
 
 
-def total(keys: Keys, name: Word) -> Read:
+def grand_total(keys: Keys, name: Word) -> Read:
     """Read the grand total of a series; None if it has none."""
     return _of_shard(keys, ("HGET", keys.total, name), shard_of(name))
 
 
-def totals(keys: Keys, names: Sequence[Word]) -> Read:
+def grand_totals(keys: Keys, names: Sequence[Word]) -> Read:
     """Read the grand totals of counters, in the order of their names."""
     return fields(keys, keys.total, names)
 
@@ -79,32 +79,26 @@ def fields(keys: Keys, key: str, names: Sequence[Word]) -> Read:
     return ShardedRead(steps, lambda command: [None] * (len(command) - 2))
 
 
-def memory(keys: Keys, key: str) -> Read:
+def memory_usage(keys: Keys, key: str) -> Read:
     """Read how many bytes a key takes; None if it is missing."""
-    if not isinstance(keys, ShardedKeys):
-        return ("MEMORY", "USAGE", key)
 
-    def steps() -> ShardSteps:
-        replies = yield [("MEMORY", "USAGE", one) for one in keys.in_each(key)]
-        return _error_of(replies) or sum(reply or 0 for reply in replies)
+    def merge(replies: Sequence[Reply]) -> Reply:
+        return sum(reply or 0 for reply in replies)
 
-    return ShardedRead(steps, lambda _: None)
+    return _of_all(keys, key, lambda one: ("MEMORY", "USAGE", one), merge, None)
 
 
 def sample(keys: Keys, index: str, count: int) -> Read:
     """Read some members of an index, chosen at random."""
-    if not isinstance(keys, ShardedKeys):
-        return ("ZRANDMEMBER", index, str(count))
-    share = str(math.ceil(count / len(keys.shards)))
+    share = math.ceil(count / len(keys.in_each(index)))
 
-    def steps() -> ShardSteps:
-        replies = yield [("ZRANDMEMBER", one, share) for one in keys.in_each(index)]
-        return _error_of(replies) or [member for reply in replies for member in reply]
+    def merge(replies: Sequence[Reply]) -> Reply:
+        return [member for reply in replies for member in reply]
 
-    return ShardedRead(steps, lambda _: [])
+    return _of_all(keys, index, lambda key: ("ZRANDMEMBER", key, str(share)), merge, [])
 
 
-def newest(keys: Keys, index: str, count: int) -> Read:
+def newest_members(keys: Keys, index: str, count: int) -> Read:
     """Read the members with the highest scores, with their scores."""
     words = ("0", str(count - 1), "WITHSCORES")
     if not isinstance(keys, ShardedKeys):
@@ -117,7 +111,7 @@ def newest(keys: Keys, index: str, count: int) -> Read:
         return [((score, member),) for member, score in scored(reply)]
 
     def steps() -> ShardSteps:
-        members = yield from merged(range(len(keys.shards)), count, ask, parse, newest=True)
+        members = yield from merge_members(range(len(keys.shards)), count, ask, parse, newest=True)
         if isinstance(members, StoreError):
             return members
         return [item for ((score, member),) in members for item in (member, score)]
@@ -216,16 +210,22 @@ def shard_of_entry(entry: Word) -> int:
 # --- All shards, or one --------------------------------------------------------------------
 
 
-def _sum(keys: Keys, command: Command) -> Read:
+def _of_all(
+    keys: Keys,
+    key: str,
+    ask: Callable[[str], Command],
+    merge: Callable[[Sequence[Reply]], Reply],
+    missing: Reply,
+) -> Read:
+    """Return a read of a key that every shard has, whose replies are merged."""
     if not isinstance(keys, ShardedKeys):
-        return command
-    name, index, *rest = command
+        return ask(key)
 
     def steps() -> ShardSteps:
-        replies = yield [(name, one, *rest) for one in keys.in_each(str(index))]
-        return _error_of(replies) or sum(replies)
+        replies = yield [ask(one) for one in keys.in_each(key)]
+        return _error_of(replies) or merge(replies)
 
-    return ShardedRead(steps, lambda _: 0)
+    return ShardedRead(steps, lambda _: missing)
 
 
 def _of_shard(keys: Keys, command: Command, shard: int) -> Read:
@@ -254,17 +254,16 @@ def _error_of(replies: Iterable[Reply]) -> StoreError | None:
 # --- Lists that are cut --------------------------------------------------------------------
 
 
+@dataclass(slots=True)
 class _Range:
-    """A part of an index: the members between two of them, in their order.
+    """A part of an index: the members between two of them, in their order."""
 
-    Args:
-        first, last: in the words of ZRANGEBYLEX.
-        offset: how many to skip.
-        count: how many to read.
-    """
-
-    def __init__(self, first: Word, last: Word, offset: int, count: int) -> None:
-        self.first, self.last, self.offset, self.count = first, last, offset, count
+    #: In the words of ZRANGEBYLEX.
+    first: Word
+    last: Word
+    #: How many to skip, and how many to read.
+    offset: int
+    count: int
 
     def shards(self, keys: ShardedKeys) -> Sequence[int]:
         """Return the numbers of the shards that may have some."""
@@ -294,13 +293,15 @@ def _listed(keys: ShardedKeys, index: str, wanted: _Range) -> ShardSteps:
 
     most = wanted.offset + wanted.count
     shards = wanted.shards(keys)
-    listed = yield from merged(shards, most, ask, lambda reply: [(member,) for member in reply])
+    listed = yield from merge_members(
+        shards, most, ask, lambda reply: [(member,) for member in reply]
+    )
     if isinstance(listed, StoreError):
         return listed
     return [member for (member,) in listed[wanted.offset :]]
 
 
-def merged(
+def merge_members(
     shards: Sequence[int],
     most: int,
     ask: Callable[[int, int], Command],
@@ -391,7 +392,7 @@ class _Join:
         def parse(reply: Reply) -> Sequence[tuple[bytes, bytes, Sequence[Reply]]]:
             return [(member, member, own) for member, own in self._members(reply, 0)]
 
-        return merged(wanted.shards(self._keys), wanted.offset + wanted.count, ask, parse)
+        return merge_members(wanted.shards(self._keys), wanted.offset + wanted.count, ask, parse)
 
     def newest(self, most: int) -> _Merging:
         """Ask for the members with the highest scores."""
@@ -402,7 +403,7 @@ class _Join:
         def parse(reply: Reply) -> Sequence[tuple[tuple[float, bytes], bytes, Sequence[Reply]]]:
             return [((float(own[-1]), m), m, own[:-1]) for m, own in self._members(reply, 1)]
 
-        return merged(range(len(self._keys.shards)), most, ask, parse, newest=True)
+        return merge_members(range(len(self._keys.shards)), most, ask, parse, newest=True)
 
     def _command(self, shard: int, selection: Sequence[Word], more: Sequence[Word]) -> Command:
         asks = list(self._asks)

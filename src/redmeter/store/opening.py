@@ -22,7 +22,7 @@ from redmeter.store.servers.cluster import ClusterLink
 from redmeter.store.servers.connection import ServerLink
 from redmeter.store.servers.replies import Link
 from redmeter.store.servers.sockets import Packer
-from redmeter.store.servers.topology import as_told
+from redmeter.store.servers.topology import as_announced
 from redmeter.store.store import Store
 from redmeter.stored.keys import Retention
 from redmeter.zones import Zone
@@ -81,11 +81,7 @@ def open(  # noqa: A001
             raise InvalidSetting("url", "give either a URL or a client, not both")
         if isinstance(client, RedisCluster):
             check_cluster_prefix(options["prefix"])
-            of_client = partial(clients_cluster, client, seconds)
-            if replica:
-                reader = partial(_reader, partial(of_client, replicas=True), dict(options))
-                options["reader"] = reader
-            return Store(of_client(), **options)
+            return _replicated(partial(clients_cluster, client, seconds), options, replica=replica)
         if replica:
             options["reader"] = partial(_no_replicas, "a client of yours")
         check_client(client, "redis.Redis or redis.RedisCluster")
@@ -94,7 +90,7 @@ def open(  # noqa: A001
     if isinstance(requested, redis.Redis | RedisCluster):
         kind = type(requested).__name__
         raise InvalidSetting("url", f"text, not {kind}: a client goes in as Meter(client=…)")
-    target = urls.parse(settings.resolve("url", url))
+    target = urls.parse_target(settings.resolve("url", url))
     if target.kind == "off":
         return None
     # No retries inside the client: it would send again what may have been carried out. And the
@@ -113,18 +109,13 @@ def open(  # noqa: A001
         # Imported only if sentinels are used.
         from redmeter.store.servers import sentinel
 
-        link = partial(sentinel.link_to, target, settled, _connect_node)
-        if replica:
-            reader = partial(_reader, partial(link, replica=True), dict(options))
-            options["reader"] = reader
-        return Store(link(), **options)
+        named = partial(sentinel.link_to, target, settled, _connect_node)
+        return _replicated(named, options, replica=replica)
     if target.kind == "cluster":
         check_cluster_prefix(options["prefix"])
-        nodes = partial(_connect_node, settled), target.nodes, target.location
-        if replica:
-            reader = partial(_reader, partial(ClusterLink, *nodes, replicas=True), dict(options))
-            options["reader"] = reader
-        return Store(ClusterLink(*nodes), **options)
+        connect = partial(_connect_node, settled)
+        spread = partial(ClusterLink, connect, target.nodes, target.location)
+        return _replicated(spread, options, replica=replica)
     if replica:
         options["reader"] = partial(_no_replicas, target.location)
     if path is None:
@@ -169,7 +160,7 @@ def clients_cluster(
     for name in ("socket_timeout", "socket_connect_timeout"):
         options[name] = options.get(name) or timeout
     location = f"the cluster at {shown}{more} (the caller's client)"
-    remap = client.nodes_manager.address_remap or as_told
+    remap = client.nodes_manager.address_remap or as_announced
     connect = partial(_connect_node, options)
     return ClusterLink(connect, nodes, location, replicas=replicas, remap=remap)
 
@@ -209,8 +200,10 @@ def location_of(client: "redis.Redis") -> str:
     return f"{place} (database {options.get('db', 0)}, the caller's client)"
 
 
-def _reader(link: Callable[[], Link], options: dict[str, Any]) -> Store:
-    return Store(link(), **options)
+def _replicated(link: Callable[..., Link], options: dict[str, Any], *, replica: bool) -> Store:
+    """Return a store whose reads go to replicas if `replica` is set."""
+    reader = (lambda: Store(link(replicas=True), **options)) if replica else None
+    return Store(link(), **options, reader=reader)
 
 
 def _no_replicas(what: str) -> Store:

@@ -7,12 +7,12 @@ otherwise parent and child would share numbers.
 A producer has one batch in flight, since a later one would make an earlier one look applied.
 Synchronous callers therefore borrow a producer for each call from a small pool: as many watermark
 keys as there ever were concurrent calls, not one per thread or per call. Beyond POOL, a call first
-waits PATIENCE for one to be returned.
+waits POOL_PATIENCE for one to be returned.
 
 A signal handler may count while its own thread is in here, so it must not need a lock that this
 thread holds: a producer is borrowed by trying its lock, never by waiting for one in particular. A
 handler that raises right after the lock was acquired leaves it held forever; that costs one later
-call PATIENCE, and another producer takes its place.
+call POOL_PATIENCE, and another producer takes its place.
 """
 
 import os
@@ -34,16 +34,16 @@ from redmeter.types import Batch, Gap, LostEvents, Operations, Rejection
 WATERMARK_SECONDS = 86400
 #: A buffered writer that was idle for longer is renewed, seconds: its watermark may be gone when a
 #: lost reply makes a retry necessary, and then the outcome would be unknown.
-SILENCE = 3600.0
+MAX_IDLE_SECONDS = 3600.0
 #: An idle producer asks for a gap after so many seconds.
 ASK_SECONDS = 60.0
 #: Births of stores that are remembered.
 BIRTHS = 16
-#: Producers of one store in one process, as long as no call waits longer than PATIENCE for one.
+#: Producers of one store in one process, as long as no call waits POOL_PATIENCE for one.
 POOL = 8
 #: Seconds between two tries while all are borrowed, and after which another one is created: this
 #: very thread may hold them, interrupted by a signal handler.
-POLL, PATIENCE = 0.001, 0.05
+POOL_POLL, POOL_PATIENCE = 0.001, 0.05
 
 
 class Producer:
@@ -118,7 +118,7 @@ class Producer:
     @property
     def must_ask(self) -> bool:
         """Whether it has been idle for so long that it asks the server for a gap."""
-        return self.acknowledged > 0 and ASK_SECONDS < self.idle < SILENCE
+        return self.acknowledged > 0 and ASK_SECONDS < self.idle < MAX_IDLE_SECONDS
 
     @property
     def floor(self) -> int:
@@ -271,10 +271,10 @@ class Producers:
             now = time.monotonic()
             if waiting_since is None:
                 waiting_since = now
-            if len(self._all) < POOL or now - waiting_since >= PATIENCE:
+            if len(self._all) < POOL or now - waiting_since >= POOL_PATIENCE:
                 self._all.append(Producer(self._clock))
             else:
-                time.sleep(POLL)
+                time.sleep(POOL_POLL)
 
     @property
     def single(self) -> bool:
@@ -314,13 +314,13 @@ class Producers:
 # seen by its birth, see store/config.py.
 #
 # Bounds: the batches of the last KEPT_SECONDS before the newest one are kept, and as many as
-# `limit` bytes hold; of synchronous calls, none. STEPS moments before that are remembered, with the
-# events until then: how many are lost.
+# `limit` bytes hold; of synchronous calls, none. KEPT_STEPS moments before that are remembered,
+# with the events until then: how many are lost.
 
 #: How long batches are kept, seconds: longer than a failover takes.
 KEPT_SECONDS = 60.0
 #: Moments that are remembered.
-STEPS = 64
+KEPT_STEPS = 64
 #: Memory of a rejection, approximately.
 REJECTION_BYTES = 400
 
@@ -397,9 +397,9 @@ class KeptBatches:
             gone = self._batches.popleft()
             self.bytes -= gone.bytes
             self._steps.append((gone.number, gone.time, gone.events))
-        if len(self._steps) > STEPS:
+        if len(self._steps) > KEPT_STEPS:
             # Every second one of the older half: the newest are the likeliest to be needed.
-            del self._steps[: STEPS // 2 : 2]
+            del self._steps[: KEPT_STEPS // 2 : 2]
 
     def sent_again(self, again: KeptBatch, rejections: tuple[Rejection, ...]) -> None:
         """Note the parts that the server has rejected this time."""
@@ -479,15 +479,7 @@ KEPT = 1000
 def publish(
     link: Link, keys: Keys, producer: str, report: str, *, instance: bool, ended: bool
 ) -> int | None:
-    """Store a report, and return the producer's instance number; None if it has none.
-
-    Args:
-        instance: the producer needs a number; one that has a number keeps it.
-        ended: this is its last report, and its number may be assigned again.
-
-    Raises:
-        StoreError: the server is unreachable or refuses.
-    """
+    """Store a report once, with the arguments and the result of Store.publish()."""
     numbers = int(instance), int(ended), INSTANCE_SECONDS, WRITER_SECONDS, KEPT
     reply = PUBLISH.run(
         link,

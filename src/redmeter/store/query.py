@@ -2,9 +2,9 @@
 
 A query is a generator. It yields a step, which is a list of reads that are sent together. It
 receives the view (the server's time and the store's configuration) and one reply per read. It may
-yield further steps, and returns its answer. `run()` runs one query. `together()` makes one query of
-several and sends their steps together, so a page with twelve panels takes as many round trips as
-its longest panel.
+yield further steps, and returns its answer. `run_query()` runs one query. `together()` makes one
+query of several and sends their steps together, so a page with twelve panels takes as many round
+trips as its longest panel.
 
 A read is a command about one key, which goes to the node that has the key; or the same with a
 parser of its reply, a `ParsedRead`; or a `ShardedRead`: a read of data that is spread over all
@@ -15,13 +15,15 @@ Queries only read, so a step may be repeated: after a lost connection, and as a 
 store's configuration has changed. Writes, which must not be repeated, are in shard.py.
 """
 
+import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from redmeter.store.servers.replies import Command, Reply
+from redmeter.store.servers.replies import Command, Reply, raised
 from redmeter.stored.families import SERIES_KINDS
-from redmeter.stored.keys import Kept, Retention
+from redmeter.stored.keys import Kept, Keys, Retention
+from redmeter.stored.shards import ShardedKeys
 
 T = TypeVar("T")
 
@@ -91,7 +93,7 @@ Answered = tuple[View, Sequence[Reply]]
 Query = Generator[Sequence[Read], Answered, T]
 
 
-class Reader(Protocol):
+class StoreReader(Protocol):
     """A store, as queries use it. See Store."""
 
     @property
@@ -109,7 +111,7 @@ class Reader(Protocol):
 _TRIES = 5
 
 
-def run(store: Reader, make: Callable[[Kept], Query[T]]) -> tuple[View, T]:
+def run_query(store: StoreReader, make: Callable[[Kept], Query[T]]) -> tuple[View, T]:
     """Run a query, and return the view of its first step and its answer.
 
     Args:
@@ -171,3 +173,88 @@ def together(queries: Sequence[Query[T]]) -> Query[list[T]]:
         for query in waiting.values():
             query.close()
     return [answers[number] for number in sorted(answers)]
+
+
+# --- Scans ---------------------------------------------------------------------------------------
+# Keys, members of a sorted set, or fields of a hash, in pages that do not block the server. A hash
+# that every shard has a part of is scanned on all shards at once.
+
+#: Fields that the server looks at in one step: about 1 ms.
+SCAN_FIELDS = 5_000
+
+
+def scan(
+    exchange: Callable[[Sequence[Command]], Sequence[Reply]], command: Callable[[bytes], Command]
+) -> Iterator[Sequence[bytes]]:
+    """Yield the pages of a scan. An element that is there all the time comes at least once.
+
+    Args:
+        exchange: sends commands to a server.
+        command: makes the command for a cursor.
+
+    Raises:
+        StoreError: the server is unreachable or refuses.
+    """
+    cursor = b"0"
+    while True:
+        (reply,) = exchange([command(cursor)])
+        cursor, page = raised(reply)
+        yield page
+        if int(cursor) == 0:
+            return
+
+
+def escaped(text: str) -> str:
+    """Return a text as a pattern that matches this text only."""
+    return re.sub(r"([\\*?\[\]])", r"\\\1", text)
+
+
+def scan_fields(keys: Keys, key: str, pattern: str) -> Query[dict[bytes, bytes]]:
+    """Read the fields of a hash whose names match a pattern: field -> value.
+
+    A field that is there for the whole time of the scan is found. Takes a round trip for each
+    SCAN_FIELDS of a server's fields.
+
+    Args:
+        key: one that every shard has on a cluster, such as `total:`.
+        pattern: a glob as Redis matches it; see escaped().
+
+    Raises:
+        StoreError: the server is unreachable or refuses.
+    """
+
+    def command(key: str, cursor: bytes) -> Command:
+        return ("HSCAN", key, cursor, "MATCH", pattern, "COUNT", str(SCAN_FIELDS))
+
+    fields_found: dict[bytes, bytes] = {}
+    if isinstance(keys, ShardedKeys):
+        _, replies = yield [ShardedRead(lambda: _on_shards(keys, key, command), _nothing)]
+        fields = raised(replies[0])[1]
+        return dict(zip(fields[::2], fields[1::2], strict=True))
+    cursor = b"0"
+    while True:
+        _, (reply,) = yield [command(key, cursor)]
+        cursor, fields = raised(reply)
+        fields_found.update(zip(fields[::2], fields[1::2], strict=True))
+        if int(cursor) == 0:
+            return fields_found
+
+
+def _on_shards(keys: ShardedKeys, key: str, command: Callable[[str, bytes], Command]) -> ShardSteps:
+    cursors = dict.fromkeys(keys.in_each(key), b"0")
+    fields_found: list[bytes] = []
+    while cursors:
+        replies: Sequence[Reply] = yield [command(key, at) for key, at in cursors.items()]
+        before, cursors = cursors, {}
+        for key, reply in zip(before, replies, strict=True):
+            if isinstance(reply, Exception):
+                return reply
+            cursor, fields = reply
+            fields_found += fields
+            if int(cursor) != 0:
+                cursors[key] = cursor
+    return [b"0", fields_found]
+
+
+def _nothing(command: Command) -> Reply:  # noqa: ARG001
+    return [b"0", []]

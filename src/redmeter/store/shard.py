@@ -16,11 +16,19 @@ from redmeter.clock import Clock
 from redmeter.errors import StoreError, StoreMoving, StoreRefused, StoreUnavailable
 from redmeter.store import config as configs
 from redmeter.store.config import StoreConfig, WantedConfig
-from redmeter.store.durability import NONE, confirm
+from redmeter.store.durability import NONE, confirm_batches
 from redmeter.store.producers import WATERMARK_SECONDS, InFlightBatch, Producer, Producers
 from redmeter.store.scripts import Script, Steps, apply_script, run_steps
 from redmeter.store.servers.connection import ServerLink
-from redmeter.store.servers.replies import SCRIPT, Command, Link, Reply, error_code, raised
+from redmeter.store.servers.replies import (
+    SCRIPT,
+    Command,
+    Link,
+    Reply,
+    error_code,
+    plain_text,
+    raised,
+)
 from redmeter.store.servers.retry import WriteRetry, is_transient
 from redmeter.stored.keys import Kept, Keys
 from redmeter.types import Batch, Gap, LostEvents, Operations, Outcome, Rejection
@@ -37,7 +45,7 @@ class RetentionChanged(StoreRefused):
     """A batch was made for another retention than the store's; nothing was written."""
 
 
-class Conditions(NamedTuple):
+class BatchConditions(NamedTuple):
     """How a batch is checked before it is applied: see lua/apply.lua."""
 
     #: It was sent before, and its producer had been acknowledged before that: without a watermark
@@ -167,7 +175,9 @@ class Shard:
                     producer.kept.add(in_flight.number, events)
                     if durability != NONE:
                         batches = [(self.keys, producer)]
-                        errors = confirm(self.link, batches, durability, timeout=self.timeout)
+                        errors = confirm_batches(
+                            self.link, batches, durability, timeout=self.timeout
+                        )
                         outcome = outcome._replace(unconfirmed=next(iter(errors), None))
             finally:
                 producer.lock.release()
@@ -248,7 +258,7 @@ class Shard:
                 must_exist = in_flight.sent and (
                     producer.acknowledged > 0 or in_flight.age(self.clock) > WATERMARK_SECONDS / 2
                 )
-                conditions = Conditions(
+                conditions = BatchConditions(
                     *(must_exist, producer.counts_lost, producer.floor, producer.born),
                     *(in_flight.refuse, in_flight.trim),
                 )
@@ -281,7 +291,7 @@ class Shard:
                     return Outcome(applied=False, uncertain=True)
                 in_flight.renew()
 
-    def applying(self, batch: Batch, version: str, conditions: Conditions) -> Steps[Outcome]:
+    def applying(self, batch: Batch, version: str, conditions: BatchConditions) -> Steps[Outcome]:
         """Send a batch once. Sending it again under the same number is always safe.
 
         Args:
@@ -312,13 +322,13 @@ class Shard:
         producer = self._producers.borrow()
         try:
             batch = Batch(producer.id, producer.next(), operations)
-            script, keys, args = self._request(batch, "", Conditions())
+            script, keys, args = self._request(batch, "", BatchConditions())
             return outcome_of(batch, call(script.command(keys, args, whole=True)))
         finally:
             producer.lock.release()
 
     def _request(
-        self, batch: Batch, version: str, conditions: Conditions
+        self, batch: Batch, version: str, conditions: BatchConditions
     ) -> tuple[Script, list[str], list[str]]:
         """Return the script that applies a batch, its keys and its arguments."""
         must_exist, exact, floor, born, refuse, trim = conditions
@@ -360,12 +370,8 @@ def outcome_of(batch: Batch, reply: Reply) -> Outcome:
     if raised(reply)[0] == _GAP:
         _, found, born = reply
         number = None if found < 0 else int(found)
-        return Outcome(applied=False, gap=Gap(number, _plain(born)))
+        return Outcome(applied=False, gap=Gap(number, plain_text(born)))
     return _outcome(batch.operations, raised(reply)[1:])
-
-
-def _plain(text: str | bytes) -> str:
-    return text if isinstance(text, str) else text.decode(errors="replace")
 
 
 def _outcome(operations: Operations, reply: Sequence[Any]) -> Outcome:
@@ -375,7 +381,7 @@ def _outcome(operations: Operations, reply: Sequence[Any]) -> Outcome:
     answers, rejections = [], []
     for number, item in zip(reply[::2], reply[1::2], strict=True):
         at = int(number) - 3  # after watermark and meta
-        text = _plain(item)
+        text = plain_text(item)
         if text.startswith("is "):
             answers.append((keys[at], text[3:]))
             continue

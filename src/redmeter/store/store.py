@@ -16,7 +16,6 @@ from redmeter.store.fan_out import FanOut
 from redmeter.store.query import ConfigRead, ParsedRead, Read, View
 from redmeter.store.scripts import run_steps
 from redmeter.store.servers.cluster import ClusterLink
-from redmeter.store.servers.connection import ServerLink
 from redmeter.store.servers.replies import Command, Link, Reply, pairs, raised
 from redmeter.store.servers.retry import retry_read
 from redmeter.store.servers.topology import probe_commands, refuse_cluster_node
@@ -29,11 +28,8 @@ from redmeter.zones import UTC, Zone
 class _Arrival:
     """Parses the replies of a reading as they arrive: first those that make the view.
 
-    An error of ours waits until all replies are there, so that the connection stays in order.
-
-    Args:
-        count: the replies that come before those to the reads.
-        view_of: makes the view of these.
+    `view_of` makes the view of the `count` replies that come before those to the reads. An error of
+    ours waits until all replies are there, so that the connection stays in order.
     """
 
     def __init__(
@@ -45,7 +41,6 @@ class _Arrival:
         self._error: RedmeterError | None = None
 
     def take(self, reply: Reply) -> Any:
-        """Take a reply; return its value."""
         try:
             if len(self._first) < self._count:
                 self._first.append(reply)
@@ -61,11 +56,7 @@ class _Arrival:
             return None
 
     def check(self) -> None:
-        """Raise the first error of a parser.
-
-        Raises:
-            RedmeterError: that error.
-        """
+        """Raise the first error of a parser."""
         if self._error is not None:
             raise self._error
 
@@ -99,7 +90,7 @@ class Store(ShardConfigs):
         zone: Zone = UTC,
         reader: "Callable[[], Store] | None" = None,
     ) -> None:
-        fork_guard.load()
+        fork_guard.load_before_forks()
         of_histograms = Retention(histograms or DEFAULT_HISTOGRAMS, of=HISTOGRAMS)
         config = WantedConfig(retention, of_histograms, configured)
         #: The names of its keys, for readers.
@@ -217,14 +208,10 @@ class Store(ShardConfigs):
         return replies[len(first) :]
 
     def _node_questions(self) -> list[Command]:
-        shard = self.shards[0]
-        return probe_commands(shard.link, shard.keys) if isinstance(shard.link, ServerLink) else []
+        return probe_commands(self.shards[0].link, self.shards[0].keys)
 
     def _refuse_node(self, meta: Reply, *replies: Reply) -> None:
-        """Raise an error where the server is one node of a cluster."""
-        shard = self.shards[0]
-        if isinstance(shard.link, ServerLink):
-            refuse_cluster_node(shard.link, shard.keys, meta, replies)
+        refuse_cluster_node(self.shards[0].link, self.shards[0].keys, meta, replies)
 
     def _exchange(
         self,

@@ -58,7 +58,7 @@ def _whole(amount: object) -> int:
     return number
 
 
-def parse(fields: Sequence[tuple[bytes, bytes]]) -> dict[int, int]:
+def parse_counter(fields: Sequence[tuple[bytes, bytes]]) -> dict[int, int]:
     """Read the fields of a counter's hash: interval start -> count.
 
     A start that another program wrote as a float, `1585900000.0`, is the same interval, and its
@@ -80,7 +80,7 @@ def parse(fields: Sequence[tuple[bytes, bytes]]) -> dict[int, int]:
     return counts
 
 
-def operations(
+def counter_operations(
     keys: Keys,
     retention: Mapping[int, int],
     counts: Mapping[str, Mapping[int, int]],
@@ -125,7 +125,7 @@ def event(
     *,
     totals: bool = True,
 ) -> Operations:
-    """Return the operations of one event, in half the time of operations(): its writer waits.
+    """Return the operations of one event, twice as fast as counter_operations(): its writer waits.
 
     Args:
         at: when it happened, Unix seconds.

@@ -24,18 +24,16 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from redmeter.errors import InvalidValue
-from redmeter.stored.keys import Keys, slice_start
-from redmeter.stored.steps import Steps, parse
+from redmeter.stored.keys import OTHER, Keys, slice_start
+from redmeter.stored.steps import StepCounts, parse_steps
 from redmeter.types import Operation
 
 #: How long a group is kept after its last exception, seconds: 90 days.
-LIFE = 90 * 86400
+EXCEPTION_LIFE = 90 * 86400
 #: Most groups of a store.
 MAX_GROUPS = 1_000
 #: A group that was silent for so long may be removed for a new one, seconds.
 SILENT = 3600
-#: The group of exceptions beyond the limit, and the name of routes and releases beyond theirs.
-OTHER = "(other)"
 
 #: Interval width -> number of intervals that are kept, seconds: a day, 10 days and 90 days.
 INTERVALS = {300: 288, 3600: 254, 86400: 90}
@@ -153,7 +151,7 @@ def check_group(group: object) -> str:
     return group
 
 
-def operations(
+def exception_operations(
     keys: Keys, found: Mapping[int, Mapping[str, Occurrences]], width: int
 ) -> tuple[Operation, ...]:
     """Turn exceptions into the operations of one batch.
@@ -164,7 +162,7 @@ def operations(
     """
     precisions = [(p, kept) for p, kept in INTERVALS.items() if width and p % width == 0]
     numbers = (
-        LIFE,
+        EXCEPTION_LIFE,
         MAX_GROUPS,
         SILENT,
         MAX_ROUTES,
@@ -201,7 +199,7 @@ def counts_between(text: bytes | None, width: int, start: int, end: int) -> list
         text: as it is stored; None and other forms mean that nothing was counted.
         start, end: multiples of the width.
     """
-    steps: Steps | None = parse(text)
+    steps: StepCounts | None = parse_steps(text)
     counts = [0] * max(0, (end - start) // width)
     if steps is not None:
         for number, events in enumerate(steps.counts):

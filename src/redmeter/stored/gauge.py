@@ -17,7 +17,7 @@ from redmeter.types import Operation, Operations
 Measured = tuple[float, float]
 
 
-def parse(text: bytes, start: int, precision: int) -> Measured | None:
+def parse_gauge(text: bytes, start: int, precision: int) -> Measured | None:
     """Read "VALUE TIME"; None if the text has another form, or its time is outside the interval.
 
     The script that writes ignores the same texts: see newer() in lua/operations/intervals.lua.
@@ -29,7 +29,7 @@ def parse(text: bytes, start: int, precision: int) -> Measured | None:
     return (time, value) if math.isfinite(value) and start <= time < start + precision else None
 
 
-def operations(
+def gauge_operations(
     keys: Keys,
     retention: Mapping[int, int],
     values: Mapping[str, Mapping[int, Measured]],

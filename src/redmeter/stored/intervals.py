@@ -160,7 +160,7 @@ class Runs:
         return f"[{','.join(runs)}]"
 
 
-def parse(text: str) -> Iterator[tuple[int, int, str, str]]:
+def parse_runs(text: str) -> Iterator[tuple[int, int, str, str]]:
     """Read runs: yield precision, samples, start and value of each interval."""
     for precision, samples, starts, values in zip(*[iter(json.loads(text))] * 4, strict=True):
         for at, value in enumerate(values):
@@ -174,7 +174,7 @@ def events_at_stake(text: str, events: Callable[[str], int]) -> list[tuple[str, 
         text: the runs.
         events: returns the number of events that a value stands for.
     """
-    return [("", 0), *((start, events(value)) for _, _, start, value in parse(text))]
+    return [("", 0), *((start, events(value)) for _, _, start, value in parse_runs(text))]
 
 
 # --- Hours ---------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ Pure: no I/O, no clock.
 
 import math
 from collections.abc import ItemsView, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from redmeter.errors import InvalidSetting, InvalidValue, UnknownPrecision, shown
 from redmeter.lazy_regex import late
@@ -57,6 +57,9 @@ HOUR = 3600
 
 #: Width of the steps by which sliding hours move on, seconds.
 STEP = 300
+
+#: What stands for everything beyond a limit: patterns, groups of exceptions, routes, label values.
+OTHER: Final = "(other)"
 
 #: Endings of the keys of hourly_parts(), and the marks of names that end so.
 _ENDING = late(r":(?:start|last|pstart)~*\Z")
@@ -218,6 +221,19 @@ class Kept(NamedTuple):
         """Return the retention of a kind of series."""
         retention: Mapping[int, int] = getattr(self, SERIES_KINDS[kind].retention)
         return retention
+
+
+def epoch_of(version: str) -> tuple[int, int]:
+    """Return the epoch of a version of the retention: the higher of two is that of the store.
+
+    A retention that someone chose precedes a default. The latest chosen one is valid, but the first
+    default: otherwise a shard that has lost its configuration would replace the others'
+    with that of some new process.
+    """
+    number = int(version) if version.isdecimal() else 0
+    if not number:
+        return -1, 0
+    return (1, number) if number % 2 else (0, -number)
 
 
 def parse_changes(words: Iterable[str]) -> list[tuple[int, int]]:

@@ -25,7 +25,7 @@ NEAR_SECONDS = 600
 #: Minimum seconds before the later of two marks for another label to be between them.
 APART_SECONDS = 60
 #: How long a mark is kept, seconds: 90 days.
-KEPT_SECONDS = 90 * 86400
+MARK_LIFE = 90 * 86400
 #: Maximum marks of a store; then the oldest are removed.
 MAX_MARKS = 1_000
 #: Maximum characters of a label.
@@ -66,13 +66,13 @@ def clean_label(label: object) -> str:
     return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
 
 
-def operations(keys: Keys, marks: Iterable[Noted | tuple[float, str]]) -> Operations:
+def mark_operations(keys: Keys, marks: Iterable[Noted | tuple[float, str]]) -> Operations:
     """Turn marks, or times in Unix seconds and labels, into the operations of one batch."""
     return tuple(_operation(keys.marks, *one) for one in marks)
 
 
 def _operation(key: str, time: float, label: str, release: bool = False) -> Operation:
-    numbers = NEAR_SECONDS, KEPT_SECONDS, MAX_MARKS, APART_SECONDS
+    numbers = NEAR_SECONDS, MARK_LIFE, MAX_MARKS, APART_SECONDS
     args = (f"{time:.3f}", label, *map(str, numbers), "1" if release else "")
     return Operation("mark", (key,), args, lambda: [(label, 1)])
 
@@ -107,7 +107,7 @@ def _is_same(kept: list[Noted], before: Noted, one: Noted) -> bool:
     return not between and one.time - before.time <= NEAR_SECONDS
 
 
-def parse(member: bytes) -> Mark | None:
+def parse_mark(member: bytes) -> Mark | None:
     """Read a member of the set; None where it is none of ours."""
     text, _, label = member.decode(errors="replace").partition(" ")
     try:

@@ -23,13 +23,13 @@ from typing import NamedTuple
 
 from redmeter.lazy_regex import late
 from redmeter.names import check_text, cleaned
-from redmeter.stored import steps
 from redmeter.stored.intervals import THIS_HOUR
-from redmeter.stored.keys import HOUR, STEP, Keys, slice_start
+from redmeter.stored.keys import HOUR, OTHER, STEP, Keys, slice_start
+from redmeter.stored.steps import step_operations
 from redmeter.types import Operation, Operations
 
 #: The levels of logging that have a severity of their own.
-SEVERITY = {
+SEVERITY_OF_LEVEL = {
     logging.DEBUG: "debug",
     logging.INFO: "info",
     logging.WARNING: "warning",
@@ -46,11 +46,10 @@ MAX_SEVERITY = 20
 
 #: Most patterns of a logger in an hour, of all severities together; what comes after them is
 #: counted as OTHER of its severity. As many of each severity wait in a process.
-MAX_PATTERNS = 1000
-OTHER = "(other)"
+MAX_HOURLY_PATTERNS = 1000
 
 #: How long messages are kept after the last one, seconds.
-LIFE = 30 * 86400
+MESSAGE_LIFE = 30 * 86400
 
 #: Hours of which is known how often a pattern came: this one and the one before.
 HOURS = {HOUR: 2}
@@ -77,7 +76,7 @@ def severity_of(level: int | str) -> str:
             20 bytes. A number that has no name, neither here nor by logging.addLevelName(), means
             the next standard one below.
     """
-    known = SEVERITY.get(level) if isinstance(level, int) else None
+    known = SEVERITY_OF_LEVEL.get(level) if isinstance(level, int) else None
     return known or _severity(level)
 
 
@@ -86,7 +85,9 @@ def _severity(level: int | str) -> str:
     if isinstance(level, int):
         name = str(logging.getLevelName(level))
         if level == logging.NOTSET or name.startswith("Level "):
-            return SEVERITY[max((n for n in SEVERITY if n <= level), default=logging.DEBUG)]
+            return SEVERITY_OF_LEVEL[
+                max((n for n in SEVERITY_OF_LEVEL if n <= level), default=logging.DEBUG)
+            ]
         level = name
     name = cleaned(level.lower().replace(":", "-"), MAX_SEVERITY).strip()
     name = _ALIASES.get(name, name) or "unknown"
@@ -120,13 +121,13 @@ def logger_of(name: str) -> str:
     return cleaned(name) or "root"
 
 
-def name_of(logger: str, severity: str) -> str:
+def source_name(logger: str, severity: str) -> str:
     """Return what stands for a logger and a severity in keys and in `messages:`."""
     return f"{logger}:{severity}"
 
 
-def parse_name(name: str) -> tuple[str, str]:
-    """Return logger and severity, the inverse of name_of(); either is empty where there is none."""
+def parse_source(name: str) -> tuple[str, str]:
+    """Return logger and severity from a source_name(); either is empty where there is none."""
     logger, _, severity = name.rpartition(":")
     return logger, severity
 
@@ -134,7 +135,7 @@ def parse_name(name: str) -> tuple[str, str]:
 # --- Entries -------------------------------------------------------------------------------
 
 
-def format_entry(time: float, text: str) -> str:
+def format_recent(time: float, text: str) -> str:
     """Return a message in the form of `recent:`.
 
     Args:
@@ -144,7 +145,7 @@ def format_entry(time: float, text: str) -> str:
     return f"{moment.isoformat(timespec='microseconds')[:26]}Z {text}"
 
 
-def parse_entry(entry: bytes) -> tuple[float | None, str]:
+def parse_recent(entry: bytes) -> tuple[float | None, str]:
     """Return the time (Unix seconds) and the text of an entry in `recent:`.
 
     Also reads the listings' form, `Sun Jun 23 11:57:38 2019 text`, as UTC, since it has no time
@@ -168,7 +169,7 @@ def parse_entry(entry: bytes) -> tuple[float | None, str]:
 # --- Writing -------------------------------------------------------------------------------
 
 
-class Group(NamedTuple):
+class PatternHour(NamedTuple):
     """The messages of one pattern within an hour."""
 
     #: How many.
@@ -185,14 +186,14 @@ class Group(NamedTuple):
         """Return the start of each step, Unix seconds, and how many there were."""
         return self.steps or {slice_start(self.last, STEP): self.events}
 
-    def and_older(self, old: "Group") -> "Group":
+    def and_older(self, old: "PatternHour") -> "PatternHour":
         """Return both as one; of two that came last at one time, the sample of this one."""
         by_step: dict[int, int] | None = None
         if old.steps or self.steps or slice_start(self.last, STEP) != slice_start(old.last, STEP):
             by_step = dict(old.by_step())
             for start, events in self.by_step().items():
                 by_step[start] = by_step.get(start, 0) + events
-        return Group(
+        return PatternHour(
             old.events + self.events,
             min(old.first, self.first),
             max(old.last, self.last),
@@ -207,7 +208,7 @@ _GROUP_BYTES, _TEXT_BYTES = 250, 80
 _STEP_BYTES = 100
 
 
-def _own_bytes(group: Group) -> int:
+def _own_bytes(group: PatternHour) -> int:
     return getsizeof(group.sample) + _STEP_BYTES * len(group.steps or ())
 
 
@@ -228,17 +229,17 @@ class LogHour:
         self.keep = keep
         #: How many messages there were.
         self.events = 0
-        self.patterns: dict[str, Group] = {}
+        self.patterns: dict[str, PatternHour] = {}
         #: The newest, as (time, text), in order of time.
         self.texts: list[tuple[float, str]] = []
         #: Estimated size in memory.
         self.bytes = 0
 
-    def add(self, pattern: str, group: Group) -> None:
+    def add(self, pattern: str, group: PatternHour) -> None:
         """Count messages of a pattern, or of (other) where there are too many patterns."""
         self.events += group.events
         old = self.patterns.get(pattern)
-        if old is None and len(self.patterns) - (OTHER in self.patterns) >= MAX_PATTERNS:
+        if old is None and len(self.patterns) - (OTHER in self.patterns) >= MAX_HOURLY_PATTERNS:
             pattern = OTHER
             old = self.patterns.get(pattern)
         if old is None:
@@ -252,7 +253,7 @@ class LogHour:
     def add_texts(self, texts: Iterable[tuple[float, str]]) -> None:
         """Keep messages, if they are among the newest."""
         self.bytes -= sum(map(_text_bytes, self.texts))
-        self.texts = newest([*self.texts, *texts], self.keep)
+        self.texts = newest_texts([*self.texts, *texts], self.keep)
         self.bytes += sum(map(_text_bytes, self.texts))
 
     def give_up_texts(self, need: int) -> None:
@@ -307,12 +308,12 @@ class LogHour:
         self.add_texts(other.texts)
 
 
-def newest(texts: list[tuple[float, str]], keep: int) -> list[tuple[float, str]]:
+def newest_texts(texts: list[tuple[float, str]], keep: int) -> list[tuple[float, str]]:
     """Return the newest of some (time, text), in order of time."""
     return sorted(texts, key=lambda entry: entry[0])[-keep:]
 
 
-def operations(
+def message_operations(
     keys: Keys, messages: Mapping[str, Mapping[int, LogHour]], *, tallied: bool = True
 ) -> Operations:
     """Turn messages into the operations of one batch.
@@ -326,7 +327,7 @@ def operations(
     made = _push(keys, whole)
     if tallied:
         by_step = {name: _by_step(hour.patterns) for name, hour in whole.items()}
-        made += _tally(keys, messages) + _seen(keys, whole) + steps.operations(keys, by_step)
+        made += _tally(keys, messages) + _seen(keys, whole) + step_operations(keys, by_step)
     last = [(name, hour.last) for name, hour in whole.items()]
     return (*made, _touch(keys, last))
 
@@ -341,9 +342,9 @@ def book_operations(
         tallied: whether it is counted; else it only is among the newest.
     """
     hour = LogHour(keep)
-    hour.add(text, Group(1, time, time, ""))
+    hour.add(text, PatternHour(1, time, time, ""))
     hour.add_texts([(time, text)])
-    name = name_of(logger, severity)
+    name = source_name(logger, severity)
     made = _push(keys, {name: hour})
     if tallied:
         made += _tally(keys, {name: {THIS_HOUR: hour}})
@@ -362,12 +363,12 @@ def _together(hours: Collection[LogHour]) -> LogHour:
 
 def _push(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
     lists: list[str] = []
-    args = [str(LIFE)]
+    args = [str(MESSAGE_LIFE)]
     events = []
     for name, hour in messages.items():
         if hour.texts:
-            lists.append(keys.recent(*parse_name(name)))
-            entries = [format_entry(time, text) for time, text in hour.texts]
+            lists.append(keys.recent(*parse_source(name)))
+            entries = [format_recent(time, text) for time, text in hour.texts]
             args += (str(hour.keep), str(len(entries)), *entries)
             events.append((name, len(entries)))
     return [Operation("push", tuple(lists), tuple(args), lambda: events)] if lists else []
@@ -376,12 +377,12 @@ def _push(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
 def _tally(keys: Keys, messages: Mapping[str, Mapping[int, LogHour]]) -> list[Operation]:
     """Count patterns by the hour: LOGGER:SEVERITY -> {start of an hour -> its messages}."""
     hashes: list[str] = []
-    args = [str(LIFE), str(MAX_PATTERNS), str(1 + len(keys.common("", "")))]
+    args = [str(MESSAGE_LIFE), str(MAX_HOURLY_PATTERNS), str(1 + len(keys.common("", "")))]
     events: list[tuple[str, int]] = []
     for name, hours in messages.items():
         for start in sorted(hours):  # oldest first: hours before the stored ones are rejected
             hour = hours[start]
-            logger, severity = parse_name(name)
+            logger, severity = parse_source(name)
             hourly = keys.common(logger, severity)
             hashes += (keys.distinct(logger), *hourly)
             args += (str(start), str(len(hour.patterns)))
@@ -394,11 +395,11 @@ def _tally(keys: Keys, messages: Mapping[str, Mapping[int, LogHour]]) -> list[Op
 def _seen(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
     """Note when the patterns of each LOGGER:SEVERITY were seen first and last, with a sample."""
     hashes: list[str] = []
-    args = [str(LIFE), str(MAX_PATTERNS)]
+    args = [str(MESSAGE_LIFE), str(MAX_HOURLY_PATTERNS)]
     for name, hour in messages.items():
         groups = [(p, group) for p, group in hour.patterns.items() if p != OTHER]
         if groups:
-            hashes.append(keys.patterns(*parse_name(name)))
+            hashes.append(keys.patterns(*parse_source(name)))
             args.append(str(len(groups)))
             for pattern, group in groups:
                 args += (pattern, f"{group.first:.6f}", f"{group.last:.6f}", group.sample)
@@ -407,7 +408,7 @@ def _seen(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
     return [Operation("seen", tuple(hashes), tuple(args), lambda: events)] if hashes else []
 
 
-def _by_step(patterns: Mapping[str, Group]) -> dict[int, list[tuple[str, int]]]:
+def _by_step(patterns: Mapping[str, PatternHour]) -> dict[int, list[tuple[str, int]]]:
     by_step: dict[int, list[tuple[str, int]]] = {}
     for pattern, group in patterns.items():
         for start, events in group.by_step().items():
@@ -417,7 +418,7 @@ def _by_step(patterns: Mapping[str, Group]) -> dict[int, list[tuple[str, int]]]:
 
 def _touch(keys: Keys, last: Sequence[tuple[str, float]]) -> Operation:
     """Note which LOGGER:SEVERITY there are, and when the last message of each was, Unix seconds."""
-    args = [str(LIFE)]
+    args = [str(MESSAGE_LIFE)]
     for name, time in last:
         args += (name, f"{time:.6f}")
     return Operation("touch", (keys.messages,), tuple(args), lambda: [("", 0)])

@@ -109,7 +109,7 @@ class Moments:
         apart = min(max(total / count, low), high) - self.mean
         m2 = self.m2 + m2 + apart * apart * (self.count * count / both)
         self.m2 = min(m2, MAX_DOUBLE)
-        self.total = held(self.total + total)
+        self.total = clamped(self.total + total)
         self.count = both
         if low < self.low:
             self.low = low
@@ -135,7 +135,7 @@ class Moments:
         mean = min(max(total / count, low), high)
         # math.dist() is compensated, scaled against overflow, and written in C.
         distance = math.dist(values, (mean,) * count)
-        self.add(count, low, high, held(total), min(distance * distance, MAX_DOUBLE))
+        self.add(count, low, high, clamped(total), min(distance * distance, MAX_DOUBLE))
 
 
 @dataclass(slots=True)
@@ -182,7 +182,7 @@ def to_float(value: object, call: str) -> float:
         return -math.inf if value < 0 else math.inf  # type: ignore[operator]
 
 
-def held(number: float) -> float:
+def clamped(number: float) -> float:
     """Return a number, or the largest double of its sign where it is infinite."""
     return min(max(number, -MAX_DOUBLE), MAX_DOUBLE)
 
@@ -193,4 +193,4 @@ def _sum(values: Sequence[float]) -> float:
         return math.fsum(values)
     except OverflowError:  # on the way, or at the end: try again with smaller numbers
         total = math.fsum([value * 2.0**-64 for value in values])
-        return held(total * 2.0**64) if math.isfinite(total) else total
+        return clamped(total * 2.0**64) if math.isfinite(total) else total

@@ -26,7 +26,7 @@ from redmeter.stored.moments import Moments, Sums
 MAX_TEXT = 2**20
 
 #: Maximum number of values of an interval, so that Lua counts them exactly.
-MAX_COUNT = 2**53
+MAX_INTERVAL_VALUES = 2**53
 
 #: Empty buckets in a row that are written as zeros within a run.
 MAX_GAP = 2
@@ -80,7 +80,7 @@ def moments_text(distribution: Distribution) -> str:
     return f"{moments.count} {moments.total:.17g} {moments.m2:.17g}"
 
 
-def parse(buckets: _Text, moments: _Text) -> Distribution | None:
+def parse_distribution(buckets: _Text, moments: _Text) -> Distribution | None:
     """Read an interval; None if it is missing or has another form."""
     read = _read(buckets, moments)
     if read is None:
@@ -105,7 +105,7 @@ def parse_moments(text: bytes) -> Sums | None:
     except ValueError:
         return None
     finite = math.isfinite(sums.total) and 0 <= sums.m2 < math.inf
-    return sums if finite and 0 < sums.count <= MAX_COUNT else None
+    return sums if finite and 0 < sums.count <= MAX_INTERVAL_VALUES else None
 
 
 def merge_moments(texts: Iterable[bytes]) -> Sums:
@@ -117,7 +117,7 @@ def merge_moments(texts: Iterable[bytes]) -> Sums:
     return whole
 
 
-def merged(texts: Iterable[tuple[_Text, _Text]]) -> Distribution:
+def merge_distributions(texts: Iterable[tuple[_Text, _Text]]) -> Distribution:
     """Read intervals and merge them; those of another form are skipped.
 
     Args:
@@ -201,7 +201,7 @@ def _read(buckets: _Text, moments: _Text) -> tuple[Moments, int, list[_Run], lis
     held = zeros + sum([sum(run[1]) for run in positive]) + sum([sum(run[1]) for run in negative])
     # Not finite either if an infinity or a NaN is among the values.
     finite = math.isfinite(low) and math.isfinite(high) and math.isfinite(total)
-    if not (0 < count <= MAX_COUNT and held == count and finite and low <= high):
+    if not (0 < count <= MAX_INTERVAL_VALUES and held == count and finite and low <= high):
         return None
     if not 0 <= m2 < math.inf:
         return None
@@ -209,11 +209,7 @@ def _read(buckets: _Text, moments: _Text) -> tuple[Moments, int, list[_Run], lis
 
 
 def _runs(text: str) -> list[_Run]:
-    """Read runs, in a text of digits and -=,/ alone.
-
-    Raises:
-        ValueError: they are none.
-    """
+    """Read runs, in a text of digits and -=,/ alone. Raises ValueError if they are none."""
     runs: list[_Run] = []
     if not text:
         return runs

@@ -37,7 +37,7 @@ MAX_FIELDS = 1_000
 ALL = ""
 
 
-class Steps(NamedTuple):
+class StepCounts(NamedTuple):
     """Counts of consecutive steps."""
 
     #: Start of the newest step, Unix seconds.
@@ -57,24 +57,24 @@ class Steps(NamedTuple):
         return sum(self.counts[first:last])
 
 
-def parse(text: bytes | None) -> Steps | None:
+def parse_steps(text: bytes | None) -> StepCounts | None:
     """Read a field; None where there is none, or it has another form."""
     try:
         newest, *counts = map(int, (text or b"").split(b" "))
     except ValueError:
         return None
     # The sum of all steps fits the widest number of the other counts.
-    return Steps(newest, tuple(counts)) if all(0 <= n < 2**53 for n in counts) else None
+    return StepCounts(newest, tuple(counts)) if all(0 <= n < 2**53 for n in counts) else None
 
 
-def windows(steps: Steps, now: float) -> tuple[int, int]:
+def windows(steps: StepCounts, now: float) -> tuple[int, int]:
     """Return how many there were in the last hour, and in the hour before it."""
     running = slice_start(now, STEP)
     start = running - HOUR
     return steps.between(start, running + STEP), steps.between(start - HOUR, start)
 
 
-def is_complete(steps: Steps | None, now: float) -> bool:
+def is_complete(steps: StepCounts | None, now: float) -> bool:
     """Return whether the counts of all patterns together are known for both windows.
 
     STEPS counts are enough, even if a step that began since `now` replaced the oldest.
@@ -85,7 +85,7 @@ def is_complete(steps: Steps | None, now: float) -> bool:
     return len(steps.counts) >= STEPS or steps.oldest <= oldest
 
 
-def operations(
+def step_operations(
     keys: Keys, counts: Mapping[str, Mapping[int, Iterable[tuple[str, int]]]]
 ) -> list[Operation]:
     """Count patterns by steps: LOGGER:SEVERITY -> {start of a step -> (pattern, events) pairs}."""

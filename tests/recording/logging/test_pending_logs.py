@@ -10,8 +10,8 @@ from redmeter.recording.logging.messages import PendingLog
 from redmeter.recording.pending import PendingCounter
 from redmeter.recording.status import RecorderStats
 from redmeter.results import Loss
-from redmeter.stored.keys import HOUR, Kept, Keys
-from redmeter.stored.message import MAX_PATTERNS, OTHER, Group, LogHour
+from redmeter.stored.keys import HOUR, OTHER, Kept, Keys
+from redmeter.stored.message import MAX_HOURLY_PATTERNS, LogHour, PatternHour
 from support.messages import NOON, digest
 
 
@@ -59,7 +59,7 @@ def test_many_patterns_are_sent_in_several_batches() -> None:
     assert len(pushed) > 3
     assert pushed[-1] > 100
     assert not any(pushed[1:-1])
-    assert len(counts) == MAX_PATTERNS + 2
+    assert len(counts) == MAX_HOURLY_PATTERNS + 2
     assert counts[OTHER] == 200
     assert sum(counts.values()) == 1201
 
@@ -162,7 +162,7 @@ def test_whatever_is_given_up_the_books_of_an_hour_add_up(some: list[tuple[str, 
     """Its messages and its bytes, whichever of it goes."""
     hour = LogHour(3)
     for at, (pattern, count) in enumerate(some):
-        hour.add(pattern, Group(count, at, at, pattern * count))
+        hour.add(pattern, PatternHour(count, at, at, pattern * count))
         hour.add_texts([(at, pattern)])
     events = hour.events
     for give_up in (hour.give_up_texts, hour.give_up_samples, hour.give_up_patterns):

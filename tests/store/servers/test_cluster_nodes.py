@@ -16,8 +16,8 @@ from redmeter.store.servers.topology import (
     Address,
     SlotRange,
     Slots,
+    host_port,
     key_of,
-    name_of,
     place_in,
     slot_of,
 )
@@ -129,8 +129,8 @@ def test_a_command_is_about_its_key(command: Any, key: Any) -> None:
 def test_a_key_with_a_tag_lies_in_the_slot_of_the_tag() -> None:
     """As in the specification: 123456789 has 12739."""
     assert slot_of("123456789") == slot_of("a{123456789}b") == slot_of(b"{123456789}") == 0x31C3
-    assert name_of(("::1", 7000)) == "[::1]:7000"
-    assert name_of(A) == "10.0.0.1:7000"
+    assert host_port(("::1", 7000)) == "[::1]:7000"
+    assert host_port(A) == "10.0.0.1:7000"
 
 
 # --- Nodes that are called by names --------------------------------------------------------

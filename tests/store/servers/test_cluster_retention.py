@@ -6,8 +6,9 @@ import pytest
 
 from redmeter import Meter
 from redmeter.store import Store
-from redmeter.store.config import epoch_of, new_version
+from redmeter.store.config import new_version
 from redmeter.store.servers.replies import Command
+from redmeter.stored.keys import epoch_of
 from support.clusters import Cluster
 from support.stores import opened_store
 

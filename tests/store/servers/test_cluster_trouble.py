@@ -15,8 +15,8 @@ from redmeter.health.doctor import examine
 from redmeter.store import Store, indexes
 from redmeter.store.servers import cluster as clustered
 from redmeter.store.servers.replies import Command
-from redmeter.store.servers.topology import ASKING, READONLY, answers
-from redmeter.stored import counter
+from redmeter.store.servers.topology import ASKING, READONLY, own_replies
+from redmeter.stored.counter import counter_operations
 from redmeter.stored.shards import TAGS
 from support.clusters import Cluster
 from support.nodes import Node
@@ -39,7 +39,7 @@ def of_all() -> list[Command]:
 def count(store: Store, number: int) -> None:
     """Count something in a shard, at once."""
     part, counts = store.shards[number], {"hits": {int(store.clock.wall()): 1}}
-    part.write(lambda kept: counter.operations(part.keys, kept.series, counts))
+    part.write(lambda kept: counter_operations(part.keys, kept.series, counts))
 
 
 def total(store: Store, number: int) -> int:
@@ -185,7 +185,7 @@ def test_who_may_not_say_a_word_is_told_so_where_it_was_needed(
     sent: list[Command], replies: list[Any], told: list[Any]
 ) -> None:
     """What was carried out all the same is never taken for what was not."""
-    assert answers(sent, replies) == told
+    assert own_replies(sent, replies) == told
 
 
 # --- Replicas ------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ def test_what_a_master_hands_over_is_not_waited_for(
 ) -> None:
     """One that stands still is no trouble for readings that its replica answers."""
     monkeypatch.setattr(clustered, "AGAIN", 0.0)
-    monkeypatch.setattr(clustered, "PATIENCE", 0.05)
+    monkeypatch.setattr(clustered, "LOOKUP_PATIENCE", 0.05)
     cluster.keep_masters()
     cluster.wait_for_replicas()
     link = link_of(open_store(cluster.url, read_from="replica").reader)

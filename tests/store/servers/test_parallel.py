@@ -6,13 +6,13 @@ import threading
 
 import pytest
 
-from redmeter.store.servers.parallel import in_parallel
+from redmeter.store.servers.cluster import in_parallel
 from support.programs import SOURCES, TIMEOUT
 
 #: What is asked of a cluster by a destructor, once the interpreter takes modules apart.
 ENDING = """
 import sys
-from redmeter.store.servers.parallel import in_parallel
+from redmeter.store.servers.cluster import in_parallel
 
 class Last:
     def __del__(self, ending=sys.is_finalizing, ask=in_parallel, out=sys.stdout):

@@ -172,10 +172,10 @@ def test_verifying_is_switched_off_by_one_option_alone(
 
 def test_all_is_verified_where_the_url_does_not_say_otherwise() -> None:
     """Set by us, whatever the client's own defaults are; and only over TLS."""
-    options = urls.verified(urls.parse("rediss://h").options)
+    options = urls.verified(urls.parse_target("rediss://h").options)
     assert (options["ssl_cert_reqs"], options["ssl_check_hostname"]) == ("required", True)
     assert not any(
-        name.startswith("ssl") for name in urls.verified(urls.parse("redis://h").options)
+        name.startswith("ssl") for name in urls.verified(urls.parse_target("redis://h").options)
     )
     connection: Any = redis.ConnectionPool(**options).make_connection()
     assert (connection.cert_reqs, connection.check_hostname) == (2, True)

@@ -14,7 +14,7 @@ from redis.connection import URL_QUERY_ARGUMENT_PARSERS
 from redmeter.errors import InvalidSetting, StoreUnavailable
 from redmeter.store import embedded, open
 from redmeter.store.servers.connection import ServerLink
-from redmeter.store.servers.urls import advice, parse
+from redmeter.store.servers.urls import advice, parse_target
 from support.examples import scaled
 
 #: What means something in a URL, or looks as if it did.
@@ -62,7 +62,7 @@ FORMS = [
 def test_no_piece_of_a_password_is_ever_shown(form: str, secret: str, escaped: bool) -> None:
     """In a location, a repr, a message or a traceback; escaped as it should be, or not at all."""
     try:
-        target = parse(form.format(quote(secret, safe="") if escaped else secret))
+        target = parse_target(form.format(quote(secret, safe="") if escaped else secret))
     except InvalidSetting as error:
         texts = [repr(error), repr(vars(error)), *traceback.format_exception(error)]
     else:
@@ -76,7 +76,7 @@ def test_a_percent_encoded_password_reaches_the_client_as_it_was(
 ) -> None:
     """Whatever characters it has."""
     place = "/run/redis.sock" if scheme == "unix" else "h:7/2"
-    target = parse(f"{scheme}://us%3Aer:{quote(password, safe='')}@{place}")
+    target = parse_target(f"{scheme}://us%3Aer:{quote(password, safe='')}@{place}")
     assert target.options["password"] == password
     assert target.options["username"] == "us:er"
     connection: Any = redis.ConnectionPool(**target.options).make_connection()
@@ -113,7 +113,7 @@ def test_a_percent_encoded_password_reaches_the_client_as_it_was(
 )
 def test_a_servers_url_says_where_and_how(url: str, location: str, options: dict[str, Any]) -> None:
     """The client's options, and a location for messages without user and password."""
-    target = parse(url)
+    target = parse_target(url)
     assert (target.kind, target.location, target.path) == ("server", location, None)
     found = {k: v for k, v in target.options.items() if k != "connection_class"}
     assert found == options
@@ -131,7 +131,7 @@ def test_a_servers_url_says_where_and_how(url: str, location: str, options: dict
 )
 def test_the_scheme_chooses_the_kind_of_connection(url: str, kind: type) -> None:
     """TLS, a socket file, or plain TCP."""
-    pool = redis.ConnectionPool(**parse(url).options)
+    pool = redis.ConnectionPool(**parse_target(url).options)
     assert type(pool.make_connection()) is kind
 
 
@@ -162,7 +162,7 @@ def test_a_sentinels_url_says_whom_to_ask_for_whom(
     url: str, location: str, nodes: list[tuple[str, int]], options: dict[str, Any]
 ) -> None:
     """The sentinels, what they call the master, and what is known of the master itself."""
-    target = parse(url)
+    target = parse_target(url)
     assert (target.kind, target.location) == ("sentinel", location)
     assert list(target.nodes) == nodes
     found = {k: v for k, v in target.options.items() if k != "connection_class"}
@@ -176,14 +176,18 @@ def test_a_sentinels_url_says_whom_to_ask_for_whom(
 def test_passwords_reach_the_master_and_the_sentinels_as_they_were(own: str, theirs: str) -> None:
     """Each its own."""
     end = f"figures/2?sentinel_password={quote(theirs, safe='')}&sentinel_username=w%2Bho"
-    target = parse(f"redis+sentinel://us%3Aer:{quote(own, safe='')}@h:7,i:8/{end}")
+    target = parse_target(f"redis+sentinel://us%3Aer:{quote(own, safe='')}@h:7,i:8/{end}")
     assert target.of_sentinels == {"username": "w+ho", "password": theirs}
     assert (target.options["username"], target.options["password"]) == ("us:er", own)
 
 
 def test_off_is_no_store() -> None:
     """Neither a server nor a path."""
-    assert (parse("off").kind, parse("off").path, parse("off").options) == ("off", None, {})
+    assert (parse_target("off").kind, parse_target("off").path, parse_target("off").options) == (
+        "off",
+        None,
+        {},
+    )
     assert open("off") is None
 
 
@@ -200,7 +204,7 @@ def test_an_embedded_url_names_a_directory(tmp_path: Path, monkeypatch: pytest.M
         ("embedded", embedded.default_path()),
         ("", embedded.default_path()),
     ]:
-        target = parse(url)
+        target = parse_target(url)
         assert (target.kind, target.path, target.options) == ("embedded", path, {})
         assert target.location == f"embedded://{path}"
     assert list(tmp_path.iterdir()) == []
@@ -244,7 +248,7 @@ def test_a_url_that_cannot_be_used_is_told_what_can(urls: str, told: str) -> Non
     """What is wrong with it, and the forms that there are."""
     for url in urls.split():
         with pytest.raises(InvalidSetting, match=told) as caught:
-            parse(url)
+            parse_target(url)
         assert caught.value.setting == "url"
 
 
@@ -259,7 +263,7 @@ def test_a_url_that_cannot_be_used_is_told_what_can(urls: str, told: str) -> Non
 def test_an_unknown_option_is_named_with_those_that_are_known(option: str, value: str) -> None:
     """As soon as the URL is read, also where its value is an object and no text could be one."""
     with pytest.raises(InvalidSetting, match="client_name, db, decode_responses") as caught:
-        parse(f"redis://user:secret@h?db=1&{quote(option)}{value}")
+        parse_target(f"redis://user:secret@h?db=1&{quote(option)}{value}")
     assert f"has an unknown option: {option!a};" in str(caught.value)
     assert str(caught.value).isprintable()
 
@@ -284,7 +288,7 @@ def test_an_option_of_tls_that_would_do_nothing_is_refused(
 ) -> None:
     """What asks for a check is carried out, or said to be impossible; what there is, is named."""
     with pytest.raises(InvalidSetting, match=said) as caught:
-        parse(f"{scheme}?{option}")
+        parse_target(f"{scheme}?{option}")
     assert len(str(caught.value)) < 500
 
 
@@ -292,13 +296,13 @@ def test_an_option_of_tls_is_read_as_what_it_is() -> None:
     """Text, a number, a yes or no, and whatever else the client reads from a text."""
     texts = ("ssl_ca_certs", "ssl_ca_path", "ssl_ca_data", "ssl_certfile", "ssl_keyfile")
     for name in (*texts, "ssl_password", "ssl_cert_reqs", "ssl_ciphers"):
-        assert parse(f"rediss://h?{name}=x").options[name] == "x"
-    assert parse("rediss://h?ssl_check_hostname=no").options["ssl_check_hostname"] is False
+        assert parse_target(f"rediss://h?{name}=x").options[name] == "x"
+    assert parse_target("rediss://h?ssl_check_hostname=no").options["ssl_check_hostname"] is False
     parsers: dict[str, Any] = URL_QUERY_ARGUMENT_PARSERS
     for name, read in parsers.items():
         text = "VERIFY_X509_STRICT" if "flags" in name else "771" if "version" in name else "no"
         if name.startswith("ssl_"):
-            assert parse(f"rediss://h?{name}={text}").options[name] == read(text)
+            assert parse_target(f"rediss://h?{name}={text}").options[name] == read(text)
 
 
 @pytest.mark.parametrize("place", ["h", "h/1", "h:1?db=0"])
@@ -311,7 +315,7 @@ def test_yes_and_no_have_several_words(place: str, words: str, value: bool) -> N
     for word in words.split():
         mark = "&" if "?" in place else "?"
         for option in ("ssl_check_hostname", "socket_keepalive"):
-            options = parse(f"rediss://{place}{mark}{option}={word}").options
+            options = parse_target(f"rediss://{place}{mark}{option}={word}").options
             assert options[option] is value
 
 
@@ -322,7 +326,7 @@ def test_another_word_for_yes_or_no_is_refused(scheme: str, option: str, word: s
     """The client would take it for yes; it is not repeated."""
     text = rf"^url: {option} is true, yes, on, 1, or false, no, off, 0$"
     with pytest.raises(InvalidSetting, match=text):
-        parse(f"{scheme}?{option}={word}")
+        parse_target(f"{scheme}?{option}={word}")
 
 
 def test_an_option_that_this_connection_does_not_know_is_named_on_use() -> None:
@@ -338,7 +342,7 @@ def test_an_option_that_this_connection_does_not_know_is_named_on_use() -> None:
 def test_any_text_is_a_place_or_an_invalid_setting(url: str) -> None:
     """Nothing else is raised."""
     try:
-        target = parse(url)
+        target = parse_target(url)
     except InvalidSetting as error:
         refusal = error
     else:
@@ -356,7 +360,7 @@ def test_any_text_is_a_place_or_an_invalid_setting(url: str) -> None:
 def test_quotes_and_spaces_around_a_url_are_named(url: str) -> None:
     """Files of environment variables keep quotes, and files of secrets a line's end."""
     with pytest.raises(InvalidSetting, match="is in quotes, or has a space at an end"):
-        parse(url)
+        parse_target(url)
 
 
 def test_too_many_clients_are_no_wrong_url() -> None:

@@ -37,7 +37,7 @@ from redmeter.reading.samples import starts_of
 from redmeter.reading.top import top as rank
 from redmeter.reading.windows import Frame, histogram_window, span_of, whole_window
 from redmeter.store import Store
-from redmeter.store.query import Query, run, together
+from redmeter.store.query import Query, run_query, together
 from redmeter.stored.keys import HOUR
 from redmeter.types import Selection, Top, Window
 from redmeter.zones import Zone
@@ -97,7 +97,7 @@ def series(context: Context, values: Values) -> Found:
             return read_gauge(store.keys, selection, window, aggregate, needed=needed)
         return read_counter(store.keys, selection, window, needed=needed)
 
-    view, found = run(store, lambda _: together([query(one) for one in selections]))
+    view, found = run_query(store, lambda _: together([query(one) for one in selections]))
     starts = starts_of(window, view.retention, view.now)
     groups = list(chain.from_iterable(found))
     return Found(
@@ -130,7 +130,7 @@ def _selectors(values: Values) -> list[Selection]:
 def names(context: Context, values: Values) -> Found:
     """Answer /api/names."""
     store = context.store
-    view, found = run(
+    view, found = run_query(
         store, lambda kept: find_names(store.keys, kept, values["pattern"], values["kind"])
     )
     return Found(view.now, None, names=found[: values["limit"]], total=len(found))
@@ -149,7 +149,7 @@ def top(context: Context, values: Values) -> Found:
         )
     window = Window(values["precision"], intervals=intervals)
     ranked = Top(values["name"], window, by, values["limit"], order, where, failing)
-    view, ranking = run(store, lambda kept: rank(store.keys, kept, ranked))
+    view, ranking = run_query(store, lambda kept: rank(store.keys, kept, ranked))
     return Found(view.now, ranking, complete=ranking.complete and not store.skipped())
 
 
@@ -169,7 +169,7 @@ def summary(context: Context, values: Values) -> Found:
     window = Window(precision, values["since"], values["until"])
     selections = _selectors(values)
     needed = len(selections) == 1
-    view, found = run(
+    view, found = run_query(
         store,
         lambda _: together(
             [read_summary(store.keys, one, window, needed=needed) for one in selections]
@@ -205,14 +205,16 @@ def messages(context: Context, values: Values) -> Found:
     found: LogOverview | LogWindow
     window: dict[str, float | None] = {}
     if since is None and until is None and not containing:
-        view, found = run(store, lambda _: log_overview(store.keys, logger, severities, limit))
+        view, found = run_query(
+            store, lambda _: log_overview(store.keys, logger, severities, limit)
+        )
         window = dict.fromkeys(("since", "until", "counted_since"))
     else:
         until = store.clock.wall() if until is None else until
         query = LogQuery(
             until - HOUR if since is None else since, until, logger, severities, containing, limit
         )
-        view, found = run(store, lambda _: log_window(store.keys, query))
+        view, found = run_query(store, lambda _: log_window(store.keys, query))
     return Found(
         view.now,
         found,
@@ -226,7 +228,7 @@ def exceptions(context: Context, values: Values) -> Found:
     """Answer /api/exceptions."""
     store = context.store
     query, now = _exception_query(values), store.clock.wall()
-    view, result = run(store, lambda _: reading_exceptions.exceptions(store.keys, query, now))
+    view, result = run_query(store, lambda _: reading_exceptions.exceptions(store.keys, query, now))
     return Found(view.now, result)
 
 
@@ -234,7 +236,7 @@ def exception(context: Context, values: Values) -> Found:
     """Answer /api/exception."""
     store = context.store
     query, now = _exception_query(values), store.clock.wall()
-    view, (window, group) = run(
+    view, (window, group) = run_query(
         store, lambda _: reading_exceptions.exception(store.keys, values["id"], query, now)
     )
     return Found(view.now, window, exception=group)
@@ -260,7 +262,7 @@ def forecast(context: Context, values: Values) -> Found:
     store = context.store
     name, precision = values["name"], values["precision"]
     (selection,) = _selectors({**values, "name": [name], "by": ()})
-    view, ((_, found),) = run(
+    view, ((_, found),) = run_query(
         store, lambda _: read_forecasts(store.keys, selection, precision, zone=store.zone)
     )
     return Found(view.now, found, name=name)
@@ -321,7 +323,7 @@ def metrics(context: Context, values: Values) -> Found:
         window = listing.window_for(kept, kind, precision, frame)
         return listing.listing(store.keys, window, kind=kind, **options, ranked=ranked)
 
-    view, found = run(store, make)
+    view, found = run_query(store, make)
     if ranks:
         context.rankings.refresh(key, found)
     window = whole_window(view.retention, precision, frame)
@@ -343,7 +345,7 @@ def detail(context: Context, values: Values) -> Found:
     """Answer /api/detail."""
     store = context.store
     name, precision, frame = values["name"], values["precision"], _frame(store, values)
-    view, found = run(
+    view, found = run_query(
         store, lambda kept: reading_detail.detail(store.keys, kept, name, precision, frame)
     )
     curves = [curve for curve in found.curves if curve.precision == found.window.precision]

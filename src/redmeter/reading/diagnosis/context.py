@@ -38,8 +38,8 @@ from redmeter.store.query import Query, Read, together
 from redmeter.store.servers.replies import is_misplaced, raised
 from redmeter.stored.exception import INTERVALS, counts_between, oldest_kept
 from redmeter.stored.keys import Keys, slice_start
-from redmeter.stored.message import parse_name
-from redmeter.stored.steps import parse as parse_steps
+from redmeter.stored.message import parse_source
+from redmeter.stored.steps import parse_steps
 from redmeter.types import Mark
 
 #: Loggers and severities whose patterns are compared, patterns of each, and
@@ -171,7 +171,7 @@ def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, l
     appeared, vanished = list[LogPattern](), list[LogPattern]()
     partial = uncounted = 0
     for member, (scan, steps_reply) in joined.readable():
-        logger, severity = parse_name(member.decode(errors="replace"))
+        logger, severity = parse_source(member.decode(errors="replace"))
         cursor, seen = scan
         partial += cursor not in (b"0", "0", 0)
         steps = {pattern: parse_steps(text) for pattern, text in texts_of(steps_reply).items()}

@@ -35,7 +35,7 @@ from redmeter.reading.samples import number_of
 from redmeter.reading.selection import LabelSets
 from redmeter.results.explanation import Explanation, Measure, Part
 from redmeter.store import Store, indexes
-from redmeter.store.query import Query, Read, run, together
+from redmeter.store.query import Query, Read, run_query, together
 from redmeter.store.servers.replies import Reply
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Kept, Keys, Retention, entry, span
@@ -56,7 +56,9 @@ def read_explanation(store: Store, request: ExplainRequest) -> tuple[float, Expl
     Returns:
         The server's clock, Unix seconds, and the explanation.
     """
-    view, explanation = run(store, lambda kept: explain(store.keys, kept, request, store.zone))
+    view, explanation = run_query(
+        store, lambda kept: explain(store.keys, kept, request, store.zone)
+    )
     return view.now, explanation
 
 

@@ -16,7 +16,7 @@ from redmeter.reading.samples import number_of
 from redmeter.reading.selection import OTHER, LabelSets
 from redmeter.store.query import Query, Read
 from redmeter.store.servers.replies import Reply, pairs
-from redmeter.stored import counter
+from redmeter.stored.counter import parse_counter
 from redmeter.stored.exponential_histogram import Distribution, upper_edge
 from redmeter.stored.keys import Keys
 from redmeter.stored.packed_text import parse_moments
@@ -55,7 +55,7 @@ def read_counts(
     label_sets = LabelSets(keys, keys.known, precision, name)
     joins = yield from _pages(label_sets, ask, result)
     for _, own, reply in _matching(joins, name, labels):
-        result.counts.append((own, counter.parse(pairs(reply))))
+        result.counts.append((own, parse_counter(pairs(reply))))
     return result
 
 

@@ -28,14 +28,14 @@ from redmeter.reading.totals import MAX_SAMPLED
 from redmeter.results.explanation import Check, Part, Status
 from redmeter.results.series import Series
 from redmeter.store import Store
-from redmeter.store.query import Query, Read, run, together
+from redmeter.store.query import Query, Read, run_query, together
 from redmeter.store.servers.replies import pairs
-from redmeter.stored import counter
+from redmeter.stored.counter import parse_counter
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Kept, Keys, slice_start
-from redmeter.stored.mark import parse as parse_mark
+from redmeter.stored.mark import parse_mark as parse_mark
 from redmeter.stored.moments import merge_all
-from redmeter.stored.packed_text import parse
+from redmeter.stored.packed_text import parse_distribution
 from redmeter.types import Mark
 
 MINUTE: Final = 60
@@ -78,7 +78,7 @@ class Vitals:
 
 def read_status(store: Store) -> tuple[float, Status]:
     """Return the status, and the server's clock, Unix seconds."""
-    view, status = run(store, lambda kept: read_vitals(store.keys, kept))
+    view, status = run_query(store, lambda kept: read_vitals(store.keys, kept))
     return view.now, status
 
 
@@ -97,7 +97,7 @@ def read_vitals(keys: Keys, kept: Kept) -> Query[Status]:
     view, replies = yield reads
     vitals = Vitals()
     for one, reply in zip(names, replies, strict=False):
-        vitals.counts[one] = counter.parse(pairs(there(reply, [])))
+        vitals.counts[one] = parse_counter(pairs(there(reply, [])))
     marks = (parse_mark(member) for member in there(replies[len(names)], []))
     vitals.marks = [mark for mark in marks if mark is not None]
     for reply in replies[len(names) + 1 :]:
@@ -129,7 +129,7 @@ def _add(
     seconds: dict[int, Distribution], buckets: Mapping[bytes, bytes], moments: Mapping[bytes, bytes]
 ) -> None:
     for start, bucket in buckets.items():
-        distribution = parse(bucket, moments.get(start))
+        distribution = parse_distribution(bucket, moments.get(start))
         if distribution is None or not start.isdigit():
             continue
         seconds.setdefault(int(start), Distribution()).merge(distribution)

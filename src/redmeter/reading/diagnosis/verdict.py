@@ -43,7 +43,7 @@ from redmeter.results.verdict import (
     VerdictRow,
 )
 from redmeter.store import Store
-from redmeter.store.query import Query, Read, run
+from redmeter.store.query import Query, Read, run_query
 from redmeter.store.servers.replies import is_misplaced, raised
 from redmeter.stored.keys import HOUR, Keys, entry, span
 from redmeter.types import Mark
@@ -117,7 +117,7 @@ def read_verdict(store: Store, asked: VerdictQuestion) -> tuple[float, Verdict]:
         UnknownPrecision: the store does not keep it.
         StoreError: the server is unreachable or refuses.
     """
-    view, (marks, windows, data) = run(store, lambda _: _read(store.keys, asked, store.zone))
+    view, (marks, windows, data) = run_query(store, lambda _: _read(store.keys, asked, store.zone))
     patterns = logs.read_frequencies(store).frequencies
     return view.now, build(asked, view.now, marks, windows, data, patterns)
 

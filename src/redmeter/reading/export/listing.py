@@ -15,7 +15,7 @@ from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import list_entries
 from redmeter.reading.names import MAX_NAMES, matching_ends, names_in
 from redmeter.store import Store, indexes
-from redmeter.store.query import Query, in_parts, run, together
+from redmeter.store.query import Query, in_parts, run_query, together
 from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Kept, Keys
 
@@ -81,7 +81,9 @@ class ExportList:
 
     def _read(self) -> Exports:
         keys = self.store.keys
-        view, members = run(self.store, lambda kept: _members(keys, kept, widest=self._widest))
+        view, members = run_query(
+            self.store, lambda kept: _members(keys, kept, widest=self._widest)
+        )
         newest = self._newest
         if newest is not None and members == self._members:
             return replace(newest, now=view.now, listed=monotonic())

@@ -16,12 +16,12 @@ from redmeter.names import INSTANCE, PART_SECONDS, is_part, parse_name
 from redmeter.reading.export.listing import ExportList
 from redmeter.reading.foreign_keys import there
 from redmeter.store import Store, indexes
-from redmeter.store.query import Query, Read, run
-from redmeter.stored import gauge
+from redmeter.store.query import Query, Read, run_query
 from redmeter.stored.counter import count_of
 from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.gauge import parse_gauge
 from redmeter.stored.keys import Kept, Keys, slice_start
-from redmeter.stored.packed_text import parse
+from redmeter.stored.packed_text import parse_distribution
 
 #: Fields that one command reads.
 CHUNK = 5_000
@@ -61,7 +61,7 @@ class Scraper:
         listed = self._exports.read()
         template = self._template(listed.catalog, form)
         now, keys = listed.time(), self._store.keys
-        _, values = run(self._store, lambda kept: _read(keys, kept, template, now))
+        _, values = run_query(self._store, lambda kept: _read(keys, kept, template, now))
         without = values.counters.count(None)
         without += len(template.histograms) - len(values.histograms)
         hidden = {**listed.catalog.hidden, "no-total": without}
@@ -106,7 +106,7 @@ def _read(keys: Keys, kept: Kept, template: Template, now: float) -> Query[_Valu
         lookback = PART_SECONDS if part and width <= LOOKBACK else max(LOOKBACK, width)
         texts = there(reply, [None] * len(starts))
         read = zip(starts, texts, strict=True)
-        measured = [gauge.parse(text, start, width) for start, text in read if text is not None]
+        measured = [parse_gauge(text, start, width) for start, text in read if text is not None]
         values.append(
             next((value for at, value in filter(None, measured) if at > now - lookback), None)
         )
@@ -114,7 +114,7 @@ def _read(keys: Keys, kept: Kept, template: Template, now: float) -> Query[_Valu
     histograms = {
         name: distribution
         for name, buckets, moments in pairs
-        if (distribution := parse(buckets, moments)) is not None
+        if (distribution := parse_distribution(buckets, moments)) is not None
     }
     return _Values([_count(text) for text in counters], values, histograms)
 

@@ -20,8 +20,8 @@ from redmeter.results.logs import Frequency, LogSource, Message
 from redmeter.store.servers.replies import Command, Reply, pairs, raised, scored
 from redmeter.stored.intervals import hours_of
 from redmeter.stored.keys import HOUR, Keys, slice_start
-from redmeter.stored.message import parse_entry, parse_name
-from redmeter.stored.steps import ALL, Steps, is_complete, parse, windows
+from redmeter.stored.message import parse_recent, parse_source
+from redmeter.stored.steps import ALL, StepCounts, is_complete, parse_steps, windows
 
 #: A logger and a severity.
 Source = tuple[str, str]
@@ -43,7 +43,7 @@ def sources_of(reply: Reply) -> list[LogSource]:
     """Parse members of `messages:` with their scores; malformed ones are left out."""
     sources = []
     for member, last in scored(raised(reply)):
-        logger, severity = parse_name(member.decode(errors="replace"))
+        logger, severity = parse_source(member.decode(errors="replace"))
         if logger and severity and math.isfinite(last):
             sources.append(LogSource(logger, severity, last))
     return sources
@@ -110,12 +110,12 @@ def sliding(
         by_hour: by clock hours.
         steps: the stored texts of patterns, and of ALL.
     """
-    if not is_complete(parse(steps.get(ALL)), now):
+    if not is_complete(parse_steps(steps.get(ALL)), now):
         return list(by_hour)
     frequencies = [slide(one, steps.get(one.pattern), now) for one in by_hour]
     listed = {one.pattern for one in by_hour}
     for pattern, text in steps.items():
-        parsed = parse(text)
+        parsed = parse_steps(text)
         if parsed is not None and pattern != ALL and pattern not in listed:
             count, before = windows(parsed, now)
             if count or before:  # within the last two hours, but in neither clock hour
@@ -126,7 +126,7 @@ def sliding(
 
 def slide(by_hour: Frequency, text: bytes | None, now: float) -> Frequency:
     """Return a frequency by sliding hours; unchanged if its steps have less than its hours."""
-    steps = parse(text) or Steps(0, ())
+    steps = parse_steps(text) or StepCounts(0, ())
     hour = slice_start(now, HOUR)
     if (
         steps.between(hour, hour + HOUR) < by_hour.count
@@ -226,7 +226,7 @@ def newest(lists: Mapping[Source, Sequence[bytes]], limit: int) -> list[tuple[fl
     for (logger, severity), entries in lists.items():
         parsed, time = [], float("-inf")
         for entry in reversed(entries):
-            stated, text = parse_entry(entry)
+            stated, text = parse_recent(entry)
             time = time if stated is None else stated
             parsed.append((time, Message(logger, severity, stated, text)))
         messages += parsed[::-1]

@@ -20,8 +20,8 @@ from redmeter.store import indexes
 from redmeter.store.query import Query, in_parts
 from redmeter.store.servers.replies import Command, Reply, is_misplaced, raised
 from redmeter.stored.keys import HOUR, Keys
-from redmeter.stored.message import SEVERITY, name_of, parse_name
-from redmeter.stored.steps import ALL, is_complete, parse
+from redmeter.stored.message import SEVERITY_OF_LEVEL, parse_source, source_name
+from redmeter.stored.steps import ALL, is_complete, parse_steps
 
 #: Logs that are read, and those whose newest messages are read.
 MAX_SOURCES, MAX_RECENT_SOURCES = 100, 20
@@ -33,7 +33,7 @@ MAX_MESSAGES = 500
 MAX_LOGGERS = 1_000
 
 #: Severities that count as errors.
-_ERRORS = {SEVERITY[40], SEVERITY[50]}
+_ERRORS = {SEVERITY_OF_LEVEL[40], SEVERITY_OF_LEVEL[50]}
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ def log_overview(
         StoreError: the server is unreachable or refuses the command.
     """
     limit = min(limit, MAX_MESSAGES)
-    index = indexes.newest(keys, keys.messages, MAX_LOGGERS)
+    index = indexes.newest_members(keys, keys.messages, MAX_LOGGERS)
     number = indexes.size(keys, keys.messages)
     if logger is None:
         reads = _reads(keys, "")
@@ -81,8 +81,8 @@ def log_overview(
         view, replies = yield [index, number, join_of]
         by_source = _joined(Joined(replies[2], len(reads), needed=False), severities)
     else:
-        pairs = [(logger, severity) for severity in severities or SEVERITY.values()]
-        reads = [read for source in pairs for read in _reads(keys, name_of(*source))]
+        pairs = [(logger, severity) for severity in severities or SEVERITY_OF_LEVEL.values()]
+        reads = [read for source in pairs for read in _reads(keys, source_name(*source))]
         view, replies = yield [index, number, *map(log_counts.command_of, reads)]
         size = len(reads) // len(pairs)
         by_source = {s: replies[2 + size * at :][:size] for at, s in enumerate(pairs)}
@@ -110,7 +110,7 @@ def log_overview(
     frequent = _chosen(ordered(counted), limit or MAX_MESSAGES)
     seen = PatternFields(frequent, lambda source: keys.patterns(*source))
     late = PatternFields(
-        _without_steps(frequent, steps, now), lambda source: keys.key("steps", name_of(*source))
+        _without_steps(frequent, steps, now), lambda source: keys.key("steps", source_name(*source))
     )
     logs = list(by_source) if logger is not None else [(s.logger, s.severity) for s in loggers]
     recent = logs[:MAX_RECENT_SOURCES] if limit else []
@@ -152,7 +152,7 @@ def _reads(keys: Keys, entry: str) -> list[Ask]:
 def _joined(joined: Joined, severities: Sequence[str]) -> dict[Source, Sequence[Reply]]:
     by_source = {}
     for member, replies in joined.readable():
-        source = parse_name(member.decode(errors="replace"))
+        source = parse_source(member.decode(errors="replace"))
         if all(source) and (not severities or source[1] in severities):
             by_source[source] = replies
     return by_source
@@ -165,7 +165,9 @@ def _whole(
     counts = sum(one.count for one in by_hour), sum(one.before for one in by_hour)
     whole = Frequency(*source, ALL, *counts, None, None, "")
     total = steps.get(ALL)
-    return whole, log_counts.slide(whole, total, now) if is_complete(parse(total), now) else whole
+    return whole, log_counts.slide(whole, total, now) if is_complete(
+        parse_steps(total), now
+    ) else whole
 
 
 def _partly_read(by_hour: Sequence[Frequency]) -> set[Place]:
@@ -201,7 +203,7 @@ def _without_steps(
 ) -> list[Frequency]:
     """Return the patterns whose steps are not read yet: of logs with more than were scanned."""
     complete = {
-        source for source, texts in steps.items() if is_complete(parse(texts.get(ALL)), now)
+        source for source, texts in steps.items() if is_complete(parse_steps(texts.get(ALL)), now)
     }
     return [
         one

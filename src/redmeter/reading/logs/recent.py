@@ -21,7 +21,7 @@ from redmeter.results.logs import Changes, Frequency, LogSource, Message
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Read
 from redmeter.store.servers.replies import Command, Reply, raised
-from redmeter.stored.message import MAX_PATTERNS, SEVERITY, name_of
+from redmeter.stored.message import MAX_HOURLY_PATTERNS, SEVERITY_OF_LEVEL, source_name
 
 #: Most messages of one request.
 MAX_MESSAGES = 10_000
@@ -217,7 +217,7 @@ def _with_times(store: Store, frequencies: Sequence[Frequency]) -> list[Frequenc
 
 
 def _index(store: Store) -> Read:
-    return indexes.newest(store.keys, store.keys.messages, MAX_SOURCES)
+    return indexes.newest_members(store.keys, store.keys.messages, MAX_SOURCES)
 
 
 def _sources(store: Store, severity: str | None) -> tuple[list[LogSource], int]:
@@ -248,7 +248,7 @@ def _read(
     """Send the same commands for all severities of a logger, or for one."""
     if severity is not None:
         return _ask(store, [(logger, severity)], commands)
-    standard = [(logger, name) for name in SEVERITY.values()]
+    standard = [(logger, name) for name in SEVERITY_OF_LEVEL.values()]
     view, replies = _ask(store, standard, commands, _index(store))
     (index,) = replies.pop(("", ""))
     listed = [(s.logger, s.severity) for s in log_counts.sources_of(index) if s.logger == logger]
@@ -260,9 +260,9 @@ def _read(
 
 def _hours(store: Store, source: Source) -> list[Command]:
     # Other programs keep any number of patterns.
-    reads = log_counts.hour_reads(store.keys, name_of(*source), 2 * MAX_PATTERNS)
+    reads = log_counts.hour_reads(store.keys, source_name(*source), 2 * MAX_HOURLY_PATTERNS)
     return [log_counts.command_of(read) for read in reads]
 
 
 def _steps(store: Store, source: Source) -> Command:
-    return ("HGETALL", store.keys.key("steps", name_of(*source)))
+    return ("HGETALL", store.keys.key("steps", source_name(*source)))

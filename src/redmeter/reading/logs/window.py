@@ -23,8 +23,8 @@ from redmeter.store import indexes
 from redmeter.store.query import Query
 from redmeter.store.servers.replies import is_misplaced, raised
 from redmeter.stored.keys import STEP, Keys, slice_start
-from redmeter.stored.message import SEVERITY, name_of
-from redmeter.stored.steps import ALL, STEPS, Steps, parse
+from redmeter.stored.message import SEVERITY_OF_LEVEL, source_name
+from redmeter.stored.steps import ALL, STEPS, StepCounts, parse_steps
 
 #: Logs that are read.
 MAX_SOURCES = 50
@@ -74,7 +74,7 @@ def log_window(keys: Keys, wanted: LogQuery) -> Query[LogWindow]:
         StoreError: the server is unreachable or refuses the command.
     """
     since, until, logger, severities, containing, limit = wanted
-    view, (index,) = yield [indexes.newest(keys, keys.messages, MAX_LOGGERS)]
+    view, (index,) = yield [indexes.newest_members(keys, keys.messages, MAX_LOGGERS)]
     until = min(until, view.now)
     result = LogWindow(min(since, until), until)
     result.loggers = [
@@ -89,13 +89,13 @@ def log_window(keys: Keys, wanted: LogQuery) -> Query[LogWindow]:
         if one.last >= since - 1.0 and logger in (None, one.logger)
     ]
     if logger is not None and not logs:  # other programs don't write the index
-        logs = [(logger, severity) for severity in severities or SEVERITY.values()]
+        logs = [(logger, severity) for severity in severities or SEVERITY_OF_LEVEL.values()]
     result.sources, logs = len(logs), logs[:MAX_SOURCES]
     result.counted_since = slice_start(view.now, STEP) - (STEPS - 1) * STEP
     if not logs:
         return result
     _, replies = yield [
-        *(("HGETALL", keys.key("steps", name_of(*source))) for source in logs),
+        *(("HGETALL", keys.key("steps", source_name(*source))) for source in logs),
         *(("LRANGE", keys.recent(*source), "0", str(MAX_MESSAGES - 1)) for source in logs),
     ]
     counted: list[Frequency] = []
@@ -129,7 +129,7 @@ def _frequencies(
     length = -int(-(window.until - start) // STEP) * STEP
     counted = []
     for pattern, text in texts.items():
-        steps = parse(text) or Steps(0, ())
+        steps = parse_steps(text) or StepCounts(0, ())
         count = steps.between(start, start + length)
         if pattern != ALL and count and containing in pattern:
             before = steps.between(start - length, start)

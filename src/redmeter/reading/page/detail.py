@@ -110,7 +110,7 @@ def detail(
     reads: dict[str, Sequence[Read]] = {kind: _reads(kind, keys, kept, [name]) for kind in KINDS}
     view, replies = yield [
         marking.asked(keys),
-        indexes.total(keys, name),
+        indexes.grand_total(keys, name),
         *(read for kind in EVENT_KINDS for read in event_reads(keys, kind, base, windows[kind])),
         *chain.from_iterable(reads.values()),
     ]
@@ -127,7 +127,10 @@ def detail(
         # There is no series without labels: its label sets are merged.
         kind = next(kind for kind, counts in label_sets.items() if counts.by_name)
         chosen = label_sets[kind].busiest()
-        view, replies = yield [indexes.totals(keys, chosen), *_reads(kind, keys, kept, chosen)]
+        view, replies = yield [
+            indexes.grand_totals(keys, chosen),
+            *_reads(kind, keys, kept, chosen),
+        ]
         result.sets_added = len(chosen)
         _take(result, kind, replies[1:], chosen, observed, view)
         totals = there(replies[0], ())

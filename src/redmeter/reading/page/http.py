@@ -24,7 +24,7 @@ from redmeter.reading.selection import OTHER, LabelSets, hashes_of
 from redmeter.reading.totals import Totals, totals
 from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, span_of, whole_window
 from redmeter.store import Store
-from redmeter.store.query import Query, in_parts, run, together
+from redmeter.store.query import Query, in_parts, run_query, together
 from redmeter.store.servers.replies import Reply
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Keys
@@ -407,7 +407,7 @@ def read_routes(
         raise InvalidValue(order, f"order by one of {', '.join(ORDERS)}")
     if not 1 <= limit <= MAX_ROWS:
         raise LimitExceeded("rows", limit, MAX_ROWS, "ask for 1 or more, up to the limit")
-    view, (_, table) = run(
+    view, (_, table) = run_query(
         store,
         lambda kept: requests(
             store.keys,

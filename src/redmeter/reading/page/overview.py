@@ -22,7 +22,7 @@ from redmeter.reading.page.rows import RowRanking
 from redmeter.reading.totals import Totals
 from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, whole_window
 from redmeter.store import Store, View
-from redmeter.store.query import Query, run, together
+from redmeter.store.query import Query, run_query, together
 from redmeter.stored.keys import Kept, Keys
 from redmeter.types import Mark
 
@@ -154,7 +154,7 @@ class Watch:
         busiest = RankingKey(precision, grouped=True)
         framed = frame is not None and frame != Frame(now=frame.now)
         ranked = None if framed else self._rankings.last(busiest)
-        view, (found, panels) = run(
+        view, (found, panels) = run_query(
             store,
             lambda k: overview(
                 store.keys, k, precision, series, kept, ranked, self._health(store.keys), frame

@@ -23,7 +23,7 @@ from redmeter.store.servers.replies import Command, Reply, is_misplaced, pairs, 
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Keys, slice_start
 from redmeter.stored.moments import merge_all
-from redmeter.stored.packed_text import merged
+from redmeter.stored.packed_text import merge_distributions
 
 #: Points of a curve of percentiles.
 MAX_POINTS = 24
@@ -101,7 +101,7 @@ class _Counts:
             before = fresh = False
         self._now = _asked(keys, names, window.slices(now)) if fresh else []
         self._before = _asked(keys, names, window.slices_before(now)) if before or fresh else []
-        self._totals = [indexes.totals(keys, names)] if fresh else []
+        self._totals = [indexes.grand_totals(keys, names)] if fresh else []
         self.commands += [*self._now, *self._before, *self._totals]
 
     def take(self, replies: Sequence[Reply]) -> None:
@@ -199,7 +199,7 @@ class _Percentiles:
                     points.setdefault(point, []).append((text, sums[field]))
             for pair in zip(before[::2], before[1::2], strict=True):
                 earlier += zip(*pair, strict=True)
-        merges = {start: merged(texts) for start, texts in points.items()}
+        merges = {start: merge_distributions(texts) for start, texts in points.items()}
         spreads = {start: each for start, each in merges.items() if each.count}
         whole = merge_all(Distribution(), spreads.values())
         values = [spreads[at].quantile(QUANTILE) if at in spreads else None for at in self._slots]
@@ -208,7 +208,7 @@ class _Percentiles:
             row.count, row.value = whole.count, whole.moments.exact_mean
             row.p95 = whole.quantile(QUANTILE)
         if self._before:
-            whole_before = merged(earlier)
+            whole_before = merge_distributions(earlier)
             row.before = whole_before.count
             if whole_before.count:
                 row.p95_before = whole_before.quantile(QUANTILE)

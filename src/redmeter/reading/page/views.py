@@ -7,7 +7,7 @@ from redmeter.reading.foreign_keys import there
 from redmeter.reading.samples import number_of
 from redmeter.reading.selection import LabelSets
 from redmeter.store import Store
-from redmeter.store.query import Query, run
+from redmeter.store.query import Query, run_query
 from redmeter.stored.keys import Kept, Keys
 
 
@@ -26,7 +26,7 @@ def read_views(store: Store) -> tuple[float, Views]:
     Raises:
         StoreError: the server is unreachable or refuses.
     """
-    view, found = run(store, lambda kept: _views(store.keys, kept))
+    view, found = run_query(store, lambda kept: _views(store.keys, kept))
     return view.now, found
 
 

@@ -33,7 +33,7 @@ from redmeter.reading.samples import counts_of, number_of, summed
 from redmeter.reading.selection import OTHER, LabelSets
 from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, span_of, whole_window
 from redmeter.store import Store
-from redmeter.store.query import Query, Read, in_parts, run
+from redmeter.store.query import Query, Read, in_parts, run_query
 from redmeter.store.servers.replies import Reply, pairs, raised
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Kept, Keys
@@ -205,7 +205,7 @@ def _read(
             page.sort(key=lambda row: -(row.p95 or 0.0))
         return _Found(rows, page, {**table, "found": len(chosen)})
 
-    view, found = run(store, make)
+    view, found = run_query(store, make)
     return view.now, found
 
 

@@ -23,12 +23,14 @@ from redmeter.promql.values import NAME, Bools, Floats, Labels, with_label
 from redmeter.reading.export.listing import Exports
 from redmeter.reading.foreign_keys import readable
 from redmeter.store import Store, View, indexes
-from redmeter.store.query import ParsedRead, Query, Read, run
+from redmeter.store.query import ParsedRead, Query, Read, run_query
 from redmeter.store.servers.replies import Reply, pairs, raised
-from redmeter.stored import counter, gauge
+from redmeter.stored import counter
+from redmeter.stored.counter import parse_counter
 from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.gauge import parse_gauge
 from redmeter.stored.keys import Kept, Keys
-from redmeter.stored.packed_text import parse, parse_moments
+from redmeter.stored.packed_text import parse_distribution, parse_moments
 
 BUCKET, COUNT, SUM = "_bucket", "_count", "_sum"
 #: Series that one round trip reads: counters and gauges, and histograms.
@@ -141,7 +143,7 @@ class StoreSource:
         return stored
 
     def _run(self, query: Callable[[Kept], Query[T]]) -> T:
-        return run(self._store, query)[1]
+        return run_query(self._store, query)[1]
 
 
 def _matching(table: CounterTable, matchers: Sequence[Matcher]) -> CounterTable:
@@ -188,7 +190,7 @@ class _Request:
                 for precision in needed
             ]
             names = [one.series.stored for one in chunk]
-            view, replies = yield [*reads, indexes.totals(self._keys, names)]
+            view, replies = yield [*reads, indexes.grand_totals(self._keys, names)]
             totals = dict(zip(names, raised(replies[-1]), strict=True))
             rows = _by_series(chunk, replies[:-1], len(needed))
             grid = self._grid(needed, view.now)
@@ -346,7 +348,7 @@ def _joined(tables: Sequence[CounterTable]) -> CounterTable:
 
 
 def _counts(reply: Reply) -> Mapping[int, float]:
-    return counter.parse(pairs(reply))
+    return parse_counter(pairs(reply))
 
 
 def _moments(reply: Reply, *, summed: bool) -> dict[int, float]:
@@ -364,7 +366,7 @@ def _gauge(labels: Labels, precision: int, _: View, reply: Reply) -> Series | St
     samples = sorted(
         measured
         for start, text in pairs(reply)
-        if start.isdigit() and (measured := gauge.parse(text, int(start), precision)) is not None
+        if start.isdigit() and (measured := parse_gauge(text, int(start), precision)) is not None
     )
     times = np.array([round(at * 1000) for at, _ in samples], np.int64)
     return Series(labels, times, np.array([value for _, value in samples], np.float64))
@@ -385,7 +387,7 @@ def _native(
         parts.append({})
         for start, text in buckets.items():
             if start.isdigit() and int(start) >= part.first:
-                distribution = parse(text, moments.get(start))
+                distribution = parse_distribution(text, moments.get(start))
                 if distribution is not None:
                     parts[-1][int(start)] = distribution
     every = [one for part in parts for one in part.values()]

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 from redmeter.analysis.text.texts import clean_text
 from redmeter.lazy_regex import late
 from redmeter.recording.events import Event
-from redmeter.stored.keys import HOUR, STEP
-from redmeter.stored.message import OTHER, Group, LogHour
+from redmeter.stored.keys import HOUR, OTHER, STEP
+from redmeter.stored.message import LogHour, PatternHour
 
 # Fingerprint: the part of a message that groups it, as it was logged, not masked yet.
 #
@@ -211,7 +211,7 @@ def limit_size(events: list[Event], keep: int) -> tuple[list[Event], bool]:
             count, first = event[3:] if len(event) == 5 else (1, last)
             start = math.floor(last) // HOUR * HOUR
             hour = hours.setdefault(start, LogHour(keep))
-            hour.add(OTHER, Group(count, first, last, ""))
+            hour.add(OTHER, PatternHour(count, first, last, ""))
     return [*hours.items(), *reversed(kept)], True
 
 

@@ -27,21 +27,20 @@ from redmeter.recording.logging.coalesce import LONGEST
 from redmeter.recording.logging.redact import MessageRules, Redactor
 from redmeter.recording.logging.tracebacks import Origin, describe_error, origin_of, raised_again
 from redmeter.recording.pending import PendingByInterval
-from redmeter.stored import exception
 from redmeter.stored.exception import (
     FINEST,
     INTERVALS,
     MAX_GROUPS,
     MESSAGE_LIMIT,
-    OTHER,
     SHARE_BYTES,
     TRACEBACK_LIMIT,
     Details,
     Occurrences,
     Share,
+    exception_operations,
     group_of,
 )
-from redmeter.stored.keys import Kept, Keys, slice_start
+from redmeter.stored.keys import OTHER, Kept, Keys, slice_start
 from redmeter.types import Operations
 
 #: The name under which drops of exceptions are counted.
@@ -295,7 +294,7 @@ class PendingExceptions(PendingByInterval[dict[str, Occurrences]]):
         for pending in series.values():
             for start, groups in pending:
                 intervals.setdefault(start, {}).update(groups)
-        return exception.operations(keys, intervals, width)
+        return exception_operations(keys, intervals, width)
 
 
 def _size(one: Occurrences) -> int:

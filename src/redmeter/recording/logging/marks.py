@@ -12,9 +12,8 @@ from redmeter.losses import MARKS
 from redmeter.recording.events import Event, EventList
 from redmeter.recording.instruments import Instrument
 from redmeter.recording.pending import IntervalFull, PendingByInterval
-from redmeter.stored import mark
 from redmeter.stored.keys import Kept, Keys
-from redmeter.stored.mark import KEPT_SECONDS, MAX_MARKS, Noted, clean_label, distinct
+from redmeter.stored.mark import MARK_LIFE, MAX_MARKS, Noted, clean_label, distinct, mark_operations
 from redmeter.types import Operations
 
 #: Estimated memory of a mark, bytes.
@@ -70,7 +69,7 @@ class PendingMarks(PendingByInterval[list[Noted]]):
     @staticmethod
     def retention(kept: Kept) -> Mapping[int, int]:  # noqa: ARG004
         """Return the retention of marks, by the second, whatever that of series is."""
-        return {1: KEPT_SECONDS}
+        return {1: MARK_LIFE}
 
     def fields(self, precisions: Any) -> int:  # noqa: ARG002
         return self.events
@@ -83,7 +82,7 @@ class PendingMarks(PendingByInterval[list[Noted]]):
         width: int,  # noqa: ARG004
     ) -> Operations:
         marks = [one for pending in series.values() for _, some in pending for one in some]
-        return mark.operations(keys, sorted(marks))
+        return mark_operations(keys, sorted(marks))
 
 
 class MarkEvents(EventList):

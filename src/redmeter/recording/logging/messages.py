@@ -22,9 +22,8 @@ from redmeter.recording.logging.coalesce import (
 )
 from redmeter.recording.logging.redact import MessageRules, redact_messages
 from redmeter.recording.pending import PendingByInterval
-from redmeter.stored import message
 from redmeter.stored.keys import MAX_TIME, Kept, Keys
-from redmeter.stored.message import HOURS, LogHour, name_of
+from redmeter.stored.message import HOURS, LogHour, message_operations, parse_source, source_name
 from redmeter.types import Operations
 
 # --- Pending messages ----------------------------------------------------------------------------
@@ -104,7 +103,7 @@ class PendingLog(PendingByInterval[LogHour]):
     @staticmethod
     def home(name: str) -> str:
         """Return the name of the logger."""
-        return message.parse_name(name)[0]
+        return parse_source(name)[0]
 
     @staticmethod
     def retention(kept: Kept) -> Mapping[int, int]:  # noqa: ARG004
@@ -125,7 +124,7 @@ class PendingLog(PendingByInterval[LogHour]):
     ) -> Operations:
         """Convert messages into operations; messages older than every hour are not counted."""
         messages = {name: dict(pending) for name, pending in series.items()}
-        return message.operations(keys, messages, tallied=width > 0)
+        return message_operations(keys, messages, tallied=width > 0)
 
 
 def _parts(hour: LogHour) -> int:
@@ -196,7 +195,7 @@ class Messages(RedactedInstrument):
         now: Callable[[], float],
         rules: MessageRules,
     ) -> None:
-        super().__init__(name_of(logger, severity), owner)
+        super().__init__(source_name(logger, severity), owner)
         self._now = now
         self.rules = rules
 

@@ -32,7 +32,7 @@ from redmeter.recording.logging.coalesce import (
 )
 from redmeter.recording.sending.flusher import in_background
 from redmeter.stored.keys import HOUR, STEP
-from redmeter.stored.message import SAMPLE_LIMIT, Group, LogHour
+from redmeter.stored.message import SAMPLE_LIMIT, LogHour, PatternHour
 
 MASKING_FAILED = "(masking failed)"
 
@@ -88,12 +88,12 @@ def redact_messages(
     return hours
 
 
-def _by_hour(groups: Groups) -> dict[tuple[int, Fingerprint, str | None], Group]:
+def _by_hour(groups: Groups) -> dict[tuple[int, Fingerprint, str | None], PatternHour]:
     """Merge the groups of an hour: only one text of each is cleaned and masked."""
-    merged: dict[tuple[int, Fingerprint, str | None], Group] = {}
+    merged: dict[tuple[int, Fingerprint, str | None], PatternHour] = {}
     for (step, grouping, made_of), (count, first, last, text) in groups.items():
         key = math.floor(step * STEP) // HOUR * HOUR, grouping, made_of
-        group = Group(count, first, last, text)
+        group = PatternHour(count, first, last, text)
         old = merged.get(key)
         merged[key] = group if old is None else group.and_older(old)
     return merged

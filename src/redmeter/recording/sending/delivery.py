@@ -38,7 +38,7 @@ from redmeter.recording.sending.shard_sender import ShardSender
 from redmeter.recording.status import InstanceLease, RecorderStats, kind_of
 from redmeter.store import Store
 from redmeter.store.config import is_target_of
-from redmeter.store.durability import confirm
+from redmeter.store.durability import confirm_batches
 from redmeter.store.scripts import run_pipelined
 from redmeter.store.servers.retry import is_brief, is_recoverable, is_server_wide
 from redmeter.stored.keys import Kept
@@ -189,7 +189,7 @@ class Delivery:
         """
         store, shards = self._store, [(each.shard.keys, each.producer) for each in self._senders]
         timeout = min(timeout, store.timeout)
-        return confirm(store.link, shards, durability, timeout=timeout, again=again)
+        return confirm_batches(store.link, shards, durability, timeout=timeout, again=again)
 
     def _left(self) -> set[int]:
         """Return the shards with events left."""

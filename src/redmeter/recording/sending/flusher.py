@@ -27,7 +27,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from typing import Protocol, TypeVar
 
-from redmeter.store.servers.retry import Backoff, chance, short_pause
+from redmeter.store.servers.retry import Backoff, short_pause, system_random
 
 #: Whether our thread is a greenlet.
 GREENLETS = start_new_thread.__module__ != "_thread"
@@ -391,7 +391,7 @@ class Flusher:
         if not self._requests and not self._waiting():
             return []  # another thread, started at the same time, has done everything already
         # Processes that were started together should not all flush at the same moment.
-        flush_at = time.monotonic() + self._interval * chance.uniform(0.5, 1.0)
+        flush_at = time.monotonic() + self._interval * system_random.uniform(0.5, 1.0)
         while True:
             yield max(0.0, flush_at - time.monotonic()), True
             if not self._requests and time.monotonic() < flush_at:  # rung: lists have grown long
@@ -403,7 +403,7 @@ class Flusher:
                 return requests
             for request in requests:
                 request.answer(ok)
-            flush_at = time.monotonic() + self._interval * chance.uniform(0.95, 1.05)
+            flush_at = time.monotonic() + self._interval * system_random.uniform(0.95, 1.05)
 
     def _flush_where_due(self, ending: bool) -> Steps[tuple[list[FlushRequest], bool]]:
         """Flush if it is time; return the requests, and whether everything was stored."""

@@ -15,7 +15,7 @@ from redmeter.errors import AccessDenied, StoreError, StoreMoving
 from redmeter.losses import RETENTION
 from redmeter.recording.buffer import NO_RETENTION, BatchContents, Buffer
 from redmeter.recording.status import RecorderStats
-from redmeter.store.producers import SILENCE, InFlightBatch, KeptBatch, Producer
+from redmeter.store.producers import MAX_IDLE_SECONDS, InFlightBatch, KeptBatch, Producer
 from redmeter.store.scripts import Steps
 from redmeter.store.servers.retry import Backoff
 from redmeter.store.shard import Shard
@@ -117,7 +117,7 @@ class ShardSender:
                 batch = BatchContents(self.shard.kept)  # empty: only to compare numbers
             if batch is None:
                 return 0
-            if self.producer.acknowledged and self.producer.idle > SILENCE:
+            if self.producer.acknowledged and self.producer.idle > MAX_IDLE_SECONDS:
                 self.producer.renew()
             self._begin(batch)
         return max(1, self._batch.fields)

@@ -11,7 +11,7 @@ import os
 import sys
 
 
-def run() -> None:
+def _run() -> None:
     """Put the packages there and run."""
     folder = os.path.dirname(__file__)
     for name in ("redmeter.store.embedded", "redmeter.store", "redmeter"):
@@ -19,10 +19,10 @@ def run() -> None:
         package.__path__ = [folder]
         sys.modules[name] = package
         folder = os.path.dirname(folder)
-    from redmeter.store.embedded.supervisor import main
+    from redmeter.store.embedded.supervisor import run_supervisor
 
-    main(sys.argv[1:])
+    run_supervisor(sys.argv[1:])
 
 
 if __name__ == "__main__":
-    run()
+    _run()

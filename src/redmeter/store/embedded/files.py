@@ -16,17 +16,17 @@ SUPERVISOR_LOCK = "supervisor.lock"
 #: Locked by the supervisor and, by inheritance, by the server.
 SERVER_LOCK = "server.lock"
 #: What runs; there only while the server answers.
-STATE = "server.json"
+STATE_FILE = "server.json"
 #: What wrote the data.
-VERSION = "server.version"
-LOG = "server.log"
+VERSION_FILE = "server.version"
+LOG_FILE = "server.log"
 
 
 class Refused(Exception):
     """The server cannot be started; the text has the reason and the fix."""
 
 
-def held(path: str | os.PathLike[str]) -> bool:
+def is_locked(path: str | os.PathLike[str]) -> bool:
     """Whether somebody holds the lock in this file. Takes microseconds and leaves no trace."""
     try:
         fd = os.open(path, os.O_RDONLY)
@@ -55,26 +55,26 @@ def why(error: OSError) -> str:
     )
 
 
-def tail(log: str, start: int = 0, lines: int = 5) -> str:
-    """Return the last lines of a log that were written since it had `start` bytes."""
+def tail(log: str, start: int = 0) -> str:
+    """Return the last five lines of a log that were written since it had `start` bytes."""
     try:
         with open(log, "rb") as file:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(start, end - 4096) if end >= start else max(0, end - 4096))
-            last = file.read().decode(errors="replace").splitlines()[-lines:]
+            last = file.read().decode(errors="replace").splitlines()[-5:]
     except OSError as exc:
         return f"  (its log cannot be read: {exc.strerror})"
     return "\n".join(f"  {line}" for line in last) or "  (it wrote nothing to its log)"
 
 
-def replace(name: str, text: str) -> None:
+def replace_file(name: str, text: str) -> None:
     """Write a file so that a reader sees the old one or the whole new one."""
     with open(name + ".new", "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(name + ".new", name)
 
 
-def forget(path: str) -> None:
+def remove_file(path: str) -> None:
     with contextlib.suppress(OSError):
         os.unlink(path)
 
@@ -86,17 +86,13 @@ def forget(path: str) -> None:
 # bulk string; arrays are not done.
 
 
-def ask(socket_path: str, command: str, timeout: float = 1.0) -> bytes:
-    """Send one command; return the raw reply, empty if there is none.
-
-    Args:
-        timeout: seconds to wait for each piece of the reply.
-    """
+def ask_socket(socket_path: str, command: str) -> bytes:
+    """Send one command; return the raw reply, empty if no piece of it comes for a second."""
     import socket
 
     reply = b""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(timeout)
+        connection.settimeout(1.0)
         try:
             connection.connect(socket_path)
             connection.sendall(command.encode() + b"\r\n")
@@ -110,7 +106,7 @@ def ask(socket_path: str, command: str, timeout: float = 1.0) -> bytes:
     return reply
 
 
-def answers(reply: bytes) -> bool:
+def is_serving(reply: bytes) -> bool:
     """Return whether a reply to PING is that of a serving server, even if it is an error.
 
     One whose disk is full replies -MISCONF, and still serves reads; -LOADING means not yet.
@@ -126,7 +122,7 @@ def _size(head: bytes) -> int:
 
 def census(socket_path: str) -> tuple[int, int]:
     """Count the clients besides ourselves, and the connections ever made; (1, -1) if it is busy."""
-    reply = ask(socket_path, "INFO")
+    reply = ask_socket(socket_path, "INFO")
     counts = {}
     for line in reply.splitlines():
         name, _, value = line.partition(b":")
@@ -141,6 +137,6 @@ def end_orphan(data: str | os.PathLike[str]) -> None:
     import json
 
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-        with open(os.path.join(data, STATE), encoding="utf-8") as file:
+        with open(os.path.join(data, STATE_FILE), encoding="utf-8") as file:
             socket_path = json.load(file)["socket"]
-        ask(socket_path, "SHUTDOWN")
+        ask_socket(socket_path, "SHUTDOWN")

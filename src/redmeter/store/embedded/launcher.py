@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from redmeter.clock import SYSTEM
 from redmeter.errors import EmbeddedServerError
 from redmeter.store.embedded import files
-from redmeter.store.embedded.paths import find_binary, prepare, resolve, socket_path
+from redmeter.store.embedded.paths import find_binary, prepare, resolve_path, socket_path
 
 #: Seconds without any client after which the server is ended. The first starter's choice counts.
 IDLE_TIMEOUT = 3600.0
@@ -68,22 +68,23 @@ def ensure(path: str | os.PathLike[str], *, idle_timeout: float = IDLE_TIMEOUT) 
     Raises:
         EmbeddedServerError: it cannot be started, and why.
     """
-    data = resolve(path)
+    data = resolve_path(path)
     if math.isnan(idle_timeout) or idle_timeout <= 0:
         raise EmbeddedServerError(data, f"idle_timeout is {idle_timeout!r}: give seconds above 0")
     deadline = SYSTEM.monotonic() + START_TIMEOUT
     with _in_words(data):
         while True:
             info = _look(data)
-            if info and files.answers(files.ask(str(info.socket), "PING")):
+            if info and files.is_serving(files.ask_socket(str(info.socket), "PING")):
                 return info.socket
             if SYSTEM.monotonic() > deadline:
                 raise EmbeddedServerError(
                     data,
                     f"no answer for {START_TIMEOUT:.0f} s. If its log ends with loading, wait; "
-                    "else `redmeter stop` ends it. The log:\n" + files.tail(str(data / files.LOG)),
+                    "else `redmeter stop` ends it. The log:\n"
+                    + files.tail(str(data / files.LOG_FILE)),
                 )
-            cared_for = files.held(data / files.SUPERVISOR_LOCK)  # it starts, or ends: wait
+            cared_for = files.is_locked(data / files.SUPERVISOR_LOCK)  # it starts, or ends: wait
             if cared_for or _start(data, idle_timeout) != "ready":
                 SYSTEM.sleep(0.005)
 
@@ -94,7 +95,7 @@ def exists(path: str | os.PathLike[str]) -> bool:
     Raises:
         EmbeddedServerError: the path cannot be used.
     """
-    data = resolve(path)
+    data = resolve_path(path)
     with _in_words(data):
         return any((data / name).exists() for name in (files.SERVER_LOCK, files.SUPERVISOR_LOCK))
 
@@ -105,7 +106,7 @@ def make(path: str | os.PathLike[str]) -> None:
     Raises:
         EmbeddedServerError: it cannot be made, or not be used.
     """
-    data = resolve(path)
+    data = resolve_path(path)
     with _in_words(data):
         prepare(data)
 
@@ -118,7 +119,7 @@ def running(path: str | os.PathLike[str]) -> Info | None:
     Raises:
         EmbeddedServerError: the directory cannot be read.
     """
-    data = resolve(path)
+    data = resolve_path(path)
     with _in_words(data):
         return _look(data)
 
@@ -135,7 +136,7 @@ def stop(path: str | os.PathLike[str], *, timeout: float = 10.0) -> bool:
     Raises:
         EmbeddedServerError: it has not ended in time, or belongs to another user.
     """
-    data = resolve(path)
+    data = resolve_path(path)
     deadline = SYSTEM.monotonic() + timeout
     with _in_words(data):
         owner = None  # the supervisor that was asked; 0: there is none
@@ -158,22 +159,18 @@ def stop(path: str | os.PathLike[str], *, timeout: float = 10.0) -> bool:
 
 
 def _look(data: Path) -> Info | None:
-    if not files.held(data / files.SUPERVISOR_LOCK):
+    if not files.is_locked(data / files.SUPERVISOR_LOCK):
         return None
     try:
-        return _info_of(json.loads((data / files.STATE).read_bytes()))
+        return _info_of(json.loads((data / files.STATE_FILE).read_bytes()))
     except FileNotFoundError:  # it starts, or ends
         return None
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise _damaged(data, files.STATE) from None
+        raise _damaged(data, files.STATE_FILE) from None
 
 
 def _info_of(state: Any) -> Info:
-    """Read what a supervisor has written.
-
-    Raises:
-        ValueError, KeyError, TypeError: it has not.
-    """
+    """Read what a supervisor has written. Raises ValueError, KeyError, TypeError if it has not."""
     pid, supervisor, started = state["pid"], state["supervisor"], float(state["started"])
     if not isinstance(pid, int) or not isinstance(supervisor, int) or min(pid, supervisor) < 1:
         raise ValueError("processes have numbers above 0")
@@ -189,7 +186,7 @@ def _owner(data: Path) -> int | None:
     """Return the pid of the supervisor, 0 for a server that has none, None if nothing runs."""
     lock = data / files.SUPERVISOR_LOCK
     deadline = SYSTEM.monotonic() + WRITTEN_TIMEOUT
-    while files.held(lock):
+    while files.is_locked(lock):
         written = lock.read_bytes().strip()
         # A process is going to be ended by it, and -1 would be all of them.
         if written.isdigit() and len(written) < 11 and int(written) > 0:
@@ -197,7 +194,7 @@ def _owner(data: Path) -> int | None:
         if written or SYSTEM.monotonic() > deadline:  # else it took the lock a moment ago
             raise _damaged(data, files.SUPERVISOR_LOCK)
         SYSTEM.sleep(0.001)
-    return 0 if files.held(data / files.SERVER_LOCK) else None
+    return 0 if files.is_locked(data / files.SERVER_LOCK) else None
 
 
 def _start(data: Path, idle_timeout: float) -> str:

@@ -53,7 +53,7 @@ def default_path() -> Path:
     return home / ".local" / "share" / "redmeter" / "default"
 
 
-def resolve(path: str | os.PathLike[str]) -> Path:
+def resolve_path(path: str | os.PathLike[str]) -> Path:
     """Return the one true name of a data directory, which need not exist.
 
     Raises:

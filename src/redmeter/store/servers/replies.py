@@ -57,6 +57,11 @@ def scored(reply: Reply) -> list[tuple[bytes, float]]:
     return [(m, float(s)) for m, s in zip(flat[::2], flat[1::2], strict=True)]
 
 
+def plain_text(value: object) -> str:
+    """Return a text of a reply, which a caller's client may have decoded."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
 def is_misplaced(reply: Reply) -> bool:
     """Return whether a reply is an error of one key, while others can be read.
 
@@ -171,10 +176,15 @@ class Link(Protocol):
                 instead.
 
         Raises:
-            StoreUnavailable: there is no connection, or it broke.
+            StoreUnavailable: there is no connection, or it broke; on a cluster, to a node that has
+                one of the keys.
             StoreError: the server refuses the connection.
         """
-        ...
+        replies = self.collect(commands)
+        for reply in replies:
+            if isinstance(reply, StoreUnavailable):
+                raise reply
+        return replies if take is None else [take(reply) for reply in replies]
 
     def collect(self, commands: Sequence[Command], *, spin: bool = False) -> list[Reply]:
         """Exchange commands; a command that was not answered has the error as its reply.
@@ -201,7 +211,11 @@ class Link(Protocol):
         return []
 
     def by_server(self, keys: Sequence[str]) -> dict[str, list[int]]:
-        """Return the positions of the keys that each server has."""
+        """Return the positions of the keys that each server has; under "" those without a server.
+
+        Raises:
+            StoreError: no node of a cluster returns the slots; also by servers() and ask_servers().
+        """
         ...
 
     def servers(self) -> "Sequence[Link]":
@@ -209,7 +223,7 @@ class Link(Protocol):
         ...
 
     def ask_servers(self, commands: Sequence[Command]) -> dict[str, list[Reply]]:
-        """Send the same commands to each server, and return the replies by its address."""
+        """Send the same commands to each server; return the replies by its address, HOST:PORT."""
         ...
 
     def retry_after(self, key: str) -> float:  # noqa: ARG002

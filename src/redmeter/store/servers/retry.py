@@ -18,7 +18,7 @@ from redmeter.store.servers.replies import Command, Reply
 T = TypeVar("T")
 
 # Not the application's generator, which may be seeded for reproducible results.
-chance = SystemRandom()
+system_random = SystemRandom()
 
 # --- Classification --------------------------------------------------------------------------
 
@@ -202,7 +202,7 @@ BACKOFF_SECONDS = 0.02
 def short_pause(attempt: int) -> float:
     """Return how long a caller waits after a failed attempt, the first of which is 0, seconds."""
     longest: float = min(0.5, BACKOFF_SECONDS * 2 ** min(attempt, 10))
-    return longest * chance.uniform(0.5, 1.0)
+    return longest * system_random.uniform(0.5, 1.0)
 
 
 class WriteRetry:
@@ -283,13 +283,13 @@ class Backoff:
         now = time.monotonic()
         self.failures, self.passing = 1 if soon else self.failures + 1, passing
         if soon:
-            wait = self._interval * chance.uniform(0.75, 1.0)
+            wait = self._interval * system_random.uniform(0.75, 1.0)
         elif passing:
             wait = min(LONGEST_BACKOFF, self._interval * 2 ** min(self.failures, 10))
-            wait *= chance.uniform(0.75, 1.0)
+            wait *= system_random.uniform(0.75, 1.0)
         else:
             self._not_asked_before = now + REFUSED_PAUSE
-            wait = REFUSED_BACKOFF * chance.uniform(1.0, 1.25)
+            wait = REFUSED_BACKOFF * system_random.uniform(1.0, 1.25)
         self._not_before = now + wait
 
     def failed_partly(self, *, passing: bool) -> None:

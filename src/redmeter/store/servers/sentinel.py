@@ -32,15 +32,15 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from random import SystemRandom
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import redis.exceptions as client_errors
 
 from redmeter.errors import AccessDenied, StoreError, StoreRefused, StoreUnavailable
 from redmeter.store.servers.connection import ServerLink, is_foreign
-from redmeter.store.servers.replies import Command, Reply, pairs, raised
-from redmeter.store.servers.retry import is_not_primary
+from redmeter.store.servers.replies import Command, Reply, pairs, plain_text, raised
+from redmeter.store.servers.retry import is_not_primary, system_random
+from redmeter.store.servers.topology import Address
 from redmeter.store.servers.urls import Target
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ LATER_SECONDS = 10.0
 LOOK_PATIENCE = 0.25
 
 #: Seconds that a reply is awaited before the sentinels are asked whether that is worthwhile.
-WAIT_SECONDS = 0.25
+REPLY_PATIENCE = 0.25
 
 #: Announcements: the sentinel that leads a failover names the new primary from +promoted-slave on,
 #: the others from +switch-master on.
@@ -62,16 +62,6 @@ _SUBSCRIBE: Sequence[Command] = (("SUBSCRIBE", "+promoted-slave"), ("SUBSCRIBE",
 
 #: Flags of a replica that must not be read.
 _ILL = {"s_down", "o_down", "disconnected"}
-
-# Not the application's generator, which may be seeded for reproducible results.
-_chance = SystemRandom()
-
-
-class Address(NamedTuple):
-    """The address of a server."""
-
-    host: str
-    port: int
 
 
 class Subscription(ServerLink):
@@ -146,7 +136,7 @@ class Sentinels:
         reply = self._ask(("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service), seconds)
         try:
             host, port = reply
-            return Address(_text(host), int(port))
+            return plain_text(host), int(port)
         except (ValueError, TypeError):
             raise self._strange() from None
 
@@ -154,9 +144,9 @@ class Sentinels:
         """Return the healthy replicas with a link to their primary. Args, Raises: as above."""
         reply = self._ask(("SENTINEL", "REPLICAS", self._service), seconds)
         try:
-            replicas = [{_text(k): _text(v) for k, v in pairs(one)} for one in reply]
+            replicas = [{plain_text(k): plain_text(v) for k, v in pairs(one)} for one in reply]
             return [
-                Address(one["ip"], int(one["port"]))
+                (one["ip"], int(one["port"]))
                 for one in replicas
                 if not _ILL & set(one["flags"].split(",")) and one["master-link-status"] == "ok"
             ]
@@ -241,82 +231,28 @@ class Sentinels:
             try:
                 with link.within(LOOK_PATIENCE):
                     (reply,) = link.exchange([("SENTINEL", "MASTERS")])
-                names |= dict.fromkeys(_text(dict(pairs(one))[b"name"]) for one in raised(reply))
+                names |= dict.fromkeys(
+                    plain_text(dict(pairs(one))[b"name"]) for one in raised(reply)
+                )
             except (StoreError, ValueError, TypeError, LookupError):
                 continue  # it may forbid the command, or be no sentinel; only a detail of a message
         return f", only {', '.join(map(ascii, sorted(names)))}" if names else ""
 
 
-class Finder:
-    """Chooses the server of a link, and makes its client.
-
-    Args:
-        sentinels: the sentinels of the service.
-        connect: makes a client for an address.
-        patience: how long to ask them, seconds.
-        replica: read from a replica if there is one.
-    """
-
-    def __init__(
-        self,
-        sentinels: Sentinels,
-        connect: "Callable[[Address], redis.Redis]",
-        patience: float,
-        *,
-        replica: bool,
-    ) -> None:
-        self.sentinels = sentinels
-        self._connect = connect
-        self.patience = patience
-        self._replica = replica
-        self._last: Address | None = None
-        # A replica that did not reply, and when it may be tried again, by the monotonic clock.
-        self._avoided: tuple[Address | None, float] = (None, 0.0)
-
-    def client(self) -> "redis.Redis":
-        """Return a client of the server that the sentinels name, or of the last one they named."""
-        try:
-            allowed = self.allowed(self.patience)
-        except StoreUnavailable:
-            if self._last is None:
-                raise
-            allowed = [self._last]
-        self._last = _chance.choice(allowed)
-        return self._connect(self._last)
-
-    def avoid(self, address: Address) -> None:
-        """Back off from a replica."""
-        self._avoided = address, time.monotonic() + LATER_SECONDS
-
-    def allowed(self, seconds: float) -> list[Address]:
-        """Return the servers any of which can be used.
-
-        Raises:
-            StoreError: see Sentinels.primary().
-        """
-        addresses: list[Address] = []
-        if self._replica:
-            addresses = self.sentinels.replicas(seconds)
-            avoided, until = self._avoided
-            if avoided in addresses and time.monotonic() < until:
-                addresses.remove(avoided)
-        return addresses or [self.sentinels.primary(seconds)]
-
-
 def link_to(
     target: Target,
     options: dict[str, Any],
-    connect: "Callable[[dict[str, Any], tuple[str, int]], redis.Redis]",
+    connect: "Callable[[dict[str, Any], Address], redis.Redis]",
     *,
-    replica: bool = False,
+    replicas: bool = False,
 ) -> "SentinelLink":
     """Return a link to the server that sentinels name. Connects to nothing.
 
     Args:
-        target: see urls.parse().
+        target: see urls.parse_target().
         options: of every connection.
         connect: makes a client from options and an address.
-        replica: see Finder.
+        replicas: read from one if there is any.
     """
     # The same timeouts and TLS options, but another user.
     sentinel_options = {k: v for k, v in options.items() if k not in ("username", "password", "db")}
@@ -332,28 +268,66 @@ def link_to(
         links.append(ServerLink(partial(connect, sentinel_options, at), location))
         subscriptions.append(Subscription(partial(connect, sentinel_options | brief, at), location))
     sentinels = Sentinels(links, subscriptions, target.service, target.location)
-    finder = Finder(sentinels, partial(connect, options), patience, replica=replica)
-    return SentinelLink(finder, target.location, replica=replica)
+    return SentinelLink(
+        sentinels, partial(connect, options), target.location, patience, replica=replicas
+    )
 
 
 class SentinelLink(ServerLink):
-    """Exchanges commands with the primary of a service, or with one of its replicas.
+    """Exchanges commands with the primary of a service, or with one of its replicas. See Link.
 
     Args:
-        finder: chooses the server.
+        sentinels: the sentinels of the service.
+        connect: makes a client for an address.
         location: for messages, without credentials.
-        replica: whether it is for reading.
+        patience: how long to ask the sentinels, seconds.
+        replica: whether it is for reading: from a replica if there is one.
     """
 
-    def __init__(self, finder: Finder, location: str, *, replica: bool = False) -> None:
-        self._finder = finder
+    def __init__(
+        self,
+        sentinels: Sentinels,
+        connect: "Callable[[Address], redis.Redis]",
+        location: str,
+        patience: float,
+        *,
+        replica: bool = False,
+    ) -> None:
+        super().__init__(lambda: None, location)  # _open() chooses the server
+        self._sentinels = sentinels
+        self._connect_to = connect
+        self._patience = patience
         self._replica = replica
+        #: The server that was chosen last.
+        self._last: Address | None = None
+        #: A replica that did not reply, and when it may be tried again, by the monotonic clock.
+        self._avoided: tuple[Address | None, float] = (None, 0.0)
         self._look_at = 0.0
         #: The server of the last exchange, if that failed or met a replica.
         self._failed: Address | None = None
         #: The servers that a sentinel named since the client was opened.
         self._named: list[Address] = []
-        super().__init__(finder.client, location)
+
+    def _chosen(self) -> Address:
+        """Return one of the servers that the sentinels name, or the last one that they named."""
+        try:
+            allowed = self._allowed(self._patience)
+        except StoreUnavailable:
+            if self._last is None:
+                raise
+            allowed = [self._last]
+        self._last = system_random.choice(allowed)
+        return self._last
+
+    def _allowed(self, seconds: float) -> list[Address]:
+        """Return the servers any of which can be used. Raises: see Sentinels.primary()."""
+        addresses: list[Address] = []
+        if self._replica:
+            addresses = self._sentinels.replicas(seconds)
+            avoided, until = self._avoided
+            if avoided in addresses and time.monotonic() < until:
+                addresses.remove(avoided)
+        return addresses or [self._sentinels.primary(seconds)]
 
     def exchange(
         self,
@@ -362,7 +336,6 @@ class SentinelLink(ServerLink):
         *,
         spin: bool = False,
     ) -> list[Reply]:
-        """Exchange commands with the current server: see ServerLink.exchange()."""
         client = self._client
         if client is not None and (allowed := self._look()) and _address(client) not in allowed:
             self._drop_client()
@@ -382,14 +355,15 @@ class SentinelLink(ServerLink):
     def cap_timeout(self, seconds: float) -> None:
         """Limit timeouts, including those of the sentinels. See ServerLink.cap_timeout()."""
         super().cap_timeout(seconds)
-        self._finder.patience = min(self._finder.patience, seconds)
+        self._patience = min(self._patience, seconds)
 
     def close(self) -> None:
         """Close all connections, including those to the sentinels."""
         super().close()
-        self._finder.sentinels.close()
+        self._sentinels.close()
 
     def _open(self) -> "redis.Redis":
+        self._connect = partial(self._connect_to, self._chosen())
         client = super()._open()
         self._named = []
         self._look_at = time.monotonic() + LOOK_SECONDS
@@ -398,15 +372,15 @@ class SentinelLink(ServerLink):
     def _look(self) -> list[Address]:
         """Return the servers that the sentinels name; none if they were asked a moment ago."""
         now = time.monotonic()
-        if now < self._look_at and not self._finder.sentinels.announced():
+        if now < self._look_at and not self._sentinels.announced():
             return []
         self._look_at = now + LOOK_SECONDS  # only one of several threads asks
         try:
-            allowed = self._finder.allowed(min(LOOK_PATIENCE, self._finder.patience))
+            allowed = self._allowed(min(LOOK_PATIENCE, self._patience))
         except StoreError:
             self._look_at = now + LATER_SECONDS
             return []
-        self._finder.sentinels.subscribe()
+        self._sentinels.subscribe()
         self._named = allowed
         return allowed
 
@@ -415,11 +389,11 @@ class SentinelLink(ServerLink):
         if client is not None:
             self._failed = _address(client)
             if self._replica:
-                self._finder.avoid(self._failed)
+                self._avoided = self._failed, time.monotonic() + LATER_SECONDS
             self._drop_client()
             if self._named and self._failed not in self._named:
                 return  # the sentinel knows more than this server
-        self._finder.sentinels.pass_on()
+        self._sentinels.pass_on()
 
     def _leave(self, client: "redis.Redis") -> None:
         self._failed = _address(client)
@@ -437,18 +411,14 @@ class SentinelLink(ServerLink):
         until = time.monotonic() + (connection.socket_timeout or math.inf)
         # Closed by the server, the connection may still hold a reply: the read finds out.
         with contextlib.suppress(client_errors.ConnectionError):
-            while not connection.can_read(max(0.0, min(WAIT_SECONDS, until - time.monotonic()))):
+            while not connection.can_read(max(0.0, min(REPLY_PATIENCE, until - time.monotonic()))):
                 if time.monotonic() >= until:
                     raise client_errors.TimeoutError("Timeout reading from socket")
                 named = self._look()
-                if named and Address(connection.host, connection.port) not in named:
+                if named and (connection.host, connection.port) not in named:
                     raise OSError("another server has taken its place")
 
 
 def _address(client: "redis.Redis") -> Address:
     options = client.connection_pool.connection_kwargs
-    return Address(options["host"], options["port"])
-
-
-def _text(value: object) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    return options["host"], options["port"]

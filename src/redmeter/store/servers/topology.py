@@ -13,7 +13,7 @@ from redis.crc import key_slot
 
 from redmeter.errors import AccessDenied, StoreRefused, StoreUnavailable
 from redmeter.store.servers.connection import ServerLink
-from redmeter.store.servers.replies import Command, Reply, pairs
+from redmeter.store.servers.replies import Command, Link, Reply, pairs
 from redmeter.store.servers.retry import is_redirect
 from redmeter.stored.keys import Keys
 from redmeter.stored.shards import TAGS
@@ -49,13 +49,13 @@ def slot_of(key: str | bytes) -> int:
     return int(key_slot(key if isinstance(key, bytes) else key.encode(errors="surrogatepass")))
 
 
-def name_of(address: Address) -> str:
+def host_port(address: Address) -> str:
     """Return how a node is called: "127.0.0.1:7003"."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def as_told(address: Address) -> Address:
+def as_announced(address: Address) -> Address:
     """Return an address unchanged: the remap of most clusters."""
     return address
 
@@ -82,7 +82,7 @@ class Slots:
         self.nodes = list(dict.fromkeys((*self.primaries, *self._primary)))
 
     @classmethod
-    def read(cls, reply: Reply, host: str, remap: Remap = as_told) -> "Slots":
+    def read(cls, reply: Reply, host: str, remap: Remap = as_announced) -> "Slots":
         """Parse the reply to CLUSTER SLOTS.
 
         Args:
@@ -149,7 +149,7 @@ def place_in(
     reply: StoreRefused,
     address: Address,
     known: Collection[Address],
-    remap: Remap = as_told,
+    remap: Remap = as_announced,
 ) -> Address | None:
     """Return the address of the node that a redirect names; None if it names none.
 
@@ -168,7 +168,7 @@ def place_in(
     return remap((host, port))
 
 
-def answers(sent: Sequence[Command], replies: Sequence[Reply]) -> list[Reply]:
+def own_replies(sent: Sequence[Command], replies: Sequence[Reply]) -> list[Reply]:
     """Return the replies to the caller's commands, without those to ASKING, READONLY and ROLE.
 
     If the user may not send ASKING or READONLY, that error replaces the resulting redirect.
@@ -212,18 +212,16 @@ def is_cut_off(reply: Reply) -> bool:
 _PROBED = TAGS[::8]
 
 
-def probe_commands(link: ServerLink, keys: Keys) -> list[Command]:
-    """Return commands that a cluster node refuses; none if the server is known to be standalone."""
-    if link.standalone:
+def probe_commands(link: Link, keys: Keys) -> list[Command]:
+    """Return commands that a cluster node refuses; none for a cluster or a known standalone."""
+    if not isinstance(link, ServerLink) or link.standalone:
         return []
     # No precision is 0. A user that may read counters may send these.
     return [("HGETALL", keys.count(0, f"{{{tag}}}")) for tag in _PROBED]
 
 
-def refuse_cluster_node(
-    link: ServerLink, keys: Keys, meta: Reply, replies: Sequence[Reply]
-) -> None:
-    """Raise the error of a cluster node, which refuses keys of other nodes' slots.
+def refuse_cluster_node(link: Link, keys: Keys, meta: Reply, replies: Sequence[Reply]) -> None:
+    """Raise the error of a cluster node that a URL names as a single server.
 
     Args:
         meta: the content of `meta:`. A cluster node has none.
@@ -233,7 +231,7 @@ def refuse_cluster_node(
     Raises:
         StoreRefused: MOVED or ASK.
     """
-    if link.standalone:
+    if not isinstance(link, ServerLink) or link.standalone:
         return
     probes = [meta] if meta else replies or link.collect(probe_commands(link, keys))
     for reply in probes:

@@ -82,7 +82,7 @@ class Target(NamedTuple):
         return f"<Target {self.kind} {self.location}>"
 
 
-def parse(url: str) -> Target:
+def parse_target(url: str) -> Target:
     """Read a URL. No I/O.
 
     Args:
@@ -163,7 +163,9 @@ def _cluster(scheme: str, rest: str) -> Target:
     login, at, hosts = _of_several(netloc)
     plain = scheme.partition("+")[0]
     targets = [
-        parse(f"{plain}://{login}{at}{host}{slash}{path}") for host in hosts.split(",") if host
+        parse_target(f"{plain}://{login}{at}{host}{slash}{path}")
+        for host in hosts.split(",")
+        if host
     ]
     if not targets:
         raise _unreadable()
@@ -204,7 +206,7 @@ def _sentinel(scheme: str, rest: str) -> Target:
     pairs = parts.query.split("&")
     others = "&".join(pair for pair in pairs if pair.partition("=")[0] not in _OF_SENTINELS)
     try:
-        server = parse(f"{plain}://{login}{at}localhost/{database}?{others}")
+        server = parse_target(f"{plain}://{login}{at}localhost/{database}?{others}")
     except InvalidSetting:
         if any("password" in option for option in query):
             raise _unreadable() from None  # perhaps the rest of an unescaped password
@@ -248,11 +250,7 @@ def _embedded(rest: str) -> Target:
 
 
 def _unknown(option: str, *, secret: bool) -> InvalidSetting:
-    """Return the error for an unknown option.
-
-    Args:
-        secret: it may be a part of a password.
-    """
+    """Return the error for an unknown option, which may be a part of a password if `secret`."""
     if option in _OF_OCSP:
         return InvalidSetting(
             "url",
