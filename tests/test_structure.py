@@ -27,7 +27,7 @@ SHARED_NAMES = 229
 #: Files of a folder at most, without its subfolders; the command has one for each group.
 MOST_FILES = 15
 #: Folders that have more, and how many.
-CROWDED = {"redmeter": 17, "redmeter/stored": 16}
+CROWDED = {"redmeter/stored": 16}
 
 
 @pytest.fixture(scope="module")

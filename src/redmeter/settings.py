@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from redmeter.clock import Zone
 from redmeter.errors import InvalidName, InvalidSetting, shown
 from redmeter.lazy_regex import late
 from redmeter.names import canonical
@@ -20,7 +21,6 @@ from redmeter.stored.keys import (
     Retention,
     check_prefix,
 )
-from redmeter.zones import Zone
 
 #: The prefix of all environment variables.
 VARIABLES = "REDMETER_"

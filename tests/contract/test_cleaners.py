@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from redmeter import AccessDenied
-from redmeter.cleaning import Report, clean, run
 from redmeter.clock import ManualClock
+from redmeter.maintenance.cleaning import Report, clean, run
 from redmeter.store import Store
 from support.cleaning import COMPACT, DAY, HOUR, encoding, fill
 from support.servers import Server
@@ -230,7 +230,8 @@ def removals(client: Any) -> int:
 
 _CLEANER = """
 import sys
-from redmeter import cleaning, store
+from redmeter import store
+from redmeter.maintenance import cleaning
 opened = store.open(sys.argv[1], prefix="")
 print("ready", flush=True)
 while True:

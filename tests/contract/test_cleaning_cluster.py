@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning, forgetting
+from redmeter import Meter, StoreRefused, StoreUnavailable
+from redmeter.maintenance import cleaning, forgetting
 from redmeter.reading.names import read_names
 from redmeter.store import Store
 from redmeter.store.servers import cluster as clusters

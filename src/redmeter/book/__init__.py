@@ -23,11 +23,11 @@ from functools import lru_cache
 
 import redis
 
-from redmeter import cleaning
 from redmeter.analysis.text.secrets import mask
 from redmeter.analysis.text.texts import clean
 from redmeter.book import stores
 from redmeter.errors import InvalidSetting, InvalidValue, StoreError, UnknownPrecision, shown
+from redmeter.maintenance import cleaning
 from redmeter.names import check_text
 from redmeter.reading.samples import counts_of
 from redmeter.recording.logging.coalesce import TEXT_LIMIT

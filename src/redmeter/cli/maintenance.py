@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from redmeter import cleaning, forgetting, settings
+from redmeter import settings
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.health import doctor as examination
+from redmeter.maintenance import cleaning, forgetting
 from redmeter.store import Store
 from redmeter.stored.keys import Retention, parse_changes
 

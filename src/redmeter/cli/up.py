@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from redmeter import cleaning, settings
+from redmeter import settings
 from redmeter.cli import output
 from redmeter.cli.app import STORE, USAGE, Prefix, Url, again, called, command, fail, opened
 from redmeter.cli.lock import WAIT_SECONDS, UpLock, has_ended, wait
 from redmeter.dashboard import defaults
 from redmeter.errors import ClockDisagreement, StoreError
 from redmeter.extras import needs
+from redmeter.maintenance import cleaning
 from redmeter.store import Store, embedded, indexes
 from redmeter.store.servers.replies import raised
 from redmeter.stored.families import INDEXES

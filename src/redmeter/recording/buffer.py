@@ -22,9 +22,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from redmeter.losses import AGED, MEMORY, RETENTION, TOTAL
 from redmeter.recording.pending import IntervalFull, PendingSeries, needs_instance, with_instance
 from redmeter.recording.status import RecorderStats
+from redmeter.results.recorder import AGED, MEMORY, RETENTION, TOTAL
 from redmeter.stored.keys import MAX_TIME, Kept, Keys
 from redmeter.types import Operation, Operations
 

@@ -7,11 +7,11 @@ handler that interrupts the thread which holds the lock leaves its event in the 
 from _thread import RLock  # as it is on import: see sending/flusher.py
 
 from redmeter.clock import Clock
-from redmeter.losses import SERIES
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.instruments import LONG, NOW, Counter, Instrument, RedactedInstrument
 from redmeter.recording.registry import Registry
 from redmeter.recording.status import RecorderStats
+from redmeter.results.recorder import SERIES
 
 #: Minimum time between two calls of attend() for one instrument, seconds.
 ATTENTION = 0.001

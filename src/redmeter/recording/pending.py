@@ -12,8 +12,8 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
-from redmeter.losses import NOT_FINITE, OVERFLOW
 from redmeter.names import INSTANCE, canonical, format_name, parse_name
+from redmeter.results.recorder import NOT_FINITE, OVERFLOW
 from redmeter.stored import counter, gauge, histogram, packed_text
 from redmeter.stored.counter import MAX_COUNT
 from redmeter.stored.exponential_histogram import Distribution

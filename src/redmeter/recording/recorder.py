@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 
 from redmeter.clock import Clock
-from redmeter.losses import NOT_FINITE
 from redmeter.names import parse_name
 from redmeter.recording import process
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
@@ -37,7 +36,7 @@ from redmeter.recording.registry import Labels, Registry
 from redmeter.recording.sending.delivery import Delivery, DeliveryIncomplete, NextStore
 from redmeter.recording.sending.flusher import Flusher, FlushFailed, FlushRequest
 from redmeter.recording.status import RecorderStats, StatusReporter
-from redmeter.results.recorder import RecorderHealth
+from redmeter.results.recorder import NOT_FINITE, RecorderHealth
 from redmeter.store import Store
 from redmeter.store.durability import NONE
 from redmeter.store.servers.retry import is_recoverable

@@ -3,7 +3,7 @@
 Every event is counted in exactly one place, and every loss has a reason. At any moment recorded ==
 stored + buffered + uncertain + dropped. In addition, losses list the events that single precisions
 lack: an event that arrived after two minutes of outage is stored, but not by the second. The
-reasons are listed in losses.py.
+reasons are listed in results/recorder.py.
 
 The number that the `instance` label has is assigned by the store with a report: see pending.py.
 Redis gives it to another process once its holder has been silent for INSTANCE_SECONDS by the
@@ -21,8 +21,7 @@ from contextlib import AbstractContextManager
 
 from redmeter.clock import Clock
 from redmeter.errors import StoreError, StoreRefused, Unconfirmed
-from redmeter.losses import EMPTIED, ROLLED_BACK, TOTAL
-from redmeter.results.recorder import Loss, RecorderHealth
+from redmeter.results.recorder import EMPTIED, ROLLED_BACK, TOTAL, Loss, RecorderHealth
 from redmeter.store.producers import INSTANCE_SECONDS
 from redmeter.stored.keys import Kept, Keys
 from redmeter.types import LostEvents, Rejection

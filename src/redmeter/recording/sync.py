@@ -18,7 +18,6 @@ from redmeter.errors import (
     StoreUnavailable,
     Unconfirmed,
 )
-from redmeter.losses import AGED, FUTURE, NOT_FINITE
 from redmeter.names import cleaned, parse_name, recorded_name
 from redmeter.recording.buffer import Resolution
 from redmeter.recording.instruments import Counter, Gauge, Histogram
@@ -43,7 +42,7 @@ from redmeter.recording.registry import LABEL_VALUE, Labels
 from redmeter.recording.scopes import Timer
 from redmeter.recording.sending.delivery import NextStore
 from redmeter.recording.status import RENEW_SECONDS, RecorderStats
-from redmeter.results.recorder import RecorderHealth
+from redmeter.results.recorder import AGED, FUTURE, NOT_FINITE, RecorderHealth
 from redmeter.store import Store
 from redmeter.store.durability import NONE, confirm
 from redmeter.store.producers import ASK_SECONDS

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from redmeter.analysis.comparing.status import BLOCK
-from redmeter.clock import ManualClock
+from redmeter.clock import UTC, ManualClock, Zone
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
 from redmeter.reading.diagnosis.busiest import RANKED, busiest
 from redmeter.reading.diagnosis.context import DB_SECONDS, Circumstances, database_time
@@ -27,7 +27,6 @@ from redmeter.stored.mark import distinct
 from redmeter.testing.readings import stored_group
 from redmeter.testing.recorder import MemoryRecorder
 from redmeter.types import Mark
-from redmeter.zones import UTC, Zone
 
 #: Log patterns have no history in memory.
 _NO_PATTERNS = "a MemoryMeter does not compare log patterns"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from redmeter.analysis.comparing.changes import changes
-from redmeter.clock import ManualClock
+from redmeter.clock import ManualClock, Zone
 from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.names import parse_name
 from redmeter.queries.source import Answers
@@ -72,7 +72,6 @@ from redmeter.testing.readings import (
 )
 from redmeter.testing.recorder import MemoryRecorder
 from redmeter.types import Mark, Selection, Top, Window
-from redmeter.zones import Zone
 
 T = TypeVar("T")
 

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from redmeter.zones import UTC, Zone
+from redmeter.clock import UTC, Zone
 
 DAY: Final = 86400
 HOUR: Final = 3600

@@ -1,12 +1,13 @@
-"""The thread that cleans a store while an application serves requests, see redmeter/cleaning.py."""
+"""The thread that cleans a store while an application serves requests: maintenance/cleaning.py."""
 
 import logging
 import os
 import threading
 
-from redmeter import Meter, cleaning, settings
+from redmeter import Meter, settings
 from redmeter.errors import RedmeterError
 from redmeter.integrations.shared.interface import Instrumentation
+from redmeter.maintenance import cleaning
 
 logger = logging.getLogger("redmeter")
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from redmeter.errors import InvalidValue
-from redmeter.losses import MARKS
 from redmeter.recording.events import Event, EventList
 from redmeter.recording.instruments import Instrument
 from redmeter.recording.pending import IntervalFull, PendingByInterval
+from redmeter.results.recorder import MARKS
 from redmeter.stored import mark
 from redmeter.stored.keys import Kept, Keys
 from redmeter.stored.mark import KEPT_SECONDS, MAX_MARKS, Noted, clean_label, distinct

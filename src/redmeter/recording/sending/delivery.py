@@ -31,11 +31,11 @@ from redmeter.errors import (
     StoreRefused,
     Unconfirmed,
 )
-from redmeter.losses import STORE_FULL
 from redmeter.recording.buffer import FIELDS_PER_BATCH, Buffer
 from redmeter.recording.sending.node_workers import PATIENCE, NodeTask, NodeWorkers
 from redmeter.recording.sending.shard_sender import ShardSender
 from redmeter.recording.status import InstanceLease, RecorderStats, kind_of
+from redmeter.results.recorder import STORE_FULL
 from redmeter.store import Store
 from redmeter.store.config import is_target_of
 from redmeter.store.durability import confirm

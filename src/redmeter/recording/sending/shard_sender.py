@@ -12,9 +12,9 @@ from collections import deque
 from functools import partial
 
 from redmeter.errors import AccessDenied, StoreError, StoreMoving
-from redmeter.losses import RETENTION
 from redmeter.recording.buffer import NO_RETENTION, BatchContents, Buffer
 from redmeter.recording.status import RecorderStats
+from redmeter.results.recorder import RETENTION
 from redmeter.store.producers import SILENCE, InFlightBatch, KeptBatch, Producer
 from redmeter.store.scripts import Steps
 from redmeter.store.servers.retry import Backoff

@@ -31,7 +31,7 @@ from redmeter.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from redmeter.sizes import sizes_by_name
+from redmeter.maintenance.sizes import sizes_by_name
 from redmeter.store import Store
 from redmeter.store.scans import scan
 from redmeter.store.scripts import CLEAN, COMPACT, FULL

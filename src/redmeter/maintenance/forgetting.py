@@ -7,9 +7,9 @@ expire automatically, and the cleaner removes their index entries.
 from collections.abc import Iterator
 
 from redmeter.names import check_text
-from redmeter.resolve import resolve_name
 from redmeter.store import Store, View
 from redmeter.store.config import parse_state, state_read
+from redmeter.store.resolve import resolve_name
 from redmeter.store.scans import scan
 from redmeter.store.servers.replies import Command, pairs, raised
 from redmeter.stored.exception import check_group
