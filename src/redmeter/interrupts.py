@@ -38,7 +38,7 @@ def end_at_once() -> None:
 
 
 @contextlib.contextmanager
-def raised() -> Iterator[None]:
+def raising() -> Iterator[None]:
     """Within this block, an interrupt raises KeyboardInterrupt."""
     import signal
 

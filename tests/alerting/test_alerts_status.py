@@ -7,9 +7,9 @@ from redmeter.alerting.rules_file import parse_rules
 from redmeter.alerting.state import (
     FIRING,
     PENDING,
+    AlertsReport,
     AlertState,
     Reading,
-    Report,
     read_rules,
     rules_text,
 )
@@ -67,7 +67,7 @@ def test_rules_without_a_state_are_ok() -> None:
 def test_alerts_that_fire_come_first() -> None:
     """With the newest reading, rather than that of the last change; ok values are counted."""
     firing = AlertState(1, FIRING, NOW - 60, value=0.2, detail="2 of 10")
-    report = Report(
+    report = AlertsReport(
         NOW - 4,
         15,
         {

@@ -23,10 +23,10 @@ from redmeter.alerting.state import (
     FIRING,
     OK,
     RESOLVED,
+    AlertsReport,
     AlertState,
     Reading,
     Readings,
-    Report,
     Step,
     advance,
     alert_name,
@@ -41,7 +41,7 @@ from redmeter.store import Store
 #: Seconds between two cycles.
 INTERVAL = 15.0
 #: Seconds that the lease lasts; longer than a cycle and an attempt to send.
-LEASE_SECONDS = 60.0
+EVALUATOR_LEASE = 60.0
 #: Seconds of the lease that must be left before a notice is sent.
 _MARGIN = SEND_TIMEOUT + 5.0
 #: Seconds after which a notice that cannot be delivered is given up, and the longest pause.
@@ -82,7 +82,7 @@ class Evaluator:
         rules: Rules,
         *,
         interval: float = INTERVAL,
-        lease: float = LEASE_SECONDS,
+        lease: float = EVALUATOR_LEASE,
         deliver: Callable[[Notifier, Notice], None] = send,
     ) -> None:
         self._store = store
@@ -130,7 +130,7 @@ class Evaluator:
         snapshot = self._alerts.snapshot()
         kept = self._store.seen
         conditions = Conditions(Queries(self._store), kept.series, kept.histograms)
-        report = Report(now, self._interval)
+        report = AlertsReport(now, self._interval)
         for rule in self._rules.alerts:
             if self._alerts.remaining < _MARGIN:
                 self._alerts.acquire(self._lease)
@@ -144,7 +144,12 @@ class Evaluator:
         return result
 
     def _evaluate(
-        self, rule: Rule, readings: Readings, snapshot: Snapshot, report: Report, result: Cycle
+        self,
+        rule: Rule,
+        readings: Readings,
+        snapshot: Snapshot,
+        report: AlertsReport,
+        result: Cycle,
     ) -> None:
         now = report.time
         result.evaluated += 1
@@ -163,7 +168,7 @@ class Evaluator:
                 result.transitions += bool(step.transition)
 
     @staticmethod
-    def _note(name: str, reading: Reading, report: Report, result: Cycle) -> None:
+    def _note(name: str, reading: Reading, report: AlertsReport, result: Cycle) -> None:
         report.readings[name] = reading
         if reading.holds is None:
             assert result.unknown is not None

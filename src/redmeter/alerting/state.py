@@ -211,7 +211,7 @@ _LONGEST = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class AlertsReport:
     """The readings of an evaluator's last cycle."""
 
     #: When, Unix seconds by the server's clock.
@@ -232,7 +232,7 @@ class Report:
         return _json({**asdict(self), "readings": readings})
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> "Report":
+    def from_json(cls, text: str | bytes) -> "AlertsReport":
         """Read it.
 
         Raises:

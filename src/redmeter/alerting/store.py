@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from redmeter.alerting.rules import Rules, matches
-from redmeter.alerting.state import AlertState, Report, read_rules
+from redmeter.alerting.state import AlertsReport, AlertState, read_rules
 from redmeter.store import Store
 from redmeter.store.scripts import ALERTS
 from redmeter.store.servers.replies import mapped, raised
@@ -103,7 +103,7 @@ class Snapshot:
     rules: Rules | None = None
     rules_text: str = ""
     #: The readings of the last cycle; None if there was none.
-    report: Report | None = None
+    report: AlertsReport | None = None
     #: The newest transitions, if asked for, the newest first.
     transitions: tuple[Transition, ...] = ()
 
@@ -198,7 +198,7 @@ class AlertStore:
         )
         return bool(done)
 
-    def publish(self, rules: str, report: Report, published: str) -> bool:
+    def publish(self, rules: str, report: AlertsReport, published: str) -> bool:
         """Store the readings of this cycle, and the rules if they have changed."""
         text = "" if rules == published else rules
         return bool(self._run("publish", self._owner, str(self._epoch), text, report.to_json())[0])
@@ -249,7 +249,7 @@ def _snapshot(replies: Sequence[Any], now: float) -> Snapshot:
         leased if leased is not None and leased > now else 0.0,
         _loaded(read_rules, text),
         text.decode(errors="replace"),
-        _loaded(Report.from_json, fields.get(_REPORT, b"")),
+        _loaded(AlertsReport.from_json, fields.get(_REPORT, b"")),
         tuple(each for each in changes if each is not None),
     )
 

@@ -173,7 +173,7 @@ def _reported() -> Iterator[None]:
     """Report whatever goes wrong, Ctrl-C and a full disk included, and set the exit code."""
     try:
         try:
-            with interrupts.raised():
+            with interrupts.raising():
                 yield
         except (Exception, KeyboardInterrupt) as error:
             failure = failure_of(error)

@@ -223,10 +223,12 @@ def _lack(page: "server.PageServer | None") -> str:
 def _clean(store: Store) -> None:
     while True:
         try:
-            cleaning.run(store, quit=lambda: False, store_bytes=settings.resolve("store_bytes"))
+            cleaning.clean_every_minute(
+                store, quit=lambda: False, store_bytes=settings.resolve("store_bytes")
+            )
         except ClockDisagreement as error:
             output.error(f"{error}; checking again in a minute")
-            time.sleep(cleaning.INTERVAL)
+            time.sleep(cleaning.PASS_INTERVAL)
 
 
 @command(name="stop", epilog="Examples: redmeter stop · redmeter stop --url redis://localhost")

@@ -83,7 +83,7 @@ _hooking = False
 _ending = False
 
 
-def watch(one: ProcessListener) -> None:
+def add_listener(one: ProcessListener) -> None:
     """Notify a recorder of forks and exits from now on.
 
     Cheap, and called again from time to time: other modules may be imported later.
@@ -393,11 +393,11 @@ def has_ended(pid: int) -> bool:
 #     finally:
 #         lock.tickets.pop(ticket, None)
 #
-# Bound: waiting polls every POLL seconds; this is for a lock that is rarely contended.
+# Bound: waiting polls every _POLL seconds; this is for a lock that is rarely contended.
 
 
 #: Seconds between two polls.
-POLL = 0.005
+_POLL = 0.005
 
 
 class TicketLock:
@@ -422,5 +422,5 @@ class TicketLock:
         while list(self.tickets)[0] is not ticket:  # noqa: RUF015 - another thread may change it
             if time.monotonic() >= until:
                 return False
-            time.sleep(POLL)
+            time.sleep(_POLL)
         return True

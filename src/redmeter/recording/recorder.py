@@ -108,7 +108,7 @@ class Recorder:
         self._hooks = FlushHooks(self.record_error)
         self._children = Children()
         self._begin()
-        process.watch(self)  # a child may be the first that records
+        process.add_listener(self)  # a child may be the first that records
 
     def _begin(self) -> None:
         """Start with empty statistics and no thread: in the constructor and in a forked child."""
@@ -276,7 +276,7 @@ class Recorder:
             return
         process.watch_uvicorn()
         if not self._flusher.running:
-            process.watch(self)
+            process.add_listener(self)
             self._children.has_events()
             if process.at_the_very_end() or not self._flusher.start():
                 self._go_on_without_thread(instrument)
@@ -394,7 +394,7 @@ class Recorder:
     def _collect_and_send(self, *, last: bool, asked: bool) -> None:
         left = None
         try:
-            process.watch(self)
+            process.add_listener(self)
             if last:
                 self._collector.let_all_be_due()  # later events start another thread
             elif not self._leaving:

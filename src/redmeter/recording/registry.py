@@ -27,7 +27,7 @@ from redmeter.recording.instruments import (
     counter_class,
     histogram_class,
 )
-from redmeter.recording.logging.exceptions import NAME, Exceptions
+from redmeter.recording.logging.exceptions import EXCEPTIONS, Exceptions
 from redmeter.recording.logging.marks import Marks
 from redmeter.recording.logging.messages import Messages
 from redmeter.recording.logging.redact import MessageRules
@@ -41,7 +41,7 @@ from redmeter.stored.message import SEVERITY, name_of
 
 #: The labels of a name's overflow instrument, and the name of the one for all.
 OVERFLOW_LABELS = {"overflow": "true"}
-OTHER = "(other)"
+OTHER_SERIES = "(other)"
 #: The kind of error under which changed label values are counted.
 LABEL_VALUE = "label-value"
 #: Labels of a series, in addition to those in its name.
@@ -186,7 +186,7 @@ class Registry:
         if instrument is None:
             overflow = len(self._instruments) >= self._max_series
             if overflow:
-                logger, severity = OTHER, severity if severity in _SEVERITIES else "info"
+                logger, severity = OTHER_SERIES, severity if severity in _SEVERITIES else "info"
             made = Messages(logger, severity, self._owner, self._now, self._rules)
             made._overflow = overflow
             instrument = self._instruments.setdefault((Messages, made.name), made)
@@ -201,10 +201,10 @@ class Registry:
 
     def exceptions(self) -> Exceptions:
         """Return the instrument of all exceptions, always the same."""
-        instrument = self._instruments.get((Exceptions, NAME))
+        instrument = self._instruments.get((Exceptions, EXCEPTIONS))
         if instrument is None:
             made = Exceptions(self._owner, self._now, self._rules, self._release)
-            instrument = self._instruments.setdefault((Exceptions, NAME), made)
+            instrument = self._instruments.setdefault((Exceptions, EXCEPTIONS), made)
         assert isinstance(instrument, Exceptions), "it was made as one"
         return instrument
 
@@ -223,7 +223,7 @@ class Registry:
         if labels and self._label_sets.get(budget, 0) >= self._max_label_sets:
             return self._overflow(kind, base)
         if len(self._instruments) >= self._max_series:
-            return self._made(kind, OTHER, overflow=True)
+            return self._made(kind, OTHER_SERIES, overflow=True)
         before = len(self._instruments)
         instrument = self._made(kind, series)
         if labels and len(self._instruments) > before:
@@ -234,9 +234,9 @@ class Registry:
         try:
             series = canonical(base, OVERFLOW_LABELS)
         except InvalidName:  # there is no room for the label
-            series = OTHER
+            series = OTHER_SERIES
         if (kind, series) not in self._instruments and len(self._instruments) >= self._max_series:
-            series = OTHER
+            series = OTHER_SERIES
         return self._made(kind, series, overflow=True)
 
     def _made(self, kind: type[Instrument], series: str, *, overflow: bool = False) -> Instrument:
@@ -250,5 +250,5 @@ class Registry:
 
 
 def _without_values(name: str, labels: Mapping[str, object], extra: Mapping[str, object]) -> str:
-    series, note = recorded_name(name, {**labels, **dict.fromkeys(extra, OTHER)})
+    series, note = recorded_name(name, {**labels, **dict.fromkeys(extra, OTHER_SERIES)})
     return recorded_name(name, labels)[0] if note else series  # without extra labels if no room

@@ -23,7 +23,7 @@ from redmeter.recording.buffer import Resolution
 from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.logging.coalesce import Fingerprint, message_event
 from redmeter.recording.logging.exceptions import (
-    Found,
+    OccurrencesByInterval,
     PendingExceptions,
     next_number,
     occurrence,
@@ -362,7 +362,9 @@ class SyncRecorder:
         if groups:
             self._write(events, "", lambda keys, _: exception.operations(keys, groups, FINEST))
 
-    def _found(self, error: BaseException, route: str, traceback: str | None) -> Found:
+    def _found(
+        self, error: BaseException, route: str, traceback: str | None
+    ) -> OccurrencesByInterval:
         event = occurrence(self._exceptions_number, error, self._now(), route, traceback)
         events = [] if event is None else [event]
         return redact_exceptions(events, self.rules, self.release, self.record_error)

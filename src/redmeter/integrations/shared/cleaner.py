@@ -58,7 +58,7 @@ class Cleaner:
         store = self._meter.store
         assert store is not None, "start() looks"
         try:
-            cleaning.run(
+            cleaning.clean_every_minute(
                 store,
                 quit=lambda: self._run is not run,
                 store_bytes=settings.resolve("store_bytes"),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from redmeter.errors import InvalidValue
-from redmeter.recording.events import Event, EventList
+from redmeter.recording.events import Element, EventList
 from redmeter.recording.instruments import Instrument
 from redmeter.recording.pending import IntervalFull, PendingByInterval
 from redmeter.results.recorder import MARKS
@@ -92,11 +92,11 @@ class MarkEvents(EventList):
     PENDING = PendingMarks
 
     @staticmethod
-    def merged(events: list[Event]) -> list[Event]:
+    def merged(events: list[Element]) -> list[Element]:
         return [*distinct(events)]
 
     @classmethod
-    def pairs(cls, events: list[Event]) -> Iterable[tuple[float, Any]]:
+    def pairs(cls, events: list[Element]) -> Iterable[tuple[float, Any]]:
         return [(event.time, [event]) for event in events]
 
 

@@ -8,7 +8,7 @@ masks and counts them.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, ClassVar, Self
 
-from redmeter.recording.events import Event, EventList
+from redmeter.recording.events import Element, EventList
 from redmeter.recording.instruments import InstrumentOwner, RedactedInstrument
 from redmeter.recording.logging.coalesce import (
     Fingerprint,
@@ -165,19 +165,19 @@ class MessageEvents(EventList):
     PENDING = PendingLog
 
     @staticmethod
-    def merged(events: list[Event]) -> list[Event]:
+    def merged(events: list[Element]) -> list[Element]:
         raise NotImplementedError("Messages._merge() does it, by rules")
 
     @classmethod
-    def pairs(cls, events: list[Event]) -> Iterable[tuple[float, Any]]:
+    def pairs(cls, events: list[Element]) -> Iterable[tuple[float, Any]]:
         return events
 
     @classmethod
-    def size(cls, events: list[Event]) -> int:
+    def size(cls, events: list[Element]) -> int:
         return sum(events_of(event) for event in events)
 
     @classmethod
-    def size_in_memory(cls, events: list[Event]) -> int:
+    def size_in_memory(cls, events: list[Element]) -> int:
         return sum(bytes_of(event) for event in events)
 
 
@@ -220,7 +220,7 @@ class Messages(RedactedInstrument):
         self._events[:count], crowded = limit_size(coalesced, self.rules.keep)
         return crowded
 
-    def _merge(self, events: list[Event]) -> list[Event]:
+    def _merge(self, events: list[Element]) -> list[Element]:
         """Clean, mask and count: one event for each hour."""
         if len(events) == 1 and len(events[0]) == 2:
             return events

@@ -32,7 +32,7 @@ from redmeter.errors import (
     Unconfirmed,
 )
 from redmeter.recording.buffer import FIELDS_PER_BATCH, Buffer
-from redmeter.recording.sending.node_workers import PATIENCE, NodeTask, NodeWorkers
+from redmeter.recording.sending.node_workers import EXCHANGE_PATIENCE, NodeTask, NodeWorkers
 from redmeter.recording.sending.shard_sender import ShardSender
 from redmeter.recording.status import InstanceLease, RecorderStats, kind_of
 from redmeter.results.recorder import STORE_FULL
@@ -81,7 +81,7 @@ class Delivery:
         *,
         interval: float = 1.0,
         around: Callable[[], AbstractContextManager[object]] = nullcontext,
-        patience: float = PATIENCE,
+        patience: float = EXCHANGE_PATIENCE,
         keep: int = 0,
     ) -> None:
         self._buffer = buffer

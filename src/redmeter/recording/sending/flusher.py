@@ -40,7 +40,7 @@ STUCK = 0.5
 T = TypeVar("T")
 #: Long work in steps: each yields the pause before the next, seconds, and whether a ring ends the
 #: pause.
-Steps = Generator[tuple[float, bool], None, T]
+Pauses = Generator[tuple[float, bool], None, T]
 
 
 #: The background threads, by process and identity: a forked child has none of its parent's.
@@ -257,7 +257,7 @@ class Flusher:
         self._successor: Flusher | None = None
         #: The thread that serves it; None if there is none.
         self.loop: FlusherThread | None = None
-        self._steps: Steps[list[FlushRequest]] | None = None
+        self._steps: Pauses[list[FlushRequest]] | None = None
         self._stepping = allocate_lock()
         self._wake, self._listens, self._rung = 0.0, True, False
         self._requests: deque[FlushRequest] = deque()
@@ -379,7 +379,7 @@ class Flusher:
         self._wake = time.monotonic() + pause
         return None
 
-    def _work(self) -> Steps[list[FlushRequest]]:
+    def _work(self) -> Pauses[list[FlushRequest]]:
         """Flush once an interval and on request, until all is stored after the last request.
 
         Events that cannot be stored then are not dropped: nothing else would ever store them.
@@ -405,7 +405,7 @@ class Flusher:
                 request.answer(ok)
             flush_at = time.monotonic() + self._interval * chance.uniform(0.95, 1.05)
 
-    def _flush_where_due(self, ending: bool) -> Steps[tuple[list[FlushRequest], bool]]:
+    def _flush_where_due(self, ending: bool) -> Pauses[tuple[list[FlushRequest], bool]]:
         """Flush if it is time; return the requests, and whether everything was stored."""
         requests, ok = list[FlushRequest](), False
         self._taken = requests
@@ -437,7 +437,7 @@ class Flusher:
                 return False
             time.sleep(pause)
 
-    def _flush_until(self, until: float, *, last: bool) -> Steps[bool]:
+    def _flush_until(self, until: float, *, last: bool) -> Pauses[bool]:
         if not self._backoff.passing:
             pause = self._backoff.pause
             if time.monotonic() + pause > until:
