@@ -81,9 +81,8 @@ class Collector:
                 for instrument in self._registry.instruments():
                     if instrument._waiting:
                         self._collect_instrument(instrument, now)
-                        instrument._due = min(
-                            instrument._due, due
-                        )  # the clock may have been set back
+                        # The clock may have been set back.
+                        instrument._due = min(instrument._due, due)
                         instrument._threshold = LONG
                 self._buffer.roll_up(now)
             finally:
@@ -117,11 +116,8 @@ class Collector:
 
     def _collect_instrument(self, instrument: Instrument, now: float) -> None:
         merged, recorded = instrument._take(), 0
-        series, overflow, pending = (
-            instrument._series,
-            instrument._overflow,
-            instrument._LIST.PENDING,
-        )
+        series, overflow = instrument._series, instrument._overflow
+        pending = instrument._LIST.PENDING
         # The newest value of several gauges would be meaningless.
         meaningless = overflow and not pending.ADDS_UP
         zero = instrument._zero_series if isinstance(instrument, Counter) and not overflow else ""

@@ -53,19 +53,15 @@ class InstrumentOwner(Protocol):
 
     def attend(self, instrument: "Instrument") -> None:
         """Look after an instrument that is due, after an event was appended to its list."""
-        ...
 
     def process_gauge(self, series: str) -> "Gauge":
         """Return the gauge of this process's part of a series."""
-        ...
 
     def record_error(self, kind: str, text: str) -> None:
         """Count that something went wrong with an event."""
-        ...
 
     def drop_value(self, series: str) -> None:
         """Count a value of a gauge as dropped that is not finite."""
-        ...
 
 
 class Instrument(ABC):
@@ -140,12 +136,6 @@ class Instrument(ABC):
     def _snapshot(self) -> list[Element]:
         """Return all events that have not been collected yet."""
         return list(self._events)
-
-    def _size(self, events: list[Element]) -> int:
-        return self._LIST.size(events)
-
-    def _size_in_memory(self, events: list[Element]) -> int:
-        return self._LIST.size_in_memory(events)
 
 
 class RedactedInstrument(Instrument):

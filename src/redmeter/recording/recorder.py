@@ -141,7 +141,7 @@ class Recorder:
         self._flusher = self._made_flusher()
         self._leaving = False
         #: When close() last timed out, monotonic seconds.
-        self._in_vain = -math.inf
+        self._closed_in_vain = -math.inf
 
     def _made_flusher(self) -> Flusher:
         return Flusher(
@@ -312,7 +312,7 @@ class Recorder:
     def flush(self, timeout: float, durability: str = NONE) -> bool:
         """Store everything recorded before this call. See Meter.flush()."""
         until = time.monotonic() + timeout
-        if not self._ask(timeout, last=False):
+        if not self._flush_all(timeout, last=False):
             return False
         return self._confirmed(durability, until - time.monotonic(), again=True)
 
@@ -327,11 +327,11 @@ class Recorder:
 
     def close(self, timeout: float) -> bool:
         """Flush, and end the thread once all is stored. Later events start it again."""
-        done = self._ask(timeout, last=True)
-        self._in_vain = -math.inf if done else time.monotonic()
+        done = self._flush_all(timeout, last=True)
+        self._closed_in_vain = -math.inf if done else time.monotonic()
         return done
 
-    def _ask(self, timeout: float, *, last: bool) -> bool:
+    def _flush_all(self, timeout: float, *, last: bool) -> bool:
         if self._pid != os.getpid():
             self.after_fork()
         within = get_ident() in self._flushing
@@ -339,7 +339,7 @@ class Recorder:
             return False
         if not self._flusher.running and self._all_done():
             return True
-        request = self._flusher.ask(timeout, last=last)
+        request = self._flusher.try_request(timeout, last=last)
         if request is None:
             return not within and self._flusher.flush_until(time.monotonic() + timeout, last=last)
         # A signal handler or destructor that interrupted the lock or a flush: the thread needs us.
@@ -359,7 +359,7 @@ class Recorder:
         if self._flusher.running or not self._collector.empty():  # it may not have started yet
             self._flusher.request(process.EXIT_SECONDS, last=True)
 
-    def _flush(self, *, last: bool, asked: bool) -> None:
+    def _flush(self, *, last: bool, requested: bool) -> None:
         """Collect and send everything. See flusher.Flush.
 
         Raises:
@@ -372,7 +372,7 @@ class Recorder:
             try:
                 if not sending.wait(ticket, process.EXIT_SECONDS):
                     raise FlushFailed(passing=True)  # another thread is sending, and hangs
-                self._collect_and_send(last=last, asked=asked)
+                self._collect_and_send(last=last, requested=requested)
             finally:
                 sending.tickets.pop(ticket, None)
 
@@ -391,7 +391,7 @@ class Recorder:
         finally:
             flushing.discard(me)
 
-    def _collect_and_send(self, *, last: bool, asked: bool) -> None:
+    def _collect_and_send(self, *, last: bool, requested: bool) -> None:
         left = None
         try:
             process.add_listener(self)
@@ -402,7 +402,7 @@ class Recorder:
                     gauge._refresh()
             self._collector.collect()
             self._take_ended_children()
-            left = self._send(asked=asked)
+            left = self._send(requested=requested)
             self._confirmed(self._durability, SHORT_CONFIRMATION if last else math.inf)
             if left is None or left.partly:
                 last = last and left is None
@@ -418,11 +418,11 @@ class Recorder:
         if last:
             self._delivery.dismiss()
 
-    def _send(self, *, asked: bool) -> DeliveryIncomplete | None:
+    def _send(self, *, requested: bool) -> DeliveryIncomplete | None:
         """Send the collected events; return the reason if some are left."""
         left = None
         try:
-            self._delivery.run(asked=asked)
+            self._delivery.run(requested=requested)
         except DeliveryIncomplete as incomplete:
             left = incomplete
         for error in self._delivery.take_errors():
@@ -431,7 +431,7 @@ class Recorder:
             store = self._next.follow(self._store, self._delivery.follow, self.record_error)
             if store is not None:
                 self._store, self._next = store, None
-                return self._send(asked=asked)
+                return self._send(requested=requested)
         if left is None:
             self._collector.anchor()
         else:
@@ -456,17 +456,17 @@ class Recorder:
         """Request a last flush; None if no thread can do it."""
         self._leaving = True
         self._collector.let_all_be_due()
-        if time.monotonic() - self._in_vain < timeout:
+        if time.monotonic() - self._closed_in_vain < timeout:
             return None  # close() has just waited for as long
         if not self._flusher.running and self._all_done():
             return None
-        return self._flusher.ask(timeout, last=True)
+        return self._flusher.try_request(timeout, last=True)
 
     def exit(self, timeout: float) -> None:
         """Flush in this thread if events are left and there is time, or a chance."""
         if get_ident() in self._flushing:  # that flush collects again
             return
-        in_vain = time.monotonic() - self._in_vain < timeout
+        in_vain = time.monotonic() - self._closed_in_vain < timeout
         until = time.monotonic() + max(0.0, timeout)
         if self._all_done() or in_vain:
             return
@@ -487,12 +487,12 @@ class Recorder:
     def flush_on_sigterm(self) -> None:
         """Flush when SIGTERM arrives. See Meter.flush_on_sigterm()."""
 
-        def ask(timeout: float) -> FlushRequest | None:
+        def request(timeout: float) -> FlushRequest | None:
             if not self._flusher.running and self._collector.empty():
                 return None
-            return self._flusher.ask(timeout, last=True)
+            return self._flusher.try_request(timeout, last=True)
 
-        process.flush_on_sigterm(ask)
+        process.flush_on_sigterm(request)
 
     # Status
 
@@ -502,8 +502,8 @@ class Recorder:
             stats, delivery = self._stats, self._delivery
             instruments = self._registry.instruments()
             lists = [(each, each._snapshot()) for each in instruments]
-            fresh = sum(each._size(events) for each, events in lists)
-            waiting = sum(each._size_in_memory(events) for each, events in lists)
+            fresh = sum(each._LIST.size(events) for each, events in lists)
+            waiting = sum(each._LIST.size_in_memory(events) for each, events in lists)
             return stats.health(
                 producer=delivery.writer,
                 instance=delivery.lease.number,

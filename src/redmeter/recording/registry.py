@@ -148,7 +148,6 @@ class Registry:
         if known is not None:
             return known
         instrument = self._instrument(kind, self._name(name, labels))
-        assert isinstance(instrument, kind), "it was made as one"
         # Values that are not text may be equal and have different texts: 1, 1.0 and True.
         is_text = not labels or all(type(value) is str for value in labels.values())
         if spelling is not None and is_text and len(by_name) < SPELLINGS * self._max_series:
@@ -161,9 +160,7 @@ class Registry:
         if per_process:
             series = per_process_series(series)
             self.per_process = True
-        instrument = self._instrument(Gauge, series)
-        assert isinstance(instrument, Gauge), "it was made as one"
-        return instrument
+        return self._instrument(Gauge, series)
 
     def _name(self, name: str, labels: Labels, *, reserve: int = 0) -> str:
         """Return the stored spelling, and count label values that were changed."""
@@ -187,32 +184,37 @@ class Registry:
             overflow = len(self._instruments) >= self._max_series
             if overflow:
                 logger, severity = OTHER_SERIES, severity if severity in _SEVERITIES else "info"
-            made = Messages(logger, severity, self._owner, self._now, self._rules)
-            made._overflow = overflow
-            instrument = self._instruments.setdefault((Messages, made.name), made)
+            instrument = Messages(logger, severity, self._owner, self._now, self._rules)
+            instrument._overflow = overflow
+            return self._kept(Messages, instrument.name, instrument)
         assert isinstance(instrument, Messages), "it was made as one"
         return instrument
 
     def marks(self) -> Marks:
         """Return the instrument of all marks, always the same one."""
-        instrument = self._made(Marks, "marks")
-        assert isinstance(instrument, Marks), "it was made as one"
-        return instrument
+        return self._made(Marks, "marks")
 
     def exceptions(self) -> Exceptions:
         """Return the instrument of all exceptions, always the same."""
         instrument = self._instruments.get((Exceptions, EXCEPTIONS))
         if instrument is None:
-            made = Exceptions(self._owner, self._now, self._rules, self._release)
-            instrument = self._instruments.setdefault((Exceptions, EXCEPTIONS), made)
-        assert isinstance(instrument, Exceptions), "it was made as one"
+            instrument = Exceptions(self._owner, self._now, self._rules, self._release)
+        return self._kept(Exceptions, EXCEPTIONS, instrument)
+
+    def _kept(self, kind: type[C], series: str, made: Instrument) -> C:
+        """Return the instrument of a series: the given one, unless there is one already."""
+        instrument = self._instruments.setdefault((kind, series), made)
+        assert isinstance(instrument, kind), "it was made as one"
         return instrument
 
-    def _instrument(self, kind: type[Instrument], series: str) -> Instrument:
+    def _instrument(self, kind: type[C], series: str) -> C:
         instrument = self._instruments.get((kind, series))
-        return self._admit(kind, series) if instrument is None else instrument
+        if instrument is None:
+            return self._admit(kind, series)
+        assert isinstance(instrument, kind), "it was made as one"
+        return instrument
 
-    def _admit(self, kind: type[Instrument], series: str, budget: str = "") -> Instrument:
+    def _admit(self, kind: type[C], series: str, budget: str = "") -> C:
         """Create the instrument of a series, or return an overflow instrument.
 
         Args:
@@ -230,7 +232,7 @@ class Registry:
             self._label_sets[budget] = self._label_sets.get(budget, 0) + 1
         return instrument
 
-    def _overflow(self, kind: type[Instrument], base: str) -> Instrument:
+    def _overflow(self, kind: type[C], base: str) -> C:
         try:
             series = canonical(base, OVERFLOW_LABELS)
         except InvalidName:  # there is no room for the label
@@ -239,14 +241,14 @@ class Registry:
             series = OTHER_SERIES
         return self._made(kind, series, overflow=True)
 
-    def _made(self, kind: type[Instrument], series: str, *, overflow: bool = False) -> Instrument:
+    def _made(self, kind: type[C], series: str, *, overflow: bool = False) -> C:
         instrument: Instrument
         if kind is Gauge:
             made = ProcessGauge if needs_instance(series) else Gauge
             instrument = made(series, self._owner, self._now, overflow=overflow)
         else:
             instrument = kind(series, self._owner, overflow=overflow)
-        return self._instruments.setdefault((kind, series), instrument)
+        return self._kept(kind, series, instrument)
 
 
 def _without_values(name: str, labels: Mapping[str, object], extra: Mapping[str, object]) -> str:

@@ -226,7 +226,6 @@ class Observing(Protocol):
 
     def observe(self, value: float) -> None:
         """Observe a duration, seconds."""
-        ...
 
 
 class Timer:

@@ -204,15 +204,15 @@ class StatusReporter:
         self._stats = stats
         self._lock = lock
         self._health = health
-        self._said = -LOG_SECONDS
-        self._left = 0
+        self._last_logged = -LOG_SECONDS
+        self._logged_unstored = 0
         self._reported = -math.inf
         self._report_of = -1
         #: Whether the store has a report of this process that is not its last.
         self.registered = False
         #: Whether something waits for the next report that may not wait until it is due.
         self.must_report = False
-        self._lost = 0
+        self._logged_lost = 0
 
     def report(self, *, last: bool) -> None:
         """Publish the status if a report is due: also if nothing changed, to show that it lives.
@@ -240,8 +240,8 @@ class StatusReporter:
 
     def _log_lost(self) -> None:
         lost = sum(self._stats.troubles[reason] for reason in (ROLLED_BACK, EMPTIED))
-        if lost != self._lost:
-            self._lost = lost
+        if lost != self._logged_lost:
+            self._logged_lost = lost
             # At once: an emptied store has lost the last report, too.
             self.must_report = True
             _warn("redmeter: %s", self._stats.last_trouble)
@@ -252,11 +252,11 @@ class StatusReporter:
         Once, even if the process ends in several steps, unless more events arrive in between.
         """
         waiting = self._health().buffered
-        if waiting and waiting != self._left:
+        if waiting and waiting != self._logged_unstored:
             _warn(
                 "redmeter: %d events are not stored, and are lost if the process ends now", waiting
             )
-        self._left = waiting
+        self._logged_unstored = waiting
 
     def record_ended_children(self, pids: Sequence[int]) -> None:
         """Count and log forked processes that ended before they had stored their events."""
@@ -294,9 +294,9 @@ class StatusReporter:
             _warn("redmeter: %s", error)
 
     def _may_log(self) -> bool:
-        may = time.monotonic() - self._said >= LOG_SECONDS
+        may = time.monotonic() - self._last_logged >= LOG_SECONDS
         if may:
-            self._said = time.monotonic()
+            self._last_logged = time.monotonic()
         return may
 
 

@@ -357,12 +357,12 @@ class SyncRecorder:
         """Record an exception. See Recorder.record_exception()."""
         if self._store is None:
             return
-        groups = self._found(error, route, traceback)
+        groups = self._redacted(error, route, traceback)
         events = sum(map(PendingExceptions.events_of, groups.values()))
         if groups:
             self._write(events, "", lambda keys, _: exception.operations(keys, groups, FINEST))
 
-    def _found(
+    def _redacted(
         self, error: BaseException, route: str, traceback: str | None
     ) -> OccurrencesByInterval:
         event = occurrence(self._exceptions_number, error, self._now(), route, traceback)

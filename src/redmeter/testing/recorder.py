@@ -74,7 +74,7 @@ class MemoryRecorder(SyncRecorder):
     def record_exception(
         self, error: BaseException, route: str = "", traceback: str | None = None
     ) -> None:
-        for start, groups in self._found(error, route, traceback).items():
+        for start, groups in self._redacted(error, route, traceback).items():
             known = self.exceptions.setdefault(start, {})
             for group, one in groups.items():
                 known[group] = known[group].merge(one) if group in known else one

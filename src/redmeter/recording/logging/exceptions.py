@@ -19,7 +19,7 @@ counted as "(other)".
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from redmeter.analysis.text.texts import clean
 from redmeter.names import cleaned
@@ -28,7 +28,7 @@ from redmeter.recording.instruments import InstrumentOwner, RedactedInstrument
 from redmeter.recording.logging.coalesce import LONGEST
 from redmeter.recording.logging.redact import MessageRules, Redactor
 from redmeter.recording.logging.tracebacks import Origin, describe_error, origin_of, raised_again
-from redmeter.recording.pending import PendingByInterval
+from redmeter.recording.pending import PendingRecords
 from redmeter.stored import exception
 from redmeter.stored.exception import (
     FINEST,
@@ -204,18 +204,10 @@ def _coalesced(events: Iterable[Occurrence]) -> list[Occurrence]:
     return _coalesced(anonymous) + ordered[cut:]
 
 
-class PendingExceptions(PendingByInterval[dict[str, Occurrences]]):
+class PendingExceptions(PendingRecords[dict[str, Occurrences]]):
     """Interval start -> group -> exceptions."""
 
     __slots__ = ()
-
-    HAS_TOTAL: ClassVar[bool] = True
-    NUMBERED: ClassVar[bool] = False
-    TEXTS: ClassVar[bool] = True
-
-    def __len__(self) -> int:
-        """Return the number of parts: one for each group of an interval."""
-        return sum(map(len, self._intervals.values()))
 
     @property
     def bytes(self) -> int:
@@ -252,22 +244,14 @@ class PendingExceptions(PendingByInterval[dict[str, Occurrences]]):
                 _add(groups, OTHER, one._replace(details=None, routes={}, releases={}))
         return freed
 
-    def older(self, time: float) -> int:
-        return sum(len(groups) for start, groups in self._intervals.items() if start < time)
+    @staticmethod
+    def parts_of(value: Mapping[str, Occurrences]) -> int:
+        """Return the number of groups."""
+        return len(value)
 
-    def cut(self, count: int) -> Self:
-        oldest = type(self)()
-        for start in sorted(self._intervals):
-            groups = self._intervals[start]
-            taken = list(groups)[:count]
-            if taken:
-                oldest._intervals[start] = {group: groups.pop(group) for group in taken}
-            if not groups:
-                del self._intervals[start]
-            count -= len(taken)
-            if count <= 0:
-                break
-        return oldest
+    @staticmethod
+    def cut_value(value: dict[str, Occurrences], count: int) -> dict[str, Occurrences]:
+        return {group: value.pop(group) for group in list(value)[:count]}
 
     @staticmethod
     def events_of(value: Mapping[str, Occurrences]) -> int:
@@ -309,14 +293,6 @@ class ExceptionEvents(EventList):
     """Exceptions in a list: Occurrence, or start of an interval and its groups once redacted."""
 
     PENDING = PendingExceptions
-
-    @staticmethod
-    def merged(events: list[Element]) -> list[Element]:
-        raise NotImplementedError("Exceptions._merge() does it, by rules")
-
-    @classmethod
-    def pairs(cls, events: list[Element]) -> Iterable[tuple[float, Any]]:
-        return events
 
     @classmethod
     def size(cls, events: list[Element]) -> int:

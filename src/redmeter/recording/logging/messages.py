@@ -5,8 +5,7 @@ in the background, and only for texts that are kept: coalesce.py merges messages
 masks and counts them.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Collection, Mapping
 
 from redmeter.recording.events import Element, EventList
 from redmeter.recording.instruments import InstrumentOwner, RedactedInstrument
@@ -21,7 +20,7 @@ from redmeter.recording.logging.coalesce import (
     message_event,
 )
 from redmeter.recording.logging.redact import MessageRules, redact_messages
-from redmeter.recording.pending import PendingByInterval
+from redmeter.recording.pending import PendingRecords
 from redmeter.stored import message
 from redmeter.stored.keys import MAX_TIME, Kept, Keys
 from redmeter.stored.message import HOURS, LogHour, name_of
@@ -32,18 +31,10 @@ from redmeter.types import Operations
 # Pending messages: redacted messages that are not stored yet, by hour.
 
 
-class PendingLog(PendingByInterval[LogHour]):
+class PendingLog(PendingRecords[LogHour]):
     """Start of an hour -> its messages."""
 
     __slots__ = ()
-
-    HAS_TOTAL = True
-    NUMBERED: ClassVar[bool] = False
-    TEXTS: ClassVar[bool] = True
-
-    def __len__(self) -> int:
-        """Return the number of parts: an hour has one for each pattern."""
-        return sum(map(_parts, self._intervals.values()))
 
     @property
     def bytes(self) -> int:
@@ -82,20 +73,14 @@ class PendingLog(PendingByInterval[LogHour]):
             freed += before - self._intervals[start].bytes
         return freed
 
-    def older(self, time: float) -> int:
-        return sum(_parts(hour) for start, hour in self._intervals.items() if start < time)
+    @staticmethod
+    def parts_of(value: LogHour) -> int:
+        """Return the number of patterns, or 1."""
+        return len(value.patterns) or 1
 
-    def cut(self, count: int) -> Self:
-        oldest = type(self)()
-        for start in sorted(self._intervals):
-            hour = self._intervals[start]
-            if _parts(hour) > count:
-                if count:
-                    oldest._intervals[start] = hour.cut(count)
-                break
-            oldest._intervals[start] = self._intervals.pop(start)
-            count -= _parts(hour)
-        return oldest
+    @staticmethod
+    def cut_value(value: LogHour, count: int) -> LogHour:
+        return value.cut(count)
 
     @staticmethod
     def events_of(value: LogHour) -> int:
@@ -126,10 +111,6 @@ class PendingLog(PendingByInterval[LogHour]):
         """Convert messages into operations; messages older than every hour are not counted."""
         messages = {name: dict(pending) for name, pending in series.items()}
         return message.operations(keys, messages, tallied=width > 0)
-
-
-def _parts(hour: LogHour) -> int:
-    return len(hour.patterns) or 1
 
 
 def format_message(template: object, args: tuple[object, ...]) -> tuple[str | None, str, str]:
@@ -163,14 +144,6 @@ class MessageEvents(EventList):
     """Messages in a list, in one of the forms that coalesce.py describes."""
 
     PENDING = PendingLog
-
-    @staticmethod
-    def merged(events: list[Element]) -> list[Element]:
-        raise NotImplementedError("Messages._merge() does it, by rules")
-
-    @classmethod
-    def pairs(cls, events: list[Element]) -> Iterable[tuple[float, Any]]:
-        return events
 
     @classmethod
     def size(cls, events: list[Element]) -> int:

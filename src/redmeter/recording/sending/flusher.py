@@ -81,18 +81,17 @@ class Replaced(Exception):
 class Flush(Protocol):
     """Collects and sends until nothing is left."""
 
-    def __call__(self, *, last: bool, asked: bool) -> None:
+    def __call__(self, *, last: bool, requested: bool) -> None:
         """Flush.
 
         Args:
             last: no flush comes after it.
-            asked: a flush was requested.
+            requested: a flush was requested.
 
         Raises:
             FlushFailed: events are left.
             Replaced: another flusher does it from now on.
         """
-        ...
 
 
 class FlushRequest:
@@ -314,7 +313,7 @@ class Flusher:
         self.ring()
         return request
 
-    def ask(self, timeout: float, *, last: bool) -> FlushRequest | None:
+    def try_request(self, timeout: float, *, last: bool) -> FlushRequest | None:
         """Request a flush; None if there is no thread and none can be started."""
         request = self.request(timeout, last=last)  # first: turns end if there is nothing to do
         if self.start():
@@ -415,7 +414,7 @@ class Flusher:
             last = ending or any(request.last for request in requests)
             ok = yield from self._flush_until(max(request.until for request in requests), last=last)
         elif self._backoff.over or self._recovered():
-            ok = self._try(last=ending, asked=False)
+            ok = self._try(last=ending, requested=False)
         else:
             self._collect()
         self._taken = []
@@ -444,7 +443,7 @@ class Flusher:
                 return False
             yield pause, False
         attempt = 0
-        while not self._try(last=last, asked=True):
+        while not self._try(last=last, requested=True):
             left = until - time.monotonic()
             if left <= 0 or not self._backoff.passing:
                 return False
@@ -452,9 +451,9 @@ class Flusher:
             attempt += 1
         return True
 
-    def _try(self, *, last: bool, asked: bool) -> bool:
+    def _try(self, *, last: bool, requested: bool) -> bool:
         try:
-            self._flush(last=last, asked=asked)
+            self._flush(last=last, requested=requested)
         except FlushFailed as failure:
             if failure.partly:
                 self._backoff.failed_partly(passing=failure.passing)

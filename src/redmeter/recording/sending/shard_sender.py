@@ -96,9 +96,9 @@ class ShardSender:
         """Whether it has been idle for so long that it asks the server for a gap."""
         return self.producer.must_ask
 
-    def is_due(self, *, asked: bool) -> bool:
+    def is_due(self, *, requested: bool) -> bool:
         """Return whether it is time to send; if a flush was requested, it nearly always is."""
-        return not self.backoff.pause if asked else self.backoff.over
+        return not self.backoff.pause if requested else self.backoff.over
 
     def load(self, buffer: Buffer, instance: int | None) -> int:
         """Load a batch: the one that waits for a reply, otherwise the next from the buffer.
