@@ -55,8 +55,6 @@ class Resolution:
     common divisor of the precisions that still hold the event, so that each of them can be made
     from it, even 7 s next to 60 s.
 
-    So an outage of hours costs memory by series and intervals, however many events there were.
-
     Args:
         retention: precision -> samples.
     """

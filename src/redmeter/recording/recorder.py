@@ -26,14 +26,13 @@ from redmeter.recording import process
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
 from redmeter.recording.collector import ATTENTION, Collector
 from redmeter.recording.hooks import FlushHooks
-from redmeter.recording.instruments import NOW, Counter, Gauge, Histogram, Instrument
+from redmeter.recording.instruments import NOW, Gauge, Instrument
 from redmeter.recording.logging.coalesce import Fingerprint
-from redmeter.recording.logging.messages import Messages
 from redmeter.recording.logging.redact import MessageRules
 from redmeter.recording.pending import without_instance
 from redmeter.recording.process import Children, TicketLock
-from redmeter.recording.registry import Labels, Registry
-from redmeter.recording.sending.delivery import Delivery, DeliveryIncomplete, NextStore
+from redmeter.recording.registry import Registry
+from redmeter.recording.sending.delivery import Delivery, NextStore
 from redmeter.recording.sending.flusher import Flusher, FlushFailed, FlushRequest
 from redmeter.recording.status import RecorderStats, StatusReporter
 from redmeter.results.recorder import NOT_FINITE, RecorderHealth
@@ -103,8 +102,11 @@ class Recorder:
             rules=rules,
             release=release,
         )
-        #: See Registry.by_name.
+        #: See Registry.
         self.by_name = self._registry.by_name
+        self.counter = self._registry.counter
+        self.histogram = self._registry.histogram
+        self.sink = self._registry.messages
         self._hooks = FlushHooks(self.record_error)
         self._children = Children()
         self._begin()
@@ -175,10 +177,6 @@ class Recorder:
         event = (now if at is None else check_time(at), check_amount(amount))
         self.counter(name, labels)._put(event, now)
 
-    def counter(self, name: str, labels: Labels = None, extra: Labels = None) -> Counter:
-        """Return the counter of a series, always the same one. See Registry.counter()."""
-        return self._registry.counter(name, labels, extra)
-
     def gauge(
         self,
         name: str,
@@ -209,10 +207,6 @@ class Recorder:
             time: when it was logged, Unix seconds.
         """
         self.sink(logger, severity).put_message(pattern, text, time)
-
-    def sink(self, logger: str, severity: str) -> Messages:
-        """Return the instrument of a logger and severity, always the same one. See log()."""
-        return self._registry.messages(logger, severity)
 
     def record_exception(
         self, error: BaseException, route: str = "", traceback: str | None = None
@@ -259,10 +253,6 @@ class Recorder:
         now = self._clock.wall()
         event = (now if at is None else float(check_time(at)), to_float(value, "observe()"))
         self.histogram(name, labels)._put(event, now)
-
-    def histogram(self, name: str, labels: Labels = None, extra: Labels = None) -> Histogram:
-        """Return the histogram of a series, always the same one. See Registry.counter()."""
-        return self._registry.histogram(name, labels, extra)
 
     def attend(self, instrument: Instrument) -> None:
         """Ensure that a flusher runs and that the list stays short. See instruments.py."""
@@ -414,16 +404,16 @@ class Recorder:
             self._collector.keep()
             raise FlushFailed(passing=is_recoverable(error)) from error
         if left is not None:
-            raise FlushFailed(passing=left.passing, partly=left.partly) from left
+            raise left
         if last:
             self._delivery.dismiss()
 
-    def _send(self, *, requested: bool) -> DeliveryIncomplete | None:
+    def _send(self, *, requested: bool) -> FlushFailed | None:
         """Send the collected events; return the reason if some are left."""
         left = None
         try:
             self._delivery.run(requested=requested)
-        except DeliveryIncomplete as incomplete:
+        except FlushFailed as incomplete:
             left = incomplete
         for error in self._delivery.take_errors():
             self._reporter.record_error(error)

@@ -26,13 +26,9 @@ from redmeter.stored.keys import MAX_TIME, Kept, Keys
 from redmeter.stored.message import HOURS, LogHour, name_of
 from redmeter.types import Operations
 
-# --- Pending messages ----------------------------------------------------------------------------
-
-# Pending messages: redacted messages that are not stored yet, by hour.
-
 
 class PendingLog(PendingRecords[LogHour]):
-    """Start of an hour -> its messages."""
+    """Start of an hour -> its redacted messages, which are not stored yet."""
 
     __slots__ = ()
 

@@ -48,7 +48,7 @@ from redmeter.recording.logging.coalesce import LONGEST, Place
 
 # --- Library code --------------------------------------------------------------------------------
 
-# Library code: which source files belong to a library, and which to the application.
+# Which source files belong to a library, and which to the application.
 #
 # Problem: most errors are raised by a library, for a reason that is in the application. The frame
 # `default.py:1192 in do_execute` is the same for every failed statement of a program.

@@ -32,6 +32,7 @@ from redmeter.errors import (
     Unconfirmed,
 )
 from redmeter.recording.buffer import FIELDS_PER_BATCH, Buffer
+from redmeter.recording.sending.flusher import FlushFailed
 from redmeter.recording.sending.node_workers import EXCHANGE_PATIENCE, NodeTask, NodeWorkers
 from redmeter.recording.sending.shard_sender import ShardSender
 from redmeter.recording.status import InstanceLease, RecorderStats, kind_of
@@ -45,20 +46,6 @@ from redmeter.stored.keys import Kept
 from redmeter.types import Outcome
 
 logger = logging.getLogger("redmeter")
-
-
-class DeliveryIncomplete(Exception):
-    """Events are left, in memory. The errors: see Delivery.take_errors().
-
-    Args:
-        passing: whether a retry may succeed within moments.
-        partly: whether other parts of the store work, are still in progress, or were not tried.
-    """
-
-    def __init__(self, *, passing: bool, partly: bool) -> None:
-        super().__init__(passing, partly)
-        self.passing = passing
-        self.partly = partly
 
 
 class Delivery:
@@ -132,7 +119,7 @@ class Delivery:
     @property
     def kept_bytes(self) -> int:
         """Estimated memory of acknowledged batches."""
-        return sum(sender.kept_bytes for sender in self._senders)
+        return sum(sender.producer.kept.bytes for sender in self._senders)
 
     @property
     def unacknowledged(self) -> int:
@@ -162,11 +149,11 @@ class Delivery:
             requested: a flush was requested: shards that failed before are retried, too.
 
         Raises:
-            DeliveryIncomplete: events are left, or an ACL denied some.
+            FlushFailed: events are left, or an ACL denied some: see take_errors().
         """
         self._failed = set()
         if self._spread:
-            if not self._left() and not any(sender.must_ask for sender in self._senders):
+            if not self._left() and not any(sender.producer.must_ask for sender in self._senders):
                 return
             self._group_by_server()
             self._sync_config(requested=requested)
@@ -197,7 +184,7 @@ class Delivery:
             under_way = {sender.number for sender in self._senders if sender.busy}
             return under_way | self._buffer.numbers
 
-    def _incomplete(self, left: set[int]) -> DeliveryIncomplete:
+    def _incomplete(self, left: set[int]) -> FlushFailed:
         failed = set(self._failed)
         # A server that is slow or hangs has not failed yet: it is skipped anyway.
         partly = not all(failed.issuperset(shards) for shards in self._by_server)
@@ -205,7 +192,7 @@ class Delivery:
         passing = not backoffs or any(backoff.passing for backoff in backoffs)
         if not partly:  # then the flusher backs off
             self.reset()
-        return DeliveryIncomplete(passing=passing, partly=partly)
+        return FlushFailed(passing=passing, partly=partly)
 
     # Servers
 

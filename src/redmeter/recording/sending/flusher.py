@@ -61,11 +61,12 @@ def may_start_threads() -> bool:
 
 
 class FlushFailed(Exception):
-    """An attempt to send failed; the events are kept.
+    """Events are left, in memory.
 
     Args:
         passing: whether a retry may succeed within moments.
-        partly: whether only a part of the store failed, which has its own backoff.
+        partly: whether only a part of the store failed, which has its own backoff: other parts
+            work, are still in progress, or were not tried.
     """
 
     def __init__(self, *, passing: bool, partly: bool = False) -> None:
