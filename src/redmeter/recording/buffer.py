@@ -163,8 +163,6 @@ class Buffer:
     """Pending series by shard, kind, interval width and name.
 
     Args:
-        kept: the retention.
-        stats: records losses.
         limit: approximate bytes above which intervals are rolled up early.
         number_of: returns the number of a text's shard; None if there is only one shard.
     """
@@ -344,20 +342,22 @@ class Buffer:
 
     # Roll-up
 
-    def roll_up(self, now: float) -> None:
+    def roll_up(self, now: float, ahead: float = 0.0) -> None:
         """Roll up intervals that have grown old.
 
         Args:
             now: see add().
+            ahead: as if so much more time had passed, seconds.
         """
-        self._roll_up(now, now)
+        for levels in self._by_shard.values():
+            self._roll_up_levels(levels, now, now + ahead)
 
     def shrink(self, now: float) -> None:
         """Roll up intervals, the oldest first, until the buffer is within its limit."""
         self._shrink_logs()
         ahead = 60.0
         while self._excess(now) and ahead < 4 * MAX_TIME:
-            self._roll_up(now, now + ahead)  # as if so much time had passed
+            self.roll_up(now, ahead)
             ahead *= 2
 
     def _shrink_logs(self) -> None:
@@ -385,10 +385,6 @@ class Buffer:
             for kind, width, _, pending in self._pending()
             for resolution in [self._resolution(kind)]
         )
-
-    def _roll_up(self, now: float, pretended: float) -> None:
-        for levels in self._by_shard.values():
-            self._roll_up_levels(levels, now, pretended)
 
     def _roll_up_levels(self, levels: Levels, now: float, pretended: float) -> None:
         for (kind, width), by_name in list(levels.items()):

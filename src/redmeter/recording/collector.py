@@ -21,7 +21,6 @@ class Collector:
     """Moves events from instruments to a buffer.
 
     Args:
-        registry: has the instruments.
         lock: held while buffer or statistics are used, and lists replaced.
     """
 

@@ -73,11 +73,7 @@ class PendingSeries(ABC):
 
     @abstractmethod
     def add(self, start: int, value: Any) -> None:
-        """Merge a value into an interval.
-
-        Raises:
-            Full: see there.
-        """
+        """Merge a value into an interval. Raises: IntervalFull."""
 
     @abstractmethod
     def older(self, time: float) -> int:
@@ -349,8 +345,7 @@ class PendingHistogram(PendingByInterval[Distribution]):
     def add(self, start: int, value: Distribution | NonFiniteCount) -> None:
         """Merge into an interval, which may keep the given distribution object.
 
-        Raises:
-            NotFinite, Full: see there.
+        Raises: NotFinite, IntervalFull.
         """
         if isinstance(value, NonFiniteCount):
             raise NotFinite

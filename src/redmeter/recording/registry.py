@@ -61,10 +61,7 @@ class Registry:
     Args:
         owner: the recorder.
         now, monotonic: clocks, seconds.
-        max_series: limit of series.
-        max_label_sets: limit of label sets per name.
-        rules: how messages are redacted.
-        release: of the application; "" if unknown.
+        max_series, max_label_sets, rules, release: see Recorder.
     """
 
     def __init__(
@@ -174,11 +171,7 @@ class Registry:
         return [each for each in self.instruments() if type(each) is ProcessGauge]
 
     def messages(self, logger: str, severity: str) -> Messages:
-        """Return the instrument of a logger and severity, always the same one.
-
-        Args:
-            logger, severity: as they are stored.
-        """
+        """Return the instrument of a logger and severity, as they are stored; always the same."""
         instrument = self._instruments.get((Messages, name_of(logger, severity)))
         if instrument is None:
             overflow = len(self._instruments) >= self._max_series

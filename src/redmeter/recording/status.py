@@ -263,8 +263,7 @@ class StatusReporter:
         shown = ", ".join(map(str, pids[:SHOWN])) + (" …" if len(pids) > SHOWN else "")
         text = f"forked processes ended before they had stored their events: pid {shown}"
         with self._lock:
-            for _ in pids:
-                self._stats.record_error(CHILD_ENDED, text)
+            self._stats.record_error(CHILD_ENDED, text, len(pids))
         self.must_report = True
         if self._may_log():
             _warn("redmeter: %s; let them exit normally, or call flush() before", text)

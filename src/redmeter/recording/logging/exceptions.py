@@ -332,10 +332,7 @@ class Exceptions(RedactedInstrument):
         self._number = next_number()
 
     def put_exception(self, error: BaseException, route: str, traceback: str | None) -> None:
-        """Add an exception, unless it was recorded before. Never raises.
-
-        Args: see occurrence().
-        """
+        """Add an exception, unless it was recorded before. Never raises. See occurrence()."""
         now = self._now()
         event = occurrence(self._number, error, now, route, traceback)
         if event is not None:

@@ -48,26 +48,27 @@ class PendingLog(PendingRecords[LogHour]):
         Returns:
             Bytes freed, and how many of the newest messages were dropped.
         """
-        freed = given_up = 0
-        for start in sorted(self._intervals):
-            before, texts = self._intervals[start].bytes, len(self._intervals[start].texts)
-            self._intervals[start].give_up_texts(need - freed)
-            freed += before - self._intervals[start].bytes
-            given_up += texts - len(self._intervals[start].texts)
-        for start in sorted(self._intervals):
-            before = self._intervals[start].bytes
-            self._intervals[start].give_up_samples(need - freed)
-            freed += before - self._intervals[start].bytes
-        return freed, given_up
+        before = self._texts()
+        freed = self._free(LogHour.give_up_texts, need)
+        freed += self._free(LogHour.give_up_samples, need - freed)
+        return freed, before - self._texts()
 
     def give_up_patterns(self, need: int) -> int:
         """Count messages as (other), the oldest hours first, until so many bytes are free."""
+        return self._free(LogHour.give_up_patterns, need)
+
+    def _free(self, give_up: Callable[[LogHour, int], object], need: int) -> int:
+        """Let each hour give up something, the oldest first; return the bytes freed."""
         freed = 0
         for start in sorted(self._intervals):
-            before = self._intervals[start].bytes
-            self._intervals[start].give_up_patterns(need - freed)
-            freed += before - self._intervals[start].bytes
+            hour = self._intervals[start]
+            before = hour.bytes
+            give_up(hour, need - freed)
+            freed += before - hour.bytes
         return freed
+
+    def _texts(self) -> int:
+        return sum(len(hour.texts) for hour in self._intervals.values())
 
     @staticmethod
     def parts_of(value: LogHour) -> int:
@@ -94,8 +95,7 @@ class PendingLog(PendingRecords[LogHour]):
 
     def fields(self, precisions: Collection[int]) -> int:
         """Return how many fields it writes: each pattern is counted twice, and its sample kept."""
-        texts = sum(len(hour.texts) for hour in self._intervals.values())
-        return 1 + texts + (3 * len(self) if precisions else 0)
+        return 1 + self._texts() + (3 * len(self) if precisions else 0)
 
     @staticmethod
     def operations(

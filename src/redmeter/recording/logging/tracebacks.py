@@ -282,7 +282,7 @@ def describe_parsed_error(stacks: object) -> tuple[str, str] | None:
             all_frames = [
                 (str(f["filename"]), int(f["lineno"]), str(f["name"])) for f in error["frames"]
             ]
-            frames, at = _chosen(all_frames, lambda frame: not in_library(frame[0]), MAX_FRAMES)
+            frames, at = _chosen(all_frames, _is_own_file, MAX_FRAMES)
             heading = "" if not place else _CAUSE if error.get("is_cause") else _CONTEXT
             place = place or _place(kind, frames[at][1] if frames else None)
             lines += _lines_of(heading, kind, text, frames)
