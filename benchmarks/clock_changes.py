@@ -21,8 +21,8 @@ from statistics import mean
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 from redmeter.analysis.forecasting.forecast import forecast
+from redmeter.clock import UTC, Zone
 from redmeter.results import Series
-from redmeter.zones import UTC, Zone
 from table import sized
 
 HOUR, DAY = 3600, 86400

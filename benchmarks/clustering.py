@@ -177,7 +177,7 @@ def _until_stored(meter: Meter, others: list[str], rest: list[str]) -> tuple[flo
     started = time.perf_counter()
     watcher.start()
     with contextlib.suppress(FlushFailed):
-        recorder._flush(last=False, asked=False)
+        recorder._flush(last=False, requested=False)
     whole = time.perf_counter() - started
     watcher.join()
     return taken[0], whole

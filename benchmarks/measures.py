@@ -11,10 +11,11 @@ import hiredis
 import redis
 
 import listings
-from redmeter import Meter, book, cleaning
+from redmeter import Meter, book
 from redmeter.clock import ManualClock
 from redmeter.ingest import access_log, lines
 from redmeter.ingest import replay as door
+from redmeter.maintenance import cleaning
 from redmeter.reading.samples import read_series
 from redmeter.store import Store
 from redmeter.store import open as open_store

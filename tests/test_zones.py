@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter import Meter, zones
+from redmeter import Meter
+from redmeter.clock import UTC, Zone
 from redmeter.errors import InvalidSetting
 from redmeter.settings import resolve
-from redmeter.zones import UTC, Zone
 from support.zones import HOUR, NAME, install
 
 DAY = 86_400
@@ -119,4 +119,4 @@ def test_a_zone_of_a_test_changes_when_it_is_told_to(monkeypatch: pytest.MonkeyP
     """Other zones are as they were."""
     install(monkeypatch, 1_000_000, HOUR, 2 * HOUR)
     assert [Zone(NAME).offset(at) for at in (999_999, 1_000_000)] == [HOUR, 2 * HOUR]
-    assert zones.Zone(BERLIN).offset(moment("2026-07-01T00:00")) == 2 * HOUR
+    assert Zone(BERLIN).offset(moment("2026-07-01T00:00")) == 2 * HOUR

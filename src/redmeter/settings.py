@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from redmeter.clock import Zone
 from redmeter.errors import InvalidName, InvalidSetting, shown
 from redmeter.lazy_regex import late
 from redmeter.names import canonical
@@ -20,7 +21,6 @@ from redmeter.stored.keys import (
     Retention,
     check_prefix,
 )
-from redmeter.zones import Zone
 
 #: The prefix of all environment variables.
 VARIABLES = "REDMETER_"
@@ -164,8 +164,8 @@ def _named_patterns(name: str) -> Callable[[Any], str]:
     def read(value: Any) -> str:
         if isinstance(value, Mapping):
             value = [f"{pattern}={counter}" for pattern, counter in value.items()]
-        if isinstance(value, str) and len(value) > MAX_PATTERNS:
-            reason = f"a text of {len(value):,} characters: at most {MAX_PATTERNS:,}"
+        if isinstance(value, str) and len(value) > MAX_COUNT_PATHS:
+            reason = f"a text of {len(value):,} characters: at most {MAX_COUNT_PATHS:,}"
             raise InvalidSetting(name, reason)
         words = _WORD.findall(value) if isinstance(value, str) else value
         if not isinstance(words, list | tuple) or not all(isinstance(one, str) for one in words):
@@ -191,7 +191,7 @@ def _named_patterns(name: str) -> Callable[[Any], str]:
 
 
 #: Most characters of the setting count_paths: unclosed braces take quadratic time.
-MAX_PATTERNS = 20_000
+MAX_COUNT_PATHS = 20_000
 #: A word of the setting count_paths. Spaces and commas separate words, except within the labels of
 #: a counter. Possessive, so that a match of labels is not split again.
 _WORD = late(r'(?:\{(?:[^"{}]++|"(?:\\.|[^"\\]++)*+")*+\}|[^\s,])++')

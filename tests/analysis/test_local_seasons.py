@@ -8,9 +8,9 @@ import pytest
 
 from redmeter.analysis.forecasting.forecast import forecast
 from redmeter.analysis.forecasting.seasons import DAY, Season
+from redmeter.clock import UTC, Zone
 from redmeter.results import Forecast, Series
 from redmeter.stored.keys import HOUR
-from redmeter.zones import UTC, Zone
 
 BERLIN, HOWE = Zone("Europe/Berlin"), Zone("Australia/Lord_Howe")
 #: 2026-03-29 and 2026-10-25, 01:00 UTC.

@@ -147,7 +147,7 @@ def test_the_daemon_makes_a_pass_a_minute_and_survives_its_server(
     home: Home, server: Server, client: Any
 ) -> None:
     """JSON lines come as they are made; trouble is told with its time; Ctrl-C ends it with 0."""
-    hasty = "import redmeter.cleaning as c\nc.INTERVAL = 0.1\n"
+    hasty = "import redmeter.maintenance.cleaning as c\nc.PASS_INTERVAL = 0.1\n"
     child = home.start("clean", "--daemon", "--json", code=hasty, REDMETER_TIMEOUT="0.1")
     assert child.err(0) == f"cleaning {server.url} every minute; Ctrl-C ends it\n"
     assert json.loads(child.out(0))["examined"] == 0

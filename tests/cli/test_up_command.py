@@ -31,7 +31,7 @@ from support.waiting import eventually
 Run = Any
 
 #: Makes the cleaner of a foreground `up` run every second.
-HASTY = "import redmeter.cleaning as c\nc.INTERVAL = 0.1\n"
+HASTY = "import redmeter.maintenance.cleaning as c\nc.PASS_INTERVAL = 0.1\n"
 
 
 def ups(home: Home) -> list[int]:

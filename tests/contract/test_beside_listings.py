@@ -7,7 +7,7 @@ import pytest
 
 from redmeter import Meter, book
 from redmeter.book import stores as book_stores
-from redmeter.forgetting import forget
+from redmeter.maintenance.forgetting import forget
 from redmeter.reading.logs.recent import read_common
 from redmeter.reading.statistics import read_statistics
 from redmeter.store import Store

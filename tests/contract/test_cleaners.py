@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from redmeter import AccessDenied
-from redmeter.cleaning import Report, clean, run
 from redmeter.clock import ManualClock
+from redmeter.maintenance.cleaning import CleaningReport, clean, clean_every_minute
 from redmeter.store import Store
 from support.cleaning import COMPACT, DAY, HOUR, encoding, fill
 from support.servers import Server
@@ -49,7 +49,7 @@ def test_a_cleaner_makes_a_pass_a_minute_until_it_is_told_to_stop(
 
     client.zadd("known:", {f"{HOUR}:gone": 0})
     store = open_store(prefix="", clock=clock)
-    run(store, quit=stop, on_pass=lambda _: starts.append(clock.monotonic()))
+    clean_every_minute(store, quit=stop, on_pass=lambda _: starts.append(clock.monotonic()))
     # A pass itself takes as long as its pauses by this clock.
     pauses = [b - a for a, b in itertools.pairwise(starts)]
     assert pauses == pytest.approx([60.0] * 4, abs=0.01)
@@ -62,7 +62,7 @@ def test_trouble_that_passes_is_logged_and_tried_again(
     """The index is another type for the first two passes, then a cleaner works again."""
     clock = ManualClock(server_time(client))
     client.set("known:", "theirs")
-    reports: list[Report] = []
+    reports: list[CleaningReport] = []
     tries = []
 
     def stop() -> bool:
@@ -72,7 +72,7 @@ def test_trouble_that_passes_is_logged_and_tried_again(
         tries.append(clock.monotonic())
         return bool(reports) or clock.monotonic() > 600
 
-    run(open_store(prefix="", clock=clock), quit=stop, on_pass=reports.append)
+    clean_every_minute(open_store(prefix="", clock=clock), quit=stop, on_pass=reports.append)
     assert [report.entries_removed for report in reports] == [1]
     assert 2 <= len(caplog.records) <= 3
 
@@ -86,7 +86,7 @@ def test_trouble_that_does_not_pass_ends_the_cleaner(
     fill(client, 60, [1336376400])
     store = open_store(f"redis://app:s3cret-word@127.0.0.1:{any_server.port}/0", prefix="")
     with pytest.raises(AccessDenied) as caught:
-        run(store, quit=lambda: False)
+        clean_every_minute(store, quit=lambda: False)
     assert caught.value.code == "NOPERM"
     assert "s3cret-word" not in str(caught.value)
     assert client.hlen("count:60:x") == 1
@@ -145,7 +145,7 @@ def test_two_cleaners_at_once_remove_everything_once(client: Any, open_store: Op
     now = int(server_time(client))
     for i in range(300):
         fill(client, 60, [now - 60 * j for j in range(i, i + 150)], f"s{i}")
-    reports: list[Report] = []
+    reports: list[CleaningReport] = []
 
     def work(store: Store) -> None:
         reports.append(clean(store))
@@ -230,7 +230,8 @@ def removals(client: Any) -> int:
 
 _CLEANER = """
 import sys
-from redmeter import cleaning, store
+from redmeter import store
+from redmeter.maintenance import cleaning
 opened = store.open(sys.argv[1], prefix="")
 print("ready", flush=True)
 while True:

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from redmeter import ClockDisagreement
-from redmeter.cleaning import clean
 from redmeter.clock import ManualClock
+from redmeter.maintenance.cleaning import clean
 from redmeter.store import Store
 from redmeter.stored.keys import DEFAULT_RETENTION, slice_start
 from support import listings

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning, forgetting
+from redmeter import Meter, StoreRefused, StoreUnavailable
+from redmeter.maintenance import cleaning, forgetting
 from redmeter.reading.names import read_names
 from redmeter.store import Store
 from redmeter.store.servers import cluster as clusters
@@ -122,7 +123,7 @@ def test_a_node_that_goes_away_during_a_pass_holds_up_nothing(
     monkeypatch.setattr(ServerLink, "exchange", noted)
     monkeypatch.setattr(clusters, "LEFT_ALONE", 0.0)
 
-    def went_on(report: cleaning.Report, size: int) -> None:
+    def went_on(report: cleaning.CleaningReport, size: int) -> None:
         if not waited:
             cluster.pause(node)
         waited.append(size)
@@ -144,14 +145,14 @@ def test_a_cleaner_goes_on_beside_a_node_that_is_away(
     cluster.keep_masters()
     node = cluster.nodes[0]
     cluster.pause(node)
-    rounds: list[cleaning.Report] = []
+    rounds: list[cleaning.CleaningReport] = []
 
     def quit_after_two() -> bool:
         return len([r for r in caplog.records if "could not clean" in r.message]) == 2
 
     with caplog.at_level(logging.WARNING), pytest.MonkeyPatch.context() as patch:
         patch.setattr(cleaning, "INTERVAL", 0.0)
-        cleaning.run(store, quit=quit_after_two, on_pass=rounds.append)
+        cleaning.clean_every_minute(store, quit=quit_after_two, on_pass=rounds.append)
     assert rounds == []
     assert all(node.address in r.message for r in caplog.records if "tries again" in r.message)
     assert left(store)["old"] == 0

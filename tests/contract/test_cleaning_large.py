@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from redmeter import AccessDenied, StoreRefused
-from redmeter.cleaning import clean
+from redmeter.maintenance.cleaning import clean
 from redmeter.store import Store
 from support.cleaning import COMPACT, encoding, fill
 from support.servers import Server

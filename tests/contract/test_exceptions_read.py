@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from redmeter import InvalidValue, LimitExceeded, Meter, UnknownPrecision
-from redmeter.forgetting import forget_exception
+from redmeter.maintenance.forgetting import forget_exception
 from redmeter.store import Store
 from redmeter.stored.exception import (
     EXCEPTION_LIFE,

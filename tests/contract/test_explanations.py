@@ -10,7 +10,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter.errors import InvalidValue, UnknownPrecision
-from redmeter.recording.logging.exceptions import Found
+from redmeter.recording.logging.exceptions import OccurrencesByInterval
 from redmeter.results import Explanation
 from redmeter.stored.exception import Occurrences, exception_operations
 from redmeter.stored.keys import Keys
@@ -234,7 +234,7 @@ def test_exceptions_of_a_meter_in_memory_are_compared() -> None:
     assert found.precision == 300
 
 
-def _written(keys: Keys, steps: Found, _: object) -> tuple[Operation, ...]:
+def _written(keys: Keys, steps: OccurrencesByInterval, _: object) -> tuple[Operation, ...]:
     return exception_operations(keys, steps, 300)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from redmeter import InvalidName
-from redmeter.forgetting import forget, forget_logger, forget_mark
+from redmeter.maintenance.forgetting import forget, forget_logger, forget_mark
 from support.stores import OpenMeter, OpenStore, server_time
 
 pytestmark = pytest.mark.servers

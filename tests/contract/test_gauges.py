@@ -11,16 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from redmeter import (
-    InvalidValue,
-    Meter,
-    StoreRefused,
-    UnknownPrecision,
-    forgetting,
-)
-from redmeter import cleaning as cleaner
+from redmeter import InvalidValue, Meter, StoreRefused, UnknownPrecision
 from redmeter.clock import ManualClock
 from redmeter.export.exposition import Format
+from redmeter.maintenance import cleaning as cleaner
+from redmeter.maintenance import forgetting
 from redmeter.reading import names as reading_names
 from redmeter.reading.aggregates import read_forecasts, read_gauge
 from redmeter.reading.export.scrape import Scraper

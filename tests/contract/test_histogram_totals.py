@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from redmeter.forgetting import forget
+from redmeter.maintenance.forgetting import forget
 from redmeter.store import Store
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.histogram import histogram_operations

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from redmeter import Meter, forgetting
-from redmeter import cleaning as cleaner
+from redmeter import Meter
 from redmeter.clock import ManualClock
+from redmeter.maintenance import cleaning as cleaner
+from redmeter.maintenance import forgetting
 from redmeter.store import Store
 from redmeter.stored.counter import counter_operations
 from redmeter.stored.exponential_histogram import RELATIVE_ERROR, Distribution

@@ -9,11 +9,10 @@ import pytest
 from redmeter import Meter
 from redmeter.alerting.conditions import RuleReader
 from redmeter.alerting.rules import Rule
-from redmeter.clock import ManualClock
+from redmeter.clock import ManualClock, Zone
 from redmeter.dashboard import Dashboard
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, slice_start
 from redmeter.testing import MemoryMeter
-from redmeter.zones import Zone
 from support.asking import asking
 from support.invoking import invoking
 from support.stores import OpenMeter, server_time

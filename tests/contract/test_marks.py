@@ -15,7 +15,7 @@ import pytest
 import redmeter
 from redmeter import InvalidValue, Mark, Meter, StoreUnavailable
 from redmeter.clock import ManualClock
-from redmeter.forgetting import forget_mark
+from redmeter.maintenance.forgetting import forget_mark
 from redmeter.reading.marks import read_marks
 from redmeter.store import Store
 from redmeter.stored.mark import MARK_LIFE, MAX_MARKS, NEAR_SECONDS, Noted, mark_operations

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from redmeter import book
-from redmeter.cleaning import clean
 from redmeter.clock import ManualClock
-from redmeter.forgetting import forget_logger
+from redmeter.maintenance.cleaning import clean
+from redmeter.maintenance.forgetting import forget_logger
 from redmeter.reading.logs.recent import read_changes
 from redmeter.store import Store
 from redmeter.stored.keys import HOUR, OTHER, STEP, slice_start

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from redmeter import Meter, book, cleaning, forgetting
+from redmeter import Meter, book
 from redmeter.errors import StoreMoving
 from redmeter.health.doctor import examine
+from redmeter.maintenance import cleaning, forgetting
 from redmeter.store import Store
 from redmeter.types import Outcome
 from support.proxy import Proxy

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from redmeter import InvalidName, book
-from redmeter.forgetting import forget
+from redmeter.maintenance.forgetting import forget
 from redmeter.reading.names import read_names
-from redmeter.resolve import resolve_name
+from redmeter.store.resolve import resolve_name
 from support.stores import OpenMeter, OpenStore, exchanges
 
 #: Two counters of the listings, and one of a meter: a name and its one spelling.

@@ -21,7 +21,7 @@ from redmeter import (
     StoreRefused,
     book,
 )
-from redmeter.forgetting import forget
+from redmeter.maintenance.forgetting import forget
 from redmeter.store import Store
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.histogram import STATISTICS, statistics_moments, statistics_operations

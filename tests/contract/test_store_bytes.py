@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from redmeter import StoreRefused, cleaning
+from redmeter import StoreRefused
 from redmeter.health.doctor import examine
-from redmeter.sizes import sizes_by_name
+from redmeter.maintenance import cleaning
+from redmeter.maintenance.sizes import sizes_by_name
 from redmeter.store import Store
 from support.stores import OpenMeter, OpenStore
 

@@ -10,10 +10,11 @@ import pytest
 
 from dashboard.test_api import ASKED
 from docs.test_rights import ASKED_ANYWAY
-from redmeter import AccessDenied, Meter, cleaning, forgetting
+from redmeter import AccessDenied, Meter
 from redmeter import store as stores
 from redmeter.dashboard import Dashboard
 from redmeter.health import doctor
+from redmeter.maintenance import cleaning, forgetting
 from redmeter.store import Store
 from redmeter.stored.keys import entry
 from support import rights

@@ -9,7 +9,8 @@ import pytest
 
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.pending import PendingCounter
-from redmeter.recording.sending.delivery import Delivery, DeliveryIncomplete
+from redmeter.recording.sending.delivery import Delivery
+from redmeter.recording.sending.flusher import FlushFailed
 from redmeter.recording.status import RecorderStats
 from redmeter.store import Store
 from support.proxy import Proxy
@@ -57,7 +58,7 @@ def test_what_was_answered_is_not_sent_as_another_batch(
     proxy.refuse()
     try:
         delivery.run()
-    except DeliveryIncomplete:
+    except FlushFailed:
         delivery.reset()
     stats.recorded += 2
     buffer.add(PendingCounter, "x", now, 2, now)

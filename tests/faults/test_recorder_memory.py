@@ -181,7 +181,7 @@ def test_many_seconds_of_the_past_are_counted_without_merging_them_each_time() -
         patch.setattr(recorder._flusher, "start", lambda: False)
         for n in range(20_000):
             meter.count("x", at=n)
-    assert counter._size(counter._events) == 20_000
+    assert counter._LIST.size(counter._events) == 20_000
     assert len(merged) < 20
 
 

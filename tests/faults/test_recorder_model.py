@@ -24,9 +24,9 @@ from hypothesis.stateful import (
 
 from redmeter import Meter
 from redmeter import store as stores
-from redmeter.cleaning import MAX_CLOCK_DIFFERENCE, clean
 from redmeter.clock import ManualClock
 from redmeter.errors import ClockDisagreement
+from redmeter.maintenance.cleaning import MAX_CLOCK_DIFFERENCE, clean
 from redmeter.results import RecorderHealth
 from redmeter.store import Store
 from support.proxy import Proxy

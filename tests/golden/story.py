@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
-from redmeter import Meter, book, cleaning, forgetting
+from redmeter import Meter, book
 from redmeter import store as stores
 from redmeter.alerting.state import AlertState
 from redmeter.alerting.store import AlertStore, Notice, Silence, Transition
@@ -29,6 +29,7 @@ from redmeter.ingest import replay
 from redmeter.integrations.asgi import RedmeterMiddleware
 from redmeter.integrations.flask import Redmeter
 from redmeter.integrations.logging import RedmeterHandler
+from redmeter.maintenance import cleaning, forgetting
 from redmeter.store import Store
 from support.asgi import call, http_scope
 from support.fixed_time import FixedTime

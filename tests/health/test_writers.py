@@ -16,8 +16,8 @@ from redmeter.analysis.text.patterns import PATTERN_VERSION
 from redmeter.health.check import Finding
 from redmeter.health.doctor import examine
 from redmeter.health.writers import Writer, parse_writers, writer_findings
-from redmeter.losses import LOSS_REASONS
 from redmeter.results import Loss, RecorderHealth
+from redmeter.results.recorder import LOSS_REASONS
 from redmeter.store import Store
 from support.servers import Server
 from support.stores import opened_store, read_writers

@@ -408,7 +408,7 @@ def test_following_stops_at_once(log: Path) -> None:
     asked = iter([False])
     with read(log, follow=True, clock=clock, stop=lambda: next(asked, True)) as batches:
         assert [batch for batch in batches if batch] == [["a"]]
-    assert clock.monotonic() <= lines.POLL
+    assert clock.monotonic() <= lines.POLL_SECONDS
 
 
 @pytest.mark.parametrize("content", [b"", b"a", b"a\nb\nc\n"])

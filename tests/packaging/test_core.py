@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from redmeter.extras import MODULES
+from redmeter.extras import PACKAGES
 from support.core import FRAMEWORKS, modules
 from support.hidden import run_hidden
 
@@ -40,10 +40,10 @@ def test_the_core_brings_the_redis_client_and_nothing_else() -> None:
 
 def test_errors_know_the_packages_of_each_extra() -> None:
     """The table of extras and pyproject.toml agree."""
-    for extra, packages in MODULES.items():
+    for extra, packages in PACKAGES.items():
         assert packages - {"anyio"} <= requirements(extra)
-        assert requirements(extra) - packages <= set().union(*MODULES.values())
-    assert set(MODULES) == set(PROJECT["optional-dependencies"]) - {"dev", "bench"}
+        assert requirements(extra) - packages <= set().union(*PACKAGES.values())
+    assert set(PACKAGES) == set(PROJECT["optional-dependencies"]) - {"dev", "bench"}
 
 
 def test_every_module_of_the_core_imports_without_extras(tmp_path: Path) -> None:

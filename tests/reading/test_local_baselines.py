@@ -2,11 +2,11 @@
 
 import pytest
 
+from redmeter.clock import UTC, Zone
 from redmeter.reading.diagnosis.verdict_data import plan
 from redmeter.reading.diagnosis.windows import compare, request_of
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Retention
 from redmeter.types import Selection
-from redmeter.zones import UTC, Zone
 
 HOUR, DAY = 3600, 86_400
 BERLIN, HOWE = Zone("Europe/Berlin"), Zone("Australia/Lord_Howe")

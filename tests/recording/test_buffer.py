@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redmeter.losses import AGED, MEMORY, OVERFLOW, RETENTION, TOTAL
 from redmeter.recording.buffer import FIELDS_PER_BATCH, SERIES_BYTES, BatchContents, Buffer
 from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge
 from redmeter.recording.status import RecorderStats
+from redmeter.results.recorder import AGED, MEMORY, OVERFLOW, RETENTION, TOTAL
 from redmeter.stored.intervals import parse_runs
 from redmeter.stored.keys import DEFAULT_RETENTION, MAX_TIME, Kept, Keys
 from support.examples import scaled

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from redmeter.recording.logging.exceptions import (
-    MANY,
-    MARK,
-    Found,
+    MAX_OCCURRENCES,
+    RECORDED_BY,
     Occurrence,
+    OccurrencesByInterval,
     PendingExceptions,
     occurrence,
     redact_exceptions,
@@ -29,7 +29,7 @@ def fresh(number: int, group: str) -> Occurrence:
     return Occurrence(NOW + number * 1e-3, NOW, 1, 0, group, "", origin, "traceback")
 
 
-def redacted(events: list[Occurrence]) -> Found:
+def redacted(events: list[Occurrence]) -> OccurrencesByInterval:
     """Return exceptions as they are stored."""
     return redact_exceptions(events, MessageRules(), "", lambda *_: None)
 
@@ -83,11 +83,11 @@ def test_an_instance_that_is_raised_again_counts_again() -> None:
     """Once for each time that the application raises it, in the same group."""
     for route in ("/a", "/b", "/b"):
         assert handled(deep, route) == [1, 0, 0, 0]
-    group = vars(KEPT)[MARK][5][0]
+    group = vars(KEPT)[RECORDED_BY][5][0]
     assert handled(other, "/a") == [0, 0, 0, 0]  # a new place may be a relay of the first raise
     for function in (other, deep, deep, other):
         assert handled(function, "/a") == [1, 0, 0, 0]
-    assert vars(KEPT)[MARK][5][0] == group
+    assert vars(KEPT)[RECORDED_BY][5][0] == group
     loop, error = [], KeyError()
     for _ in range(3):
         try:
@@ -169,11 +169,11 @@ def test_a_recursion_is_one_function_at_any_depth() -> None:
 
 def test_too_many_groups_are_counted_as_other() -> None:
     """The newest stay; no exception is lost."""
-    found = redacted([fresh(number, f"{number:016x}") for number in range(MANY + 50)])
+    found = redacted([fresh(number, f"{number:016x}") for number in range(MAX_OCCURRENCES + 50)])
     ((start, groups),) = found.items()
     assert start % FINEST == 0
     assert groups[OTHER].events >= 50
-    assert sum(one.events for one in groups.values()) == MANY + 50
+    assert sum(one.events for one in groups.values()) == MAX_OCCURRENCES + 50
     assert len(groups) <= MAX_GROUPS + 1
 
 

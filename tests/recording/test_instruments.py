@@ -297,7 +297,7 @@ def test_a_gauge_has_the_same_value_however_often_its_events_are_merged(
         if step == "merge":
             gauge._shorten()
         elif step == "take":
-            collected += gauge._size(gauge._take())
+            collected += gauge._LIST.size(gauge._take())
         else:
             getattr(gauge, step)(number)
             expected = {"inc": expected + number, "dec": expected - number, "set": number}[step]
@@ -305,7 +305,7 @@ def test_a_gauge_has_the_same_value_however_often_its_events_are_merged(
     gauge.inc(0)
     merged = gauge._take()
     assert values(merged)[-1][1] == expected
-    assert collected + gauge._size(merged) == events + 1
+    assert collected + gauge._LIST.size(merged) == events + 1
 
 
 def test_a_change_from_another_thread_that_was_appended_late_counts() -> None:

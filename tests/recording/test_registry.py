@@ -5,7 +5,7 @@ import pytest
 from redmeter import InvalidValue, Meter
 from redmeter.clock import ManualClock
 from redmeter.recording.instruments import Gauge, Instrument
-from redmeter.recording.registry import OTHER, Registry
+from redmeter.recording.registry import OTHER_SERIES, Registry
 
 
 class Idle:
@@ -63,14 +63,14 @@ def test_series_beyond_the_limit_are_one_series() -> None:
         for n in range(50):
             known.counter(f"n{n}", {"x": "1"})
     assert len(known) == 3
-    assert {cell.name for cell in known.instruments()} == {'n0{x="1"}', 'n1{x="1"}', OTHER}
+    assert {cell.name for cell in known.instruments()} == {'n0{x="1"}', 'n1{x="1"}', OTHER_SERIES}
 
 
 def test_a_name_with_no_room_for_the_label_is_among_the_others() -> None:
     """A name that is allowed is counted, whatever came before."""
     known, base = registry(max_label_sets=1), "n" * 188
     known.counter(base, {"a": "1"})
-    assert known.counter(base, {"a": "2"}).name == OTHER
+    assert known.counter(base, {"a": "2"}).name == OTHER_SERIES
 
 
 def test_gauges_and_counters_of_a_name_are_two_series() -> None:

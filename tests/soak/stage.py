@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import redis
 
-from redmeter import Meter, cleaning
+from redmeter import Meter
 from redmeter.errors import RedmeterError
+from redmeter.maintenance import cleaning
 from soak import asked, checks, explained, readings
 from soak.checks import Ledger, Window
 from soak.clustered import Clustered

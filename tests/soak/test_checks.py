@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from redmeter import Meter, cleaning
+from redmeter import Meter
+from redmeter.maintenance import cleaning
 from redmeter.results import RecorderHealth
 from soak import checks, report
 from soak.checks import Ledger, Window

@@ -20,9 +20,10 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from redmeter import Meter, cleaning
+from redmeter import Meter
 from redmeter import store as stores
 from redmeter.errors import StoreError
+from redmeter.maintenance import cleaning
 from soak.writers import SEEN, SHARED, TIMEOUT
 
 #: Seconds between two questions, and between two passes of a cleaner.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import redis
 
-from redmeter import Meter, book, cleaning, forgetting
+from redmeter import Meter, book
 from redmeter import store as stores
 from redmeter.alerting.evaluator import Evaluator
 from redmeter.alerting.notifiers import NotDelivered
@@ -24,6 +24,7 @@ from redmeter.alerting.store import AlertStore, Notice, Silence
 from redmeter.dashboard import Dashboard
 from redmeter.health import doctor
 from redmeter.ingest.replay import replay
+from redmeter.maintenance import cleaning, forgetting
 from redmeter.stored.exception import MAX_GROUPS, Occurrences, exception_operations
 from redmeter.stored.keys import HOUR, slice_start
 from redmeter.stored.message import LogHour, PatternHour, message_operations

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from redmeter import zones
+from redmeter import clock
 
 HOUR = 3600
 #: The name under which install() makes it known.
@@ -24,5 +24,5 @@ def install(monkeypatch: pytest.MonkeyPatch, change: int, before: int, after: in
     kinds = struct.pack(">lbBlbB", before, 0, 0, after, 0, 0)
     file = sizes + struct.pack(">lB", change, 1) + kinds + b"LMT\0"
     rules = ZoneInfo.from_file(io.BytesIO(file), NAME)
-    known = zones._rules
-    monkeypatch.setattr(zones, "_rules", lambda name: rules if name == NAME else known(name))
+    known = clock._rules
+    monkeypatch.setattr(clock, "_rules", lambda name: rules if name == NAME else known(name))

@@ -23,11 +23,11 @@ from functools import lru_cache
 
 import redis
 
-from redmeter import cleaning
 from redmeter.analysis.text.secrets import mask
 from redmeter.analysis.text.texts import clean_text
 from redmeter.book import stores
 from redmeter.errors import InvalidSetting, InvalidValue, StoreError, UnknownPrecision, shown
+from redmeter.maintenance import cleaning
 from redmeter.names import check_text
 from redmeter.reading.samples import counts_of
 from redmeter.recording.logging.coalesce import TEXT_LIMIT
@@ -199,7 +199,7 @@ def clean_counters(conn: "redis.Redis") -> None:
     check_client(conn)
     link = ServerLink(lambda: conn, location_of(conn), owned=False)
     with contextlib.closing(stores.opened(link)) as store:
-        cleaning.run(store, quit=quit_, samples=samples)
+        cleaning.clean_every_minute(store, quit=quit_, samples=samples)
 
 
 def log_recent(
@@ -230,7 +230,7 @@ def log_recent(
     """
     operations = _message(name, message, severity, tallied=False)
     if pipe is None:
-        stores.apply(stores.store_of(conn), operations)
+        stores.apply_operations(stores.store_of(conn), operations)
     else:
         stores.queue(pipe, operations)
 
@@ -259,7 +259,7 @@ def log_common(
         StoreError: the server is unreachable or refuses.
     """
     operations = _message(name, message, severity, tallied=True)
-    stores.apply(stores.store_of(conn), operations, within=_check_timeout(timeout))
+    stores.apply_operations(stores.store_of(conn), operations, within=_check_timeout(timeout))
 
 
 def update_stats(
@@ -297,7 +297,7 @@ def update_stats(
     moments.add(1, number, number, number, 0.0)
     hours = {_stats_name(context, type): {THIS_HOUR: moments}}
     operations = statistics_operations(_KEYS, hours, return_totals=True, as_is=True)
-    outcome = stores.apply(stores.store_of(conn), operations, within)
+    outcome = stores.apply_operations(stores.store_of(conn), operations, within)
     ((_, totals),) = outcome.answers
     return [float(word) for word in totals.split(" ")]
 

@@ -21,7 +21,7 @@ pools: "weakref.WeakKeyDictionary[redis.ConnectionPool, Store]" = weakref.WeakKe
 stores: "weakref.WeakKeyDictionary[redis.Redis, Store]" = weakref.WeakKeyDictionary()
 
 
-def apply(store: Store, operations: Operations, within: float | None = None) -> Outcome:
+def apply_operations(store: Store, operations: Operations, within: float | None = None) -> Outcome:
     """Write operations immediately, with the retention of the listings.
 
     Raises:

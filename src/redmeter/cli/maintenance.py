@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from redmeter import cleaning, forgetting, settings
+from redmeter import settings
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.health import doctor as examination
+from redmeter.maintenance import cleaning, forgetting
 from redmeter.store import Store
 from redmeter.stored.keys import Retention, parse_changes
 
@@ -82,7 +83,7 @@ def clean(
             output.note(f"cleaning {store.location} every minute; Ctrl-C ends it")
             with contextlib.suppress(KeyboardInterrupt):
                 signal.signal(signal.SIGTERM, signal.default_int_handler)
-                cleaning.run(
+                cleaning.clean_every_minute(
                     store,
                     quit=lambda: False,
                     store_bytes=settings.resolve("store_bytes"),
@@ -90,10 +91,10 @@ def clean(
                 )
             output.note("ended")
         else:
-            seen: list[cleaning.Report] = []
+            seen: list[cleaning.CleaningReport] = []
             with output.progress("cleaning") as show:
 
-                def on_progress(done: cleaning.Report, size: int) -> None:
+                def on_progress(done: cleaning.CleaningReport, size: int) -> None:
                     show(done.examined, size)
                     seen[:] = [done]
 
@@ -119,7 +120,7 @@ def _show_forgotten(name: str, json: bool) -> None:
 
 
 def _print_report(
-    report: cleaning.Report, json: bool, *, complete: bool = True, now: bool = False
+    report: cleaning.CleaningReport, json: bool, *, complete: bool = True, now: bool = False
 ) -> None:
     if json:
         complete = complete and report.complete

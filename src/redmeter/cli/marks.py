@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
-from redmeter import forgetting, settings
+from redmeter import settings
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
 from redmeter.errors import InvalidSetting
+from redmeter.maintenance import forgetting
 from redmeter.queries import Queries
 from redmeter.recording.sync import check_written
 from redmeter.store import Store

@@ -15,8 +15,8 @@ from redmeter.clock import UNITS, seconds_of
 from redmeter.errors import InvalidName, InvalidSetting
 from redmeter.queries import select
 from redmeter.reading.selection import name_of
-from redmeter.resolve import resolve_name
 from redmeter.store import Store
+from redmeter.store.resolve import resolve_name
 from redmeter.stored.keys import MAX_TIME
 from redmeter.types import Selection
 

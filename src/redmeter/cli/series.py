@@ -24,13 +24,13 @@ from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selectio
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.health.check import size_text
+from redmeter.maintenance.sizes import sizes_by_name
 from redmeter.queries import Queries
 from redmeter.reading.aggregates import check_aggregate, read_counter, read_gauge, read_total
 from redmeter.reading.names import matching, read_names
 from redmeter.reading.samples import read_totals
 from redmeter.reading.selection import GroupKey, name_of
 from redmeter.results.series import Series
-from redmeter.sizes import sizes_by_name
 from redmeter.store import Store
 from redmeter.store.query import Query, run_query, together
 from redmeter.stored.families import SERIES_KINDS

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from redmeter import cleaning, settings
+from redmeter import settings
 from redmeter.cli import output
 from redmeter.cli.app import STORE, USAGE, Prefix, Url, again, called, command, fail, opened
 from redmeter.cli.lock import WAIT_SECONDS, UpLock, has_ended, wait
 from redmeter.dashboard import defaults
 from redmeter.errors import ClockDisagreement, StoreError
 from redmeter.extras import needs
+from redmeter.maintenance import cleaning
 from redmeter.store import Store, embedded, indexes
 from redmeter.store.servers.replies import raised
 from redmeter.stored.families import INDEXES
@@ -222,10 +223,12 @@ def _lack(page: "server.PageServer | None") -> str:
 def _clean(store: Store) -> None:
     while True:
         try:
-            cleaning.run(store, quit=lambda: False, store_bytes=settings.resolve("store_bytes"))
+            cleaning.clean_every_minute(
+                store, quit=lambda: False, store_bytes=settings.resolve("store_bytes")
+            )
         except ClockDisagreement as error:
             output.error(f"{error}; checking again in a minute")
-            time.sleep(cleaning.INTERVAL)
+            time.sleep(cleaning.PASS_INTERVAL)
 
 
 @command(name="stop", epilog="Examples: redmeter stop · redmeter stop --url redis://localhost")

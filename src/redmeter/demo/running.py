@@ -36,7 +36,7 @@ from typing import Self
 from redmeter import Meter, settings
 from redmeter import store as stores
 from redmeter.errors import InvalidSetting, MissingExtra, RedmeterError
-from redmeter.extras import MODULES, install
+from redmeter.extras import PACKAGES, install
 from redmeter.store import Store, embedded
 from redmeter.store.embedded.files import is_locked
 from redmeter.store.query import scan
@@ -70,7 +70,7 @@ def check_needs() -> None:
     Raises:
         MissingExtra: one is missing.
     """
-    missing = [each for each in sorted(MODULES["demo"]) if importlib.util.find_spec(each) is None]
+    missing = [each for each in sorted(PACKAGES["demo"]) if importlib.util.find_spec(each) is None]
     if missing:
         raise MissingExtra("the demo", " and ".join(missing), install("demo"))
 

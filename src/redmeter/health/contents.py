@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from redmeter.errors import StoreError
 from redmeter.health.check import DoctorCheck, Finding, Seen
-from redmeter.sizes import typed_keys_of
+from redmeter.maintenance.sizes import typed_keys_of
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Query, Read, in_parts, together
 from redmeter.store.servers.replies import Command, Reply, is_misplaced, raised

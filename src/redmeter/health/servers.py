@@ -26,7 +26,7 @@ COMMANDS: Sequence[Command] = (*_STATE, ("SCAN", "0", "COUNT", "1000"))
 #: The commands for each primary of a cluster.
 CLUSTER_COMMANDS: Sequence[Command] = (*_STATE, *[("RANDOMKEY",)] * 500)
 #: Slots of a cluster.
-SLOTS = 16384
+CLUSTER_SLOTS = 16384
 #: A primary may have this many times its fair share of the shards, plus one.
 UNEVEN = 1.5
 
@@ -139,8 +139,9 @@ def _of_shards(ranges: list[SlotRange], keys: list[Keys]) -> Iterator[Finding]:
     """Check how slots, and so shards, are distributed."""
     primaries = {one.primary: one for one in ranges}
     served = sum(one.last - one.first + 1 for one in ranges)
-    if served < SLOTS:
-        text = f"{SLOTS - served:,} of {SLOTS:,} slots are not served: writers buffer their events"
+    if served < CLUSTER_SLOTS:
+        unserved = f"{CLUSTER_SLOTS - served:,} of {CLUSTER_SLOTS:,} slots"
+        text = f"{unserved} are not served: writers buffer their events"
         fix = "valkey-cli --cluster fix, or start the primaries that had them"
         yield Finding("fail", "cluster", text, fix)
     held = Counter(_primary(ranges, slot_of(each.meta)) for each in keys)

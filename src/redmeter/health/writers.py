@@ -16,8 +16,8 @@ from redmeter.health.check import DoctorCheck, Finding, Level, Seen, worst
 from redmeter.health.server import OtherKeys
 from redmeter.health.servers import SERVERS
 from redmeter.lazy_regex import late
-from redmeter.losses import AGED, EMPTIED, LOSS_REASONS, TOTAL, LossReason
 from redmeter.reading.foreign_keys import there
+from redmeter.results.recorder import AGED, EMPTIED, LOSS_REASONS, TOTAL, LossReason
 from redmeter.store import Store
 from redmeter.store.producers import INSTANCE_SECONDS, WRITER_SECONDS
 from redmeter.store.query import Query

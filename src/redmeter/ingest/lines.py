@@ -39,7 +39,7 @@ CHUNK_BYTES: Final = 262_144
 #: Bytes of a line that are kept.
 LINE_BYTES: Final = 65_536
 #: Seconds between two looks at a file that is followed.
-POLL: Final = 0.2
+POLL_SECONDS: Final = 0.2
 #: Seconds that a rotated file must be silent before it is closed.
 CLOSED_AFTER: Final = 1.0
 #: Bytes that are read at most after a stop: some tenths of a second's work.
@@ -263,7 +263,7 @@ class Lines(Iterator[list[str]]):
                 one.heard, quiet = now, False
             if quiet:
                 yield []  # so that the reader can see to other things meanwhile
-                clock.sleep(POLL)
+                clock.sleep(POLL_SECONDS)
         yield from self._rest()
 
     def _rest(self) -> Iterator[list[str]]:

@@ -19,10 +19,10 @@ from redmeter.ingest.access_log import MalformedLine
 from redmeter.ingest.formats import with_reader
 from redmeter.ingest.lines import DamagedGzip
 from redmeter.ingest.routes import Routes
-from redmeter.losses import AGED, FUTURE, MEMORY, RETENTION
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, canonical, is_failure, parse_name
 from redmeter.reading.selection import MAX_SCANNED, LabelSets
 from redmeter.recording.bulk_writer import BulkWriter
+from redmeter.results.recorder import AGED, FUTURE, MEMORY, RETENTION
 from redmeter.store import Store
 from redmeter.store.query import run_query
 from redmeter.stored.keys import OTHER, Retention

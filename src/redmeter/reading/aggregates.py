@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import Any, TypeVar
 
 from redmeter.analysis.forecasting.forecast import MOST_AHEAD, forecast
+from redmeter.clock import UTC, Zone
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.names import INSTANCE, parse_name
 from redmeter.reading.distributions import SummaryGrid
@@ -36,7 +37,6 @@ from redmeter.store.servers.replies import Reply, mapped, pairs, raised, scored
 from redmeter.stored.gauge import parse_gauge
 from redmeter.stored.keys import Kept, Keys, check_whole
 from redmeter.types import Selection, Window
-from redmeter.zones import UTC, Zone
 
 T = TypeVar("T")
 V = TypeVar("V", int, float | None)

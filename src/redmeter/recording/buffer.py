@@ -22,9 +22,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from redmeter.losses import AGED, MEMORY, RETENTION, TOTAL
 from redmeter.recording.pending import IntervalFull, PendingSeries, needs_instance, with_instance
 from redmeter.recording.status import RecorderStats
+from redmeter.results.recorder import AGED, MEMORY, RETENTION, TOTAL
 from redmeter.stored.keys import MAX_TIME, Kept, Keys
 from redmeter.types import Operation, Operations
 
@@ -54,8 +54,6 @@ class Resolution:
     by its minute; after two hours only as a part of the total. In general the width is the greatest
     common divisor of the precisions that still hold the event, so that each of them can be made
     from it, even 7 s next to 60 s.
-
-    So an outage of hours costs memory by series and intervals, however many events there were.
 
     Args:
         retention: precision -> samples.
@@ -165,8 +163,6 @@ class Buffer:
     """Pending series by shard, kind, interval width and name.
 
     Args:
-        kept: the retention.
-        stats: records losses.
         limit: approximate bytes above which intervals are rolled up early.
         number_of: returns the number of a text's shard; None if there is only one shard.
     """
@@ -181,24 +177,24 @@ class Buffer:
         self._stats = stats
         self._limit = limit
         self._number_of = number_of
-        self._places: dict[int, Levels] = {0: {}}
+        self._by_shard: dict[int, Levels] = {0: {}}
         #: The instance number by which pending series are placed.
         self._instance: int | None = None
         #: Name with a placeholder -> number of the shard.
-        self._found: dict[str, int] = {}
+        self._shard_of: dict[str, int] = {}
         self._kept_now = kept
-        self._known: dict[type[PendingSeries], Resolution] = {}
+        self._resolutions: dict[type[PendingSeries], Resolution] = {}
 
     def retain(self, kept: Kept) -> None:
         """Adopt another retention."""
         for name, precisions, events in _lacking(self._pending(), self._kept_now, kept):
             self._stats.record_loss(RETENTION, name, precisions, events)
-        self._kept_now, self._known = kept, {}
+        self._kept_now, self._resolutions = kept, {}
 
     def _resolution(self, kind: type[PendingSeries]) -> Resolution:
-        resolution = self._known.get(kind)
+        resolution = self._resolutions.get(kind)
         if resolution is None:
-            resolution = self._known[kind] = Resolution(kind.retention(self._kept_now))
+            resolution = self._resolutions[kind] = Resolution(kind.retention(self._kept_now))
         return resolution
 
     def precisions(self, kind: type[PendingSeries]) -> tuple[int, ...]:
@@ -214,10 +210,10 @@ class Buffer:
     @property
     def numbers(self) -> set[int]:
         """The numbers of the shards with pending series, UNPLACED among them."""
-        return {number for number, levels in self._places.items() if any(levels.values())}
+        return {number for number, levels in self._by_shard.items() if any(levels.values())}
 
     def _pending(self) -> Iterator[tuple[type[PendingSeries], int, str, PendingSeries]]:
-        for levels in self._places.values():
+        for levels in self._by_shard.values():
             for (kind, width), by_name in levels.items():
                 for name, pending in by_name.items():
                     yield kind, width, name, pending
@@ -225,24 +221,24 @@ class Buffer:
     def _levels(self, kind: type[PendingSeries], name: str) -> Levels:
         """Return the group that a pending series belongs to."""
         if self._number_of is None:
-            return self._places[0]
+            return self._by_shard[0]
         numbered = kind.NUMBERED and needs_instance(name)
         number = self._numbered(name) if numbered else self._number_of(kind.home(name))
-        levels = self._places.get(number)
+        levels = self._by_shard.get(number)
         if levels is None:
-            levels = self._places[number] = {}
+            levels = self._by_shard[number] = {}
         return levels
 
     def _numbered(self, name: str) -> int:
         """Return the shard of a name with a placeholder for the instance number."""
         if self._instance is None:
             return UNPLACED
-        number = self._found.get(name)
+        number = self._shard_of.get(name)
         if number is None:
             assert self._number_of is not None, "there are several shards"
-            if len(self._found) >= REMEMBERED:
-                self._found.clear()
-            number = self._found[name] = self._number_of(with_instance(name, self._instance))
+            if len(self._shard_of) >= REMEMBERED:
+                self._shard_of.clear()
+            number = self._shard_of[name] = self._number_of(with_instance(name, self._instance))
         return number
 
     def _place(self, instance: int) -> None:
@@ -250,15 +246,15 @@ class Buffer:
         moved = BatchContents(self._kept_now)
         try:
             # Without a number before, all of them are in one place.
-            for number in [UNPLACED] if self._instance is None else list(self._places):
-                levels = self._places.get(number, {})
+            for number in [UNPLACED] if self._instance is None else list(self._by_shard):
+                levels = self._by_shard.get(number, {})
                 for kind, width in [level for level in levels if level[0].NUMBERED]:
                     by_name = levels[kind, width]
                     for name in [name for name in by_name if needs_instance(name)]:
                         moved.add(kind, width, name, by_name.pop(name), 0)
                     if not by_name:
                         del levels[kind, width]
-            self._instance, self._found = instance, {}
+            self._instance, self._shard_of = instance, {}
         finally:
             self.put_back(moved)
 
@@ -268,10 +264,15 @@ class Buffer:
         Args:
             number_of: as in the constructor.
         """
-        by_name = list(self._pending())
-        self._number_of, self._places, self._instance, self._found = number_of, {0: {}}, None, {}
-        for kind, width, name, pending in by_name:
-            self.put_back(self._alone(kind, width, name, pending))
+        series = list(self._pending())
+        self._number_of, self._by_shard, self._instance, self._shard_of = (
+            number_of,
+            {0: {}},
+            None,
+            {},
+        )
+        for each in series:
+            self._put_series(*each)
 
     # In
 
@@ -293,7 +294,7 @@ class Buffer:
             self._stats.record_loss(AGED, name, gone, events)
             self._stats.past.update(dict.fromkeys(gone, events))
         start = second - second % width if width else 0
-        levels = self._places[0] if self._number_of is None else self._levels(kind, name)
+        levels = self._by_shard[0] if self._number_of is None else self._levels(kind, name)
         self._merge(levels, kind, width, name, start, value)
 
     def put_back(self, batch: BatchContents) -> None:
@@ -301,14 +302,19 @@ class Buffer:
         if batch.kept is not self._kept_now:  # the retention changed since
             for name, precisions, events in batch.lacking(self._kept_now):
                 self._stats.record_loss(RETENTION, name, precisions, events)
-        for kind, width, name, pending in batch.pending():
-            levels = self._levels(kind, name)
-            by_name = levels.setdefault((kind, width), {})
-            if name in by_name:
-                for start, value in pending:
-                    self._merge(levels, kind, width, name, start, value)
-            else:
-                by_name[name] = pending
+        for series in batch.pending():
+            self._put_series(*series)
+
+    def _put_series(
+        self, kind: type[PendingSeries], width: int, name: str, pending: PendingSeries
+    ) -> None:
+        levels = self._levels(kind, name)
+        by_name = levels.setdefault((kind, width), {})
+        if name in by_name:
+            for start, value in pending:
+                self._merge(levels, kind, width, name, start, value)
+        else:
+            by_name[name] = pending
 
     def _merge(
         self,
@@ -336,20 +342,22 @@ class Buffer:
 
     # Roll-up
 
-    def roll_up(self, now: float) -> None:
+    def roll_up(self, now: float, ahead: float = 0.0) -> None:
         """Roll up intervals that have grown old.
 
         Args:
             now: see add().
+            ahead: as if so much more time had passed, seconds.
         """
-        self._roll_up(now, now)
+        for levels in self._by_shard.values():
+            self._roll_up_levels(levels, now, now + ahead)
 
     def shrink(self, now: float) -> None:
         """Roll up intervals, the oldest first, until the buffer is within its limit."""
         self._shrink_logs()
         ahead = 60.0
         while self._excess(now) and ahead < 4 * MAX_TIME:
-            self._roll_up(now, now + ahead)  # as if so much time had passed
+            self.roll_up(now, ahead)
             ahead *= 2
 
     def _shrink_logs(self) -> None:
@@ -377,10 +385,6 @@ class Buffer:
             for kind, width, _, pending in self._pending()
             for resolution in [self._resolution(kind)]
         )
-
-    def _roll_up(self, now: float, pretended: float) -> None:
-        for levels in self._places.values():
-            self._roll_up_levels(levels, now, pretended)
 
     def _roll_up_levels(self, levels: Levels, now: float, pretended: float) -> None:
         for (kind, width), by_name in list(levels.items()):
@@ -426,7 +430,7 @@ class Buffer:
             self._place(instance)
         batch = BatchContents(self._kept_now, instance)
         try:
-            if levels := self._places.get(number):
+            if levels := self._by_shard.get(number):
                 self._fill(batch, levels, numbered=instance is not None)
         except BaseException:  # a bug, or a signal handler's: the data is nowhere else
             self.put_back(batch)
@@ -449,26 +453,19 @@ class Buffer:
                     fields = pending.fields(precisions)
                     while fields > FIELDS_PER_BATCH and len(pending) > 1:
                         pending, newer = pending.cut(len(pending) // 2), pending
-                        self.put_back(self._alone(kind, width, name, newer))
+                        self._put_series(kind, width, name, newer)
                         fields = pending.fields(precisions)
                 except BaseException:
-                    self.put_back(self._alone(kind, width, name, pending))
+                    self._put_series(kind, width, name, pending)
                     raise
                 if batch.fields and batch.fields + fields > FIELDS_PER_BATCH:
-                    self.put_back(self._alone(kind, width, name, pending))
+                    self._put_series(kind, width, name, pending)
                     return
                 batch.add(kind, width, name, pending, fields)
                 if name in by_name:  # the newer half, for the next batch
                     return
             if not by_name:
                 del levels[kind, width]
-
-    def _alone(
-        self, kind: type[PendingSeries], width: int, name: str, pending: PendingSeries
-    ) -> BatchContents:
-        batch = BatchContents(self._kept_now)
-        batch.add(kind, width, name, pending, 0)
-        return batch
 
 
 def _oldest_first(level: tuple[tuple[type[PendingSeries], int], object]) -> tuple[bool, int]:
@@ -490,7 +487,7 @@ def _lacking(
     if before == after:
         return
     for kind, width, name, pending in series:
-        came = set(kind.retention(after)) - set(kind.retention(before))
-        lacking = tuple(sorted(p for p in came if not width or p % width))
+        added = set(kind.retention(after)) - set(kind.retention(before))
+        lacking = tuple(sorted(p for p in added if not width or p % width))
         if lacking:
             yield name, lacking, pending.events

@@ -9,7 +9,8 @@ from threading import Lock
 
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.pending import PendingCounter, PendingHistogram
-from redmeter.recording.sending.delivery import Delivery, DeliveryIncomplete
+from redmeter.recording.sending.delivery import Delivery
+from redmeter.recording.sending.flusher import FlushFailed
 from redmeter.recording.status import RecorderStats
 from redmeter.results.recorder import RecorderHealth
 from redmeter.store import Store
@@ -72,7 +73,7 @@ class BulkWriter:
                 self._delivery.reset()
                 self._delivery.run()
                 return
-            except DeliveryIncomplete as left:
+            except FlushFailed as left:
                 errors, passing = self._delivery.take_errors(), left.passing
             worst = next((error for error in errors if not is_recoverable(error)), errors[0])
             if worst is not errors[0] or not passing:

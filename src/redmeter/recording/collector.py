@@ -7,11 +7,11 @@ handler that interrupts the thread which holds the lock leaves its event in the 
 from _thread import RLock  # as it is on import: see sending/flusher.py
 
 from redmeter.clock import Clock
-from redmeter.losses import SERIES
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.instruments import LONG, NOW, Counter, Instrument, RedactedInstrument
 from redmeter.recording.registry import Registry
 from redmeter.recording.status import RecorderStats
+from redmeter.results.recorder import SERIES
 
 #: Minimum time between two calls of attend() for one instrument, seconds.
 ATTENTION = 0.001
@@ -21,7 +21,6 @@ class Collector:
     """Moves events from instruments to a buffer.
 
     Args:
-        registry: has the instruments.
         lock: held while buffer or statistics are used, and lists replaced.
     """
 
@@ -81,9 +80,8 @@ class Collector:
                 for instrument in self._registry.instruments():
                     if instrument._waiting:
                         self._collect_instrument(instrument, now)
-                        instrument._due = min(
-                            instrument._due, due
-                        )  # the clock may have been set back
+                        # The clock may have been set back.
+                        instrument._due = min(instrument._due, due)
                         instrument._threshold = LONG
                 self._buffer.roll_up(now)
             finally:
@@ -117,11 +115,8 @@ class Collector:
 
     def _collect_instrument(self, instrument: Instrument, now: float) -> None:
         merged, recorded = instrument._take(), 0
-        series, overflow, pending = (
-            instrument._series,
-            instrument._overflow,
-            instrument._LIST.PENDING,
-        )
+        series, overflow = instrument._series, instrument._overflow
+        pending = instrument._LIST.PENDING
         # The newest value of several gauges would be meaningless.
         meaningless = overflow and not pending.ADDS_UP
         zero = instrument._zero_series if isinstance(instrument, Counter) and not overflow else ""

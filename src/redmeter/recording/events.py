@@ -1,4 +1,4 @@
-"""Event lists: what an instrument appends to, and how the events in it are merged. Pure.
+"""Element lists: what an instrument appends to, and how the events in it are merged. Pure.
 
 An instrument's list grows by one element with each event (a histogram's by two). Before it becomes
 long, and once an interval, its events are merged into fewer that mean the same. There is a class
@@ -7,7 +7,6 @@ marks.py.
 """
 
 import math
-from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
@@ -25,13 +24,13 @@ from redmeter.stored.counter import MAX_COUNT
 from redmeter.stored.exponential_histogram import Distribution
 
 #: An element of a list; for counters, the time of an event, or (time, amount).
-Event = Any
+Element = Any
 
 #: Estimated memory of a list element, bytes.
 ELEMENT_BYTES = 40
 
 
-class EventList(ABC):
+class EventList:
     """How the events of one kind of instrument are merged."""
 
     #: What merged events are added to.
@@ -43,22 +42,25 @@ class EventList(ABC):
     TOO_LONG: ClassVar[int] = 100_000
 
     @staticmethod
-    @abstractmethod
-    def merged(events: list[Event]) -> list[Event]:
-        """Return fewer events that mean the same, in the form that pairs() accepts."""
+    def merged(events: list[Element]) -> list[Element]:
+        """Return fewer events that mean the same, in the form that pairs() accepts.
+
+        A RedactedInstrument does it itself, by its rules.
+        """
+        return events
 
     @classmethod
-    @abstractmethod
-    def pairs(cls, events: list[Event]) -> Iterable[tuple[float, Any]]:
+    def pairs(cls, events: list[Element]) -> Iterable[tuple[float, Any]]:
         """Return time and value of merged events, the value as PENDING accepts it."""
+        return events
 
     @classmethod
-    def size(cls, events: list[Event]) -> int:
+    def size(cls, events: list[Element]) -> int:
         """Return the number of events."""
         return sum(cls.PENDING.events_of(value) for _, value in cls.pairs(cls.merged(events)))
 
     @classmethod
-    def size_in_memory(cls, events: list[Event]) -> int:
+    def size_in_memory(cls, events: list[Element]) -> int:
         """Return an estimate of the memory that events take, bytes."""
         return len(events) * ELEMENT_BYTES
 
@@ -69,7 +71,7 @@ class CounterEvents(EventList):
     PENDING = PendingCounter
 
     @staticmethod
-    def merged(events: list[Event]) -> list[Event]:
+    def merged(events: list[Element]) -> list[Element]:
         head = 0  # events that were merged before are at the front
         while head < len(events) and type(events[head]) is tuple:
             head += 1
@@ -91,10 +93,6 @@ class CounterEvents(EventList):
                 return several + sums
             seconds[second] = total
         return list(seconds.items())
-
-    @classmethod
-    def pairs(cls, events: list[Event]) -> Iterable[tuple[float, Any]]:
-        return events
 
 
 def _counts_by_second(times: list[float]) -> list[tuple[float, int]]:
@@ -146,7 +144,7 @@ class GaugeEvents(EventList):
     PENDING = PendingGauge
 
     @staticmethod
-    def merged(events: list[Event]) -> list[Event]:
+    def merged(events: list[Element]) -> list[Element]:
         seconds: dict[int, GaugeSample] = {}
         level: float = 0.0
         known = counted = False
@@ -170,15 +168,15 @@ class GaugeEvents(EventList):
                 newest = sample if sample.time >= old.time else old
                 sample = newest._replace(events=old.events + sample.events)
             seconds[math.floor(time)] = sample
-        samples: list[Event] = list(seconds.values())
+        samples: list[Element] = list(seconds.values())
         return [*samples, GaugeLevel(level, counted)] if known else samples
 
     @classmethod
-    def pairs(cls, events: list[Event]) -> Iterable[tuple[float, Any]]:
+    def pairs(cls, events: list[Element]) -> Iterable[tuple[float, Any]]:
         return [(event.time, event) for event in events if type(event) is not GaugeLevel]
 
     @staticmethod
-    def level(events: list[Event]) -> GaugeLevel | None:
+    def level(events: list[Element]) -> GaugeLevel | None:
         """Return the level at the end of merged events, if there is one."""
         return events[-1] if events and type(events[-1]) is GaugeLevel else None
 
@@ -199,7 +197,7 @@ class HistogramEvents(EventList):
     TOO_LONG = 40_000
 
     @staticmethod
-    def merged(events: list[Event]) -> list[Event]:
+    def merged(events: list[Element]) -> list[Element]:
         head = 0  # events that were merged before are at the front
         while head < len(events) and type(events[head + 1]) is not float:
             head += 2
@@ -207,7 +205,7 @@ class HistogramEvents(EventList):
         if not head:
             return [element for pair in fresh for element in pair]
         seconds: dict[float, Distribution] = {}
-        not_finite: list[Event] = []
+        not_finite: list[Element] = []
         for second, value in (*HistogramEvents.pairs(events[:head]), *fresh):
             if type(value) is NonFiniteCount:
                 not_finite += (second, value)
@@ -219,11 +217,11 @@ class HistogramEvents(EventList):
         return [element for pair in seconds.items() for element in pair] + not_finite
 
     @classmethod
-    def pairs(cls, events: list[Event]) -> Iterable[tuple[float, Any]]:
+    def pairs(cls, events: list[Element]) -> Iterable[tuple[float, Any]]:
         return zip(events[::2], events[1::2], strict=True)
 
     @classmethod
-    def size(cls, events: list[Event]) -> int:
+    def size(cls, events: list[Element]) -> int:
         return sum(1 if type(value) is float else value.count for value in events[1::2])
 
 

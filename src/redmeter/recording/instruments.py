@@ -22,7 +22,7 @@ from typing import ClassVar, NoReturn, Protocol, TypeVar
 
 from redmeter.recording.events import (
     CounterEvents,
-    Event,
+    Element,
     EventList,
     GaugeChange,
     GaugeEvents,
@@ -53,19 +53,15 @@ class InstrumentOwner(Protocol):
 
     def attend(self, instrument: "Instrument") -> None:
         """Look after an instrument that is due, after an event was appended to its list."""
-        ...
 
     def process_gauge(self, series: str) -> "Gauge":
         """Return the gauge of this process's part of a series."""
-        ...
 
     def record_error(self, kind: str, text: str) -> None:
         """Count that something went wrong with an event."""
-        ...
 
     def drop_value(self, series: str) -> None:
         """Count a value of a gauge as dropped that is not finite."""
-        ...
 
 
 class Instrument(ABC):
@@ -83,7 +79,7 @@ class Instrument(ABC):
         self._owner = owner
         #: Whether it collects the series beyond a limit.
         self._overflow = overflow
-        self._events: list[Event] = []
+        self._events: list[Element] = []
         self._due = NOW
         #: The length at which the list is merged on the spot.
         self._threshold = LONG
@@ -96,7 +92,7 @@ class Instrument(ABC):
             f"a {type(self).__name__} cannot be pickled: make it in each process, of its own Meter"
         )
 
-    def _put(self, event: Event, time: float) -> None:
+    def _put(self, event: Element, time: float) -> None:
         """Append an event that is more than its time.
 
         Args:
@@ -106,7 +102,7 @@ class Instrument(ABC):
         if time >= self._due:
             self._owner.attend(self)
 
-    def _merge(self, events: list[Event]) -> list[Event]:
+    def _merge(self, events: list[Element]) -> list[Element]:
         """Return fewer events that mean the same."""
         return self._LIST.merged(events)
 
@@ -121,7 +117,7 @@ class Instrument(ABC):
         self._events[:count] = self._merge(self._events[:count])
         return False
 
-    def _take(self) -> list[Event]:
+    def _take(self) -> list[Element]:
         """Remove all events and return them merged."""
         count = len(self._events)
         merged = self._merge(self._events[:count])
@@ -137,15 +133,9 @@ class Instrument(ABC):
         """Whether there are events to collect."""
         return bool(self._events)
 
-    def _snapshot(self) -> list[Event]:
+    def _snapshot(self) -> list[Element]:
         """Return all events that have not been collected yet."""
         return list(self._events)
-
-    def _size(self, events: list[Event]) -> int:
-        return self._LIST.size(events)
-
-    def _size_in_memory(self, events: list[Event]) -> int:
-        return self._LIST.size_in_memory(events)
 
 
 class RedactedInstrument(Instrument):
@@ -161,16 +151,16 @@ class RedactedInstrument(Instrument):
         super().__init__(series, owner)
         #: Events that the background thread has removed from the list to redact them; replaced as a
         #: whole.
-        self.taken: list[Event] = []
+        self.taken: list[Element] = []
 
-    def begin_redacting(self) -> list[Event]:
+    def begin_redacting(self) -> list[Element]:
         """Move all events out of the list, so that slow work does not touch it, and return them."""
         count = len(self._events)
         self.taken = self.taken + self._events[:count]
         del self._events[:count]
         return self.taken
 
-    def _take(self) -> list[Event]:
+    def _take(self) -> list[Element]:
         merged = self._merge(self.taken)
         self.taken = []
         return merged
@@ -183,7 +173,7 @@ class RedactedInstrument(Instrument):
     def _waiting(self) -> bool:
         return bool(self._events or self.taken)
 
-    def _snapshot(self) -> list[Event]:
+    def _snapshot(self) -> list[Element]:
         return [*self.taken, *self._events]
 
 
@@ -329,7 +319,7 @@ class Gauge(Instrument):
 
     # Below, only of the part of a process
 
-    def _take(self) -> list[Event]:
+    def _take(self) -> list[Element]:
         count = len(self._events)
         merged = self._merge(self._events[:count])
         level = GaugeEvents.level(merged)
@@ -354,7 +344,7 @@ class ProcessGauge(Gauge):
 
     __slots__ = ()
 
-    def _merge(self, events: list[Event]) -> list[Event]:
+    def _merge(self, events: list[Element]) -> list[Element]:
         # inc() after set() continues from that value, also if it has been collected already.
         return GaugeEvents.merged([GaugeLevel(0.0, counted=False), *events] if events else events)
 
@@ -396,7 +386,7 @@ class Histogram(Instrument):
         def check_out(): ...
         """
 
-    def _put(self, event: Event, time: float) -> None:
+    def _put(self, event: Element, time: float) -> None:
         self._events.extend(event)
         if time >= self._due:
             self._owner.attend(self)

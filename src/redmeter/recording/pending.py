@@ -12,8 +12,8 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
-from redmeter.losses import NOT_FINITE, OVERFLOW
 from redmeter.names import INSTANCE, canonical, format_name, parse_name
+from redmeter.results.recorder import NOT_FINITE, OVERFLOW
 from redmeter.stored.counter import MAX_COUNT, counter_operations
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.gauge import gauge_operations
@@ -75,11 +75,7 @@ class PendingSeries(ABC):
 
     @abstractmethod
     def add(self, start: int, value: Any) -> None:
-        """Merge a value into an interval.
-
-        Raises:
-            Full: see there.
-        """
+        """Merge a value into an interval. Raises: IntervalFull."""
 
     @abstractmethod
     def older(self, time: float) -> int:
@@ -230,6 +226,49 @@ class PendingByInterval(PendingSeries, Generic[V]):
         return oldest
 
 
+class PendingRecords(PendingByInterval[V]):
+    """Intervals of records with texts, which are taken apart: patterns of messages, for instance.
+
+    They count in a grand total, and their names have no placeholder.
+    """
+
+    __slots__ = ()
+
+    HAS_TOTAL = True
+    NUMBERED = False
+    TEXTS = True
+
+    @staticmethod
+    @abstractmethod
+    def parts_of(value: V) -> int:
+        """Return the number of parts of an interval, at least 1."""
+
+    @staticmethod
+    @abstractmethod
+    def cut_value(value: V, count: int) -> V:
+        """Remove some parts of an interval, and return them."""
+
+    def __len__(self) -> int:
+        """Return the number of parts of all intervals."""
+        return sum(map(self.parts_of, self._intervals.values()))
+
+    def older(self, time: float) -> int:
+        older = (value for start, value in self._intervals.items() if start < time)
+        return sum(map(self.parts_of, older))
+
+    def cut(self, count: int) -> Self:
+        oldest = type(self)()
+        for start in sorted(self._intervals):
+            value = self._intervals[start]
+            if self.parts_of(value) > count:
+                if count:
+                    oldest._intervals[start] = self.cut_value(value, count)
+                break
+            oldest._intervals[start] = self._intervals.pop(start)
+            count -= self.parts_of(value)
+        return oldest
+
+
 class GaugeSample(NamedTuple):
     """The newest value of a gauge within an interval."""
 
@@ -308,8 +347,7 @@ class PendingHistogram(PendingByInterval[Distribution]):
     def add(self, start: int, value: Distribution | NonFiniteCount) -> None:
         """Merge into an interval, which may keep the given distribution object.
 
-        Raises:
-            NotFinite, Full: see there.
+        Raises: NotFinite, IntervalFull.
         """
         if isinstance(value, NonFiniteCount):
             raise NotFinite

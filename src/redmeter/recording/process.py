@@ -48,27 +48,21 @@ class ProcessListener(Protocol):
 
     def before_fork(self) -> None:
         """Prepare for a child, in the parent."""
-        ...
 
     def after_fork(self) -> None:
         """Start anew, in the child."""
-        ...
 
     def begin_exit(self, timeout: float) -> FlushRequest | None:
         """Request a last flush; None if no thread can do it."""
-        ...
 
     def exit(self, timeout: float) -> None:
         """Flush in this thread."""
-        ...
 
     def close(self, timeout: float) -> bool:
         """Flush; later events start again."""
-        ...
 
     def log_unstored(self) -> None:
         """Log how many events are not stored and are lost if the process ends now."""
-        ...
 
 
 # Weakly, by id: a plain dict, since it is read and written in one step each.
@@ -83,7 +77,7 @@ _hooking = False
 _ending = False
 
 
-def watch(one: ProcessListener) -> None:
+def add_listener(one: ProcessListener) -> None:
     """Notify a recorder of forks and exits from now on.
 
     Cheap, and called again from time to time: other modules may be imported later.
@@ -249,11 +243,11 @@ def spending() -> Iterator[float]:
 
 
 #: The requests to make when SIGTERM arrives, and the previous handler.
-_asked: list[Callable[[float], FlushRequest | None]] = []
+_sigterm_requests: list[Callable[[float], FlushRequest | None]] = []
 _before: Any = signal.SIG_DFL
 
 
-def flush_on_sigterm(ask: Callable[[float], FlushRequest | None]) -> None:
+def flush_on_sigterm(request: Callable[[float], FlushRequest | None]) -> None:
     """Flush when SIGTERM arrives, then do what its previous handler did.
 
     If that ends the process, another thread does it once the flush has ended, after EXIT_SECONDS at
@@ -268,11 +262,13 @@ def flush_on_sigterm(ask: Callable[[float], FlushRequest | None]) -> None:
     if handler is not _on_sigterm:
         signal.signal(signal.SIGTERM, _on_sigterm)
         _before = handler
-    _asked.append(ask)
+    _sigterm_requests.append(request)
 
 
 def _on_sigterm(number: int, frame: FrameType | None) -> None:
-    requests = [request for ask in list(_asked) if (request := ask(EXIT_SECONDS)) is not None]
+    requests = [
+        one for request in list(_sigterm_requests) if (one := request(EXIT_SECONDS)) is not None
+    ]
     if callable(_before):
         _before(number, frame)
     elif _before is not signal.SIG_IGN:
@@ -393,11 +389,11 @@ def has_ended(pid: int) -> bool:
 #     finally:
 #         lock.tickets.pop(ticket, None)
 #
-# Bound: waiting polls every POLL seconds; this is for a lock that is rarely contended.
+# Bound: waiting polls every _POLL seconds; this is for a lock that is rarely contended.
 
 
 #: Seconds between two polls.
-POLL = 0.005
+_POLL = 0.005
 
 
 class TicketLock:
@@ -422,5 +418,5 @@ class TicketLock:
         while list(self.tickets)[0] is not ticket:  # noqa: RUF015 - another thread may change it
             if time.monotonic() >= until:
                 return False
-            time.sleep(POLL)
+            time.sleep(_POLL)
         return True

@@ -21,23 +21,21 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 
 from redmeter.clock import Clock
-from redmeter.losses import NOT_FINITE
 from redmeter.names import parse_name
 from redmeter.recording import process
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
 from redmeter.recording.collector import ATTENTION, Collector
 from redmeter.recording.hooks import FlushHooks
-from redmeter.recording.instruments import NOW, Counter, Gauge, Histogram, Instrument
+from redmeter.recording.instruments import NOW, Gauge, Instrument
 from redmeter.recording.logging.coalesce import Fingerprint
-from redmeter.recording.logging.messages import Messages
 from redmeter.recording.logging.redact import MessageRules
 from redmeter.recording.pending import without_instance
 from redmeter.recording.process import Children, TicketLock
-from redmeter.recording.registry import Labels, Registry
-from redmeter.recording.sending.delivery import Delivery, DeliveryIncomplete, NextStore
+from redmeter.recording.registry import Registry
+from redmeter.recording.sending.delivery import Delivery, NextStore
 from redmeter.recording.sending.flusher import Flusher, FlushFailed, FlushRequest
 from redmeter.recording.status import RecorderStats, StatusReporter
-from redmeter.results.recorder import RecorderHealth
+from redmeter.results.recorder import NOT_FINITE, RecorderHealth
 from redmeter.store import Store
 from redmeter.store.durability import NONE
 from redmeter.store.servers.retry import is_recoverable
@@ -104,12 +102,15 @@ class Recorder:
             rules=rules,
             release=release,
         )
-        #: See Registry.by_name.
+        #: See Registry.
         self.by_name = self._registry.by_name
+        self.counter = self._registry.counter
+        self.histogram = self._registry.histogram
+        self.sink = self._registry.messages
         self._hooks = FlushHooks(self.record_error)
         self._children = Children()
         self._begin()
-        process.watch(self)  # a child may be the first that records
+        process.add_listener(self)  # a child may be the first that records
 
     def _begin(self) -> None:
         """Start with empty statistics and no thread: in the constructor and in a forked child."""
@@ -142,7 +143,7 @@ class Recorder:
         self._flusher = self._made_flusher()
         self._leaving = False
         #: When close() last timed out, monotonic seconds.
-        self._in_vain = -math.inf
+        self._closed_in_vain = -math.inf
 
     def _made_flusher(self) -> Flusher:
         return Flusher(
@@ -176,10 +177,6 @@ class Recorder:
         event = (now if at is None else check_time(at), check_amount(amount))
         self.counter(name, labels)._put(event, now)
 
-    def counter(self, name: str, labels: Labels = None, extra: Labels = None) -> Counter:
-        """Return the counter of a series, always the same one. See Registry.counter()."""
-        return self._registry.counter(name, labels, extra)
-
     def gauge(
         self,
         name: str,
@@ -210,10 +207,6 @@ class Recorder:
             time: when it was logged, Unix seconds.
         """
         self.sink(logger, severity).put_message(pattern, text, time)
-
-    def sink(self, logger: str, severity: str) -> Messages:
-        """Return the instrument of a logger and severity, always the same one. See log()."""
-        return self._registry.messages(logger, severity)
 
     def record_exception(
         self, error: BaseException, route: str = "", traceback: str | None = None
@@ -261,10 +254,6 @@ class Recorder:
         event = (now if at is None else float(check_time(at)), to_float(value, "observe()"))
         self.histogram(name, labels)._put(event, now)
 
-    def histogram(self, name: str, labels: Labels = None, extra: Labels = None) -> Histogram:
-        """Return the histogram of a series, always the same one. See Registry.counter()."""
-        return self._registry.histogram(name, labels, extra)
-
     def attend(self, instrument: Instrument) -> None:
         """Ensure that a flusher runs and that the list stays short. See instruments.py."""
         if self._pid != os.getpid():  # forked by code that runs no hooks
@@ -277,7 +266,7 @@ class Recorder:
             return
         process.watch_uvicorn()
         if not self._flusher.running:
-            process.watch(self)
+            process.add_listener(self)
             self._children.has_events()
             if process.at_the_very_end() or not self._flusher.start():
                 self._go_on_without_thread(instrument)
@@ -313,7 +302,7 @@ class Recorder:
     def flush(self, timeout: float, durability: str = NONE) -> bool:
         """Store everything recorded before this call. See Meter.flush()."""
         until = time.monotonic() + timeout
-        if not self._ask(timeout, last=False):
+        if not self._flush_all(timeout, last=False):
             return False
         return self._confirmed(durability, until - time.monotonic(), again=True)
 
@@ -328,11 +317,11 @@ class Recorder:
 
     def close(self, timeout: float) -> bool:
         """Flush, and end the thread once all is stored. Later events start it again."""
-        done = self._ask(timeout, last=True)
-        self._in_vain = -math.inf if done else time.monotonic()
+        done = self._flush_all(timeout, last=True)
+        self._closed_in_vain = -math.inf if done else time.monotonic()
         return done
 
-    def _ask(self, timeout: float, *, last: bool) -> bool:
+    def _flush_all(self, timeout: float, *, last: bool) -> bool:
         if self._pid != os.getpid():
             self.after_fork()
         within = get_ident() in self._flushing
@@ -340,7 +329,7 @@ class Recorder:
             return False
         if not self._flusher.running and self._all_done():
             return True
-        request = self._flusher.ask(timeout, last=last)
+        request = self._flusher.try_request(timeout, last=last)
         if request is None:
             return not within and self._flusher.flush_until(time.monotonic() + timeout, last=last)
         # A signal handler or destructor that interrupted the lock or a flush: the thread needs us.
@@ -360,7 +349,7 @@ class Recorder:
         if self._flusher.running or not self._collector.empty():  # it may not have started yet
             self._flusher.request(process.EXIT_SECONDS, last=True)
 
-    def _flush(self, *, last: bool, asked: bool) -> None:
+    def _flush(self, *, last: bool, requested: bool) -> None:
         """Collect and send everything. See flusher.Flush.
 
         Raises:
@@ -373,7 +362,7 @@ class Recorder:
             try:
                 if not sending.wait(ticket, process.EXIT_SECONDS):
                     raise FlushFailed(passing=True)  # another thread is sending, and hangs
-                self._collect_and_send(last=last, asked=asked)
+                self._collect_and_send(last=last, requested=requested)
             finally:
                 sending.tickets.pop(ticket, None)
 
@@ -392,10 +381,10 @@ class Recorder:
         finally:
             flushing.discard(me)
 
-    def _collect_and_send(self, *, last: bool, asked: bool) -> None:
+    def _collect_and_send(self, *, last: bool, requested: bool) -> None:
         left = None
         try:
-            process.watch(self)
+            process.add_listener(self)
             if last:
                 self._collector.let_all_be_due()  # later events start another thread
             elif not self._leaving:
@@ -403,7 +392,7 @@ class Recorder:
                     gauge._refresh()
             self._collector.collect()
             self._take_ended_children()
-            left = self._send(asked=asked)
+            left = self._send(requested=requested)
             self._confirmed(self._durability, SHORT_CONFIRMATION if last else math.inf)
             if left is None or left.partly:
                 last = last and left is None
@@ -415,16 +404,16 @@ class Recorder:
             self._collector.keep()
             raise FlushFailed(passing=is_recoverable(error)) from error
         if left is not None:
-            raise FlushFailed(passing=left.passing, partly=left.partly) from left
+            raise left
         if last:
             self._delivery.dismiss()
 
-    def _send(self, *, asked: bool) -> DeliveryIncomplete | None:
+    def _send(self, *, requested: bool) -> FlushFailed | None:
         """Send the collected events; return the reason if some are left."""
         left = None
         try:
-            self._delivery.run(asked=asked)
-        except DeliveryIncomplete as incomplete:
+            self._delivery.run(requested=requested)
+        except FlushFailed as incomplete:
             left = incomplete
         for error in self._delivery.take_errors():
             self._reporter.record_error(error)
@@ -432,7 +421,7 @@ class Recorder:
             store = self._next.follow(self._store, self._delivery.follow, self.record_error)
             if store is not None:
                 self._store, self._next = store, None
-                return self._send(asked=asked)
+                return self._send(requested=requested)
         if left is None:
             self._collector.anchor()
         else:
@@ -457,17 +446,17 @@ class Recorder:
         """Request a last flush; None if no thread can do it."""
         self._leaving = True
         self._collector.let_all_be_due()
-        if time.monotonic() - self._in_vain < timeout:
+        if time.monotonic() - self._closed_in_vain < timeout:
             return None  # close() has just waited for as long
         if not self._flusher.running and self._all_done():
             return None
-        return self._flusher.ask(timeout, last=True)
+        return self._flusher.try_request(timeout, last=True)
 
     def exit(self, timeout: float) -> None:
         """Flush in this thread if events are left and there is time, or a chance."""
         if get_ident() in self._flushing:  # that flush collects again
             return
-        in_vain = time.monotonic() - self._in_vain < timeout
+        in_vain = time.monotonic() - self._closed_in_vain < timeout
         until = time.monotonic() + max(0.0, timeout)
         if self._all_done() or in_vain:
             return
@@ -488,12 +477,12 @@ class Recorder:
     def flush_on_sigterm(self) -> None:
         """Flush when SIGTERM arrives. See Meter.flush_on_sigterm()."""
 
-        def ask(timeout: float) -> FlushRequest | None:
+        def request(timeout: float) -> FlushRequest | None:
             if not self._flusher.running and self._collector.empty():
                 return None
-            return self._flusher.ask(timeout, last=True)
+            return self._flusher.try_request(timeout, last=True)
 
-        process.flush_on_sigterm(ask)
+        process.flush_on_sigterm(request)
 
     # Status
 
@@ -503,8 +492,8 @@ class Recorder:
             stats, delivery = self._stats, self._delivery
             instruments = self._registry.instruments()
             lists = [(each, each._snapshot()) for each in instruments]
-            fresh = sum(each._size(events) for each, events in lists)
-            waiting = sum(each._size_in_memory(events) for each, events in lists)
+            fresh = sum(each._LIST.size(events) for each, events in lists)
+            waiting = sum(each._LIST.size_in_memory(events) for each, events in lists)
             return stats.health(
                 producer=delivery.writer,
                 instance=delivery.lease.number,

@@ -27,7 +27,7 @@ from redmeter.recording.instruments import (
     counter_class,
     histogram_class,
 )
-from redmeter.recording.logging.exceptions import NAME, Exceptions
+from redmeter.recording.logging.exceptions import EXCEPTIONS, Exceptions
 from redmeter.recording.logging.marks import Marks
 from redmeter.recording.logging.messages import Messages
 from redmeter.recording.logging.redact import MessageRules
@@ -41,7 +41,7 @@ from redmeter.stored.message import SEVERITY_OF_LEVEL, source_name
 
 #: The labels of a name's overflow instrument, and the name of the one for all.
 OVERFLOW_LABELS = {"overflow": "true"}
-OTHER = "(other)"
+OTHER_SERIES = "(other)"
 #: The kind of error under which changed label values are counted.
 LABEL_VALUE = "label-value"
 #: Labels of a series, in addition to those in its name.
@@ -61,10 +61,7 @@ class Registry:
     Args:
         owner: the recorder.
         now, monotonic: clocks, seconds.
-        max_series: limit of series.
-        max_label_sets: limit of label sets per name.
-        rules: how messages are redacted.
-        release: of the application; "" if unknown.
+        max_series, max_label_sets, rules, release: see Recorder.
     """
 
     def __init__(
@@ -148,7 +145,6 @@ class Registry:
         if known is not None:
             return known
         instrument = self._instrument(kind, self._name(name, labels))
-        assert isinstance(instrument, kind), "it was made as one"
         # Values that are not text may be equal and have different texts: 1, 1.0 and True.
         is_text = not labels or all(type(value) is str for value in labels.values())
         if spelling is not None and is_text and len(by_name) < SPELLINGS * self._max_series:
@@ -161,9 +157,7 @@ class Registry:
         if per_process:
             series = per_process_series(series)
             self.per_process = True
-        instrument = self._instrument(Gauge, series)
-        assert isinstance(instrument, Gauge), "it was made as one"
-        return instrument
+        return self._instrument(Gauge, series)
 
     def _name(self, name: str, labels: Labels, *, reserve: int = 0) -> str:
         """Return the stored spelling, and count label values that were changed."""
@@ -177,42 +171,43 @@ class Registry:
         return [each for each in self.instruments() if type(each) is ProcessGauge]
 
     def messages(self, logger: str, severity: str) -> Messages:
-        """Return the instrument of a logger and severity, always the same one.
-
-        Args:
-            logger, severity: as they are stored.
-        """
+        """Return the instrument of a logger and severity, as they are stored; always the same."""
         instrument = self._instruments.get((Messages, source_name(logger, severity)))
         if instrument is None:
             overflow = len(self._instruments) >= self._max_series
             if overflow:
-                logger, severity = OTHER, severity if severity in _SEVERITIES else "info"
-            made = Messages(logger, severity, self._owner, self._now, self._rules)
-            made._overflow = overflow
-            instrument = self._instruments.setdefault((Messages, made.name), made)
+                logger, severity = OTHER_SERIES, severity if severity in _SEVERITIES else "info"
+            instrument = Messages(logger, severity, self._owner, self._now, self._rules)
+            instrument._overflow = overflow
+            return self._kept(Messages, instrument.name, instrument)
         assert isinstance(instrument, Messages), "it was made as one"
         return instrument
 
     def marks(self) -> Marks:
         """Return the instrument of all marks, always the same one."""
-        instrument = self._made(Marks, "marks")
-        assert isinstance(instrument, Marks), "it was made as one"
-        return instrument
+        return self._made(Marks, "marks")
 
     def exceptions(self) -> Exceptions:
         """Return the instrument of all exceptions, always the same."""
-        instrument = self._instruments.get((Exceptions, NAME))
+        instrument = self._instruments.get((Exceptions, EXCEPTIONS))
         if instrument is None:
-            made = Exceptions(self._owner, self._now, self._rules, self._release)
-            instrument = self._instruments.setdefault((Exceptions, NAME), made)
-        assert isinstance(instrument, Exceptions), "it was made as one"
+            instrument = Exceptions(self._owner, self._now, self._rules, self._release)
+        return self._kept(Exceptions, EXCEPTIONS, instrument)
+
+    def _kept(self, kind: type[C], series: str, made: Instrument) -> C:
+        """Return the instrument of a series: the given one, unless there is one already."""
+        instrument = self._instruments.setdefault((kind, series), made)
+        assert isinstance(instrument, kind), "it was made as one"
         return instrument
 
-    def _instrument(self, kind: type[Instrument], series: str) -> Instrument:
+    def _instrument(self, kind: type[C], series: str) -> C:
         instrument = self._instruments.get((kind, series))
-        return self._admit(kind, series) if instrument is None else instrument
+        if instrument is None:
+            return self._admit(kind, series)
+        assert isinstance(instrument, kind), "it was made as one"
+        return instrument
 
-    def _admit(self, kind: type[Instrument], series: str, budget: str = "") -> Instrument:
+    def _admit(self, kind: type[C], series: str, budget: str = "") -> C:
         """Create the instrument of a series, or return an overflow instrument.
 
         Args:
@@ -223,32 +218,32 @@ class Registry:
         if labels and self._label_sets.get(budget, 0) >= self._max_label_sets:
             return self._overflow(kind, base)
         if len(self._instruments) >= self._max_series:
-            return self._made(kind, OTHER, overflow=True)
+            return self._made(kind, OTHER_SERIES, overflow=True)
         before = len(self._instruments)
         instrument = self._made(kind, series)
         if labels and len(self._instruments) > before:
             self._label_sets[budget] = self._label_sets.get(budget, 0) + 1
         return instrument
 
-    def _overflow(self, kind: type[Instrument], base: str) -> Instrument:
+    def _overflow(self, kind: type[C], base: str) -> C:
         try:
             series = canonical(base, OVERFLOW_LABELS)
         except InvalidName:  # there is no room for the label
-            series = OTHER
+            series = OTHER_SERIES
         if (kind, series) not in self._instruments and len(self._instruments) >= self._max_series:
-            series = OTHER
+            series = OTHER_SERIES
         return self._made(kind, series, overflow=True)
 
-    def _made(self, kind: type[Instrument], series: str, *, overflow: bool = False) -> Instrument:
+    def _made(self, kind: type[C], series: str, *, overflow: bool = False) -> C:
         instrument: Instrument
         if kind is Gauge:
             made = ProcessGauge if needs_instance(series) else Gauge
             instrument = made(series, self._owner, self._now, overflow=overflow)
         else:
             instrument = kind(series, self._owner, overflow=overflow)
-        return self._instruments.setdefault((kind, series), instrument)
+        return self._kept(kind, series, instrument)
 
 
 def _without_values(name: str, labels: Mapping[str, object], extra: Mapping[str, object]) -> str:
-    series, note = recorded_name(name, {**labels, **dict.fromkeys(extra, OTHER)})
+    series, note = recorded_name(name, {**labels, **dict.fromkeys(extra, OTHER_SERIES)})
     return recorded_name(name, labels)[0] if note else series  # without extra labels if no room

@@ -39,8 +39,7 @@ def decorate(
         noun: the decorator's name in errors, "a timer".
 
     Raises:
-        TypeError: it is not a function; it is a static or class method, whose decorator belongs
-            above this one; or it is an asynchronous generator: use `with` in its body.
+        TypeError: not a function, a static or class method, or an asynchronous generator.
     """
     if isinstance(function, staticmethod | classmethod):
         above = type(function).__name__
@@ -226,7 +225,6 @@ class Observing(Protocol):
 
     def observe(self, value: float) -> None:
         """Observe a duration, seconds."""
-        ...
 
 
 class Timer:

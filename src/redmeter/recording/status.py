@@ -3,7 +3,7 @@
 Every event is counted in exactly one place, and every loss has a reason. At any moment recorded ==
 stored + buffered + uncertain + dropped. In addition, losses list the events that single precisions
 lack: an event that arrived after two minutes of outage is stored, but not by the second. The
-reasons are listed in losses.py.
+reasons are listed in results/recorder.py.
 
 The number that the `instance` label has is assigned by the store with a report: see pending.py.
 Redis gives it to another process once its holder has been silent for INSTANCE_SECONDS by the
@@ -21,8 +21,7 @@ from contextlib import AbstractContextManager
 
 from redmeter.clock import Clock
 from redmeter.errors import StoreError, StoreRefused, Unconfirmed
-from redmeter.losses import EMPTIED, ROLLED_BACK, TOTAL
-from redmeter.results.recorder import Loss, RecorderHealth
+from redmeter.results.recorder import EMPTIED, ROLLED_BACK, TOTAL, Loss, RecorderHealth
 from redmeter.store.producers import INSTANCE_SECONDS
 from redmeter.stored.keys import Kept, Keys
 from redmeter.types import LostEvents, Rejection
@@ -205,15 +204,15 @@ class StatusReporter:
         self._stats = stats
         self._lock = lock
         self._health = health
-        self._said = -LOG_SECONDS
-        self._left = 0
+        self._last_logged = -LOG_SECONDS
+        self._logged_unstored = 0
         self._reported = -math.inf
         self._report_of = -1
         #: Whether the store has a report of this process that is not its last.
         self.registered = False
         #: Whether something waits for the next report that may not wait until it is due.
         self.must_report = False
-        self._lost = 0
+        self._logged_lost = 0
 
     def report(self, *, last: bool) -> None:
         """Publish the status if a report is due: also if nothing changed, to show that it lives.
@@ -241,8 +240,8 @@ class StatusReporter:
 
     def _log_lost(self) -> None:
         lost = sum(self._stats.troubles[reason] for reason in (ROLLED_BACK, EMPTIED))
-        if lost != self._lost:
-            self._lost = lost
+        if lost != self._logged_lost:
+            self._logged_lost = lost
             # At once: an emptied store has lost the last report, too.
             self.must_report = True
             _warn("redmeter: %s", self._stats.last_trouble)
@@ -253,19 +252,18 @@ class StatusReporter:
         Once, even if the process ends in several steps, unless more events arrive in between.
         """
         waiting = self._health().buffered
-        if waiting and waiting != self._left:
+        if waiting and waiting != self._logged_unstored:
             _warn(
                 "redmeter: %d events are not stored, and are lost if the process ends now", waiting
             )
-        self._left = waiting
+        self._logged_unstored = waiting
 
     def record_ended_children(self, pids: Sequence[int]) -> None:
         """Count and log forked processes that ended before they had stored their events."""
         shown = ", ".join(map(str, pids[:SHOWN])) + (" …" if len(pids) > SHOWN else "")
         text = f"forked processes ended before they had stored their events: pid {shown}"
         with self._lock:
-            for _ in pids:
-                self._stats.record_error(CHILD_ENDED, text)
+            self._stats.record_error(CHILD_ENDED, text, len(pids))
         self.must_report = True
         if self._may_log():
             _warn("redmeter: %s; let them exit normally, or call flush() before", text)
@@ -295,9 +293,9 @@ class StatusReporter:
             _warn("redmeter: %s", error)
 
     def _may_log(self) -> bool:
-        may = time.monotonic() - self._said >= LOG_SECONDS
+        may = time.monotonic() - self._last_logged >= LOG_SECONDS
         if may:
-            self._said = time.monotonic()
+            self._last_logged = time.monotonic()
         return may
 
 

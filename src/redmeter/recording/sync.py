@@ -18,13 +18,12 @@ from redmeter.errors import (
     StoreUnavailable,
     Unconfirmed,
 )
-from redmeter.losses import AGED, FUTURE, NOT_FINITE
 from redmeter.names import cleaned, parse_name, recorded_name
 from redmeter.recording.buffer import Resolution
 from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.logging.coalesce import Fingerprint, message_event
 from redmeter.recording.logging.exceptions import (
-    Found,
+    OccurrencesByInterval,
     PendingExceptions,
     next_number,
     occurrence,
@@ -43,7 +42,7 @@ from redmeter.recording.registry import LABEL_VALUE, Labels
 from redmeter.recording.scopes import Timer
 from redmeter.recording.sending.delivery import NextStore
 from redmeter.recording.status import RENEW_SECONDS, RecorderStats
-from redmeter.results.recorder import RecorderHealth
+from redmeter.results.recorder import AGED, FUTURE, NOT_FINITE, RecorderHealth
 from redmeter.store import Store
 from redmeter.store.durability import NONE, confirm_batches
 from redmeter.store.producers import ASK_SECONDS
@@ -357,12 +356,14 @@ class SyncRecorder:
         """Record an exception. See Recorder.record_exception()."""
         if self._store is None:
             return
-        groups = self._found(error, route, traceback)
+        groups = self._redacted(error, route, traceback)
         events = sum(map(PendingExceptions.events_of, groups.values()))
         if groups:
             self._write(events, "", lambda keys, _: exception_operations(keys, groups, FINEST))
 
-    def _found(self, error: BaseException, route: str, traceback: str | None) -> Found:
+    def _redacted(
+        self, error: BaseException, route: str, traceback: str | None
+    ) -> OccurrencesByInterval:
         event = occurrence(self._exceptions_number, error, self._now(), route, traceback)
         events = [] if event is None else [event]
         return redact_exceptions(events, self.rules, self.release, self.record_error)

@@ -14,7 +14,7 @@ from redis.retry import Retry
 from redis.sentinel import SentinelConnectionPool
 
 from redmeter import settings
-from redmeter.clock import SYSTEM, Clock
+from redmeter.clock import SYSTEM, Clock, Zone
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.extras import install
 from redmeter.store.servers import urls
@@ -25,7 +25,6 @@ from redmeter.store.servers.sockets import Packer
 from redmeter.store.servers.topology import as_announced
 from redmeter.store.store import Store
 from redmeter.stored.keys import Retention
-from redmeter.zones import Zone
 
 #: As many threads may use a store at once; by default redis-py refuses the hundred-and-first.
 MAX_CONNECTIONS = 10_000

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, cast
 
-from redmeter.clock import SYSTEM, Clock
+from redmeter.clock import SYSTEM, UTC, Clock, Zone
 from redmeter.errors import RedmeterError
 from redmeter.store import fork_guard, indexes, producers
 from redmeter.store.config import ShardConfigs, WantedConfig, read_meta
@@ -22,7 +22,6 @@ from redmeter.store.servers.topology import probe_commands, refuse_cluster_node
 from redmeter.store.shard import Shard
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, HISTOGRAMS, Kept, Keys, Retention
 from redmeter.stored.shards import ShardedKeys, shard_of
-from redmeter.zones import UTC, Zone
 
 
 class _Arrival:

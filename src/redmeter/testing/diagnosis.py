@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from redmeter.analysis.comparing.status import BLOCK
-from redmeter.clock import ManualClock
+from redmeter.clock import UTC, ManualClock, Zone
 from redmeter.names import (
     HITS,
     HITS_FAILED,
@@ -46,7 +46,6 @@ from redmeter.stored.mark import distinct
 from redmeter.testing.readings import stored_group
 from redmeter.testing.recorder import MemoryRecorder
 from redmeter.types import Mark
-from redmeter.zones import UTC, Zone
 
 #: Log patterns have no history in memory.
 _NO_PATTERNS = "a MemoryMeter does not compare log patterns"

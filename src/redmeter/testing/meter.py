@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from redmeter import settings
-from redmeter.clock import ManualClock
+from redmeter.clock import ManualClock, Zone
 from redmeter.meter import Meter, _plain
 from redmeter.names import canonical
 from redmeter.queries import select
@@ -14,7 +14,6 @@ from redmeter.stored.keys import HISTOGRAMS, Retention
 from redmeter.stored.message import check_logger, check_severity, severity_of
 from redmeter.testing.recorder import Event, Logged, MemoryRecorder
 from redmeter.testing.source import MemorySource
-from redmeter.zones import Zone
 
 
 class MemoryMeter(Meter):

@@ -9,7 +9,7 @@ from redmeter.reading.diagnosis.verdict_data import VerdictData
 from redmeter.reading.exceptions import ExceptionWindow, StoredGroup, shares_of
 from redmeter.reading.logs.frequencies import ordered
 from redmeter.reading.selection import has_labels
-from redmeter.recording.logging.exceptions import Found
+from redmeter.recording.logging.exceptions import OccurrencesByInterval
 from redmeter.results.logs import Frequency, LogSource, Message
 from redmeter.results.summaries import HourlyStats, Statistics, Summary, summary_of
 from redmeter.stored.exception import Details, Occurrences
@@ -19,7 +19,7 @@ from redmeter.stored.moments import merge_all
 from redmeter.testing.recorder import Event, Logged
 
 
-def summed(
+def event_sums(
     events: Iterable[Event], name: str, names: Collection[str], window: range, now: float
 ) -> Summary:
     """Return the summary of several histograms' values, merged.
@@ -84,7 +84,7 @@ def by_the_hour(events: Sequence[Event], series: str, now: float) -> Statistics:
     return Statistics(series, hours.get(this), before[-1] if before else None)
 
 
-def distributions(
+def event_distributions(
     events: Sequence[Event], names: Iterable[str], intervals: range
 ) -> dict[str, Distribution]:
     """Return the values of histograms within some intervals.
@@ -129,7 +129,7 @@ def frequencies(
 
 
 def stored_group(
-    recorded: Found, group: str, window: ExceptionWindow, *, traceback: bool = False
+    recorded: OccurrencesByInterval, group: str, window: ExceptionWindow, *, traceback: bool = False
 ) -> StoredGroup:
     """Return a group of exceptions that were recorded in memory.
 
@@ -159,7 +159,7 @@ def stored_group(
     )
 
 
-def newest(messages: Iterable[Message], keep: int) -> list[Message]:
+def newest_messages(messages: Iterable[Message], keep: int) -> list[Message]:
     """Return the newest messages, so many of each logger and severity, the newest first."""
     kept: dict[tuple[str, str], list[Message]] = {}
     for message in messages:

@@ -9,7 +9,7 @@ from redmeter.errors import InvalidName
 from redmeter.names import recorded_name
 from redmeter.recording.instruments import Gauge
 from redmeter.recording.logging.coalesce import Fingerprint, message_event
-from redmeter.recording.logging.exceptions import Found
+from redmeter.recording.logging.exceptions import OccurrencesByInterval
 from redmeter.recording.logging.redact import MessageRules, redact_messages
 from redmeter.recording.pending import with_instance, without_instance
 from redmeter.recording.registry import Labels
@@ -62,7 +62,7 @@ class MemoryRecorder(SyncRecorder):
         self.messages: list[Logged] = []
         self.marks: list[Noted] = []
         #: Start of an interval -> group -> exceptions.
-        self.exceptions: Found = {}
+        self.exceptions: OccurrencesByInterval = {}
         self._callbacks: dict[str, tuple[Gauge, Callable[[], float | None]]] = {}
 
     def log(self, logger: str, severity: str, pattern: Fingerprint, text: str, time: float) -> None:
@@ -74,7 +74,7 @@ class MemoryRecorder(SyncRecorder):
     def record_exception(
         self, error: BaseException, route: str = "", traceback: str | None = None
     ) -> None:
-        for start, groups in self._found(error, route, traceback).items():
+        for start, groups in self._redacted(error, route, traceback).items():
             known = self.exceptions.setdefault(start, {})
             for group, one in groups.items():
                 known[group] = known[group].merge(one) if group in known else one

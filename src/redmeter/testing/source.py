@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from redmeter.analysis.comparing.changes import find_changes
-from redmeter.clock import ManualClock
+from redmeter.clock import ManualClock, Zone
 from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.names import parse_name
 from redmeter.queries.source import Answers
@@ -61,18 +61,17 @@ from redmeter.stored.moments import Sums, merge_all
 from redmeter.testing.diagnosis import explained, status_of
 from redmeter.testing.readings import (
     by_the_hour,
-    distributions,
+    event_distributions,
+    event_sums,
     frequencies,
     labelled,
-    newest,
+    newest_messages,
     sources,
     stored_group,
-    summed,
     traffic,
 )
 from redmeter.testing.recorder import MemoryRecorder
 from redmeter.types import Mark, Selection, Top, Window
-from redmeter.zones import Zone
 
 T = TypeVar("T")
 
@@ -84,7 +83,7 @@ _RECORDED = {
 }
 
 #: A result for each group of a selection.
-Groups = list[tuple[GroupKey, T]]
+_Groups = list[tuple[GroupKey, T]]
 
 
 class MemorySource(Answers):
@@ -137,12 +136,12 @@ class MemorySource(Answers):
 
     # Each method takes the arguments of the function in the table above.
 
-    def series(self, selection: Selection, window: Window) -> Groups[Series[int]]:
+    def series(self, selection: Selection, window: Window) -> _Groups[Series[int]]:
         self._retention.check(window.precision)
         self._check_kind(selection, "counter")
         return self._counters(selection, window)
 
-    def _counters(self, selection: Selection, window: Window) -> Groups[Series[int]]:
+    def _counters(self, selection: Selection, window: Window) -> _Groups[Series[int]]:
         names = self._selected(selection, "counter")
         parts = {name: one.values for name, one in self._series(names, window).items()}
         starts, running = self._starts(window, self._retention)
@@ -168,7 +167,7 @@ class MemorySource(Answers):
 
     def gauges(
         self, selection: Selection, window: Window, aggregate: str | None
-    ) -> Groups[Series[float | None]]:
+    ) -> _Groups[Series[float | None]]:
         self._retention.check(window.precision)
         aggregates.check_aggregate(aggregate)
         self._check_kind(selection, "gauge")
@@ -176,7 +175,7 @@ class MemorySource(Answers):
 
     def _gauges(
         self, selection: Selection, window: Window, aggregate: str | None
-    ) -> Groups[Series[float | None]]:
+    ) -> _Groups[Series[float | None]]:
         names = self._selected(selection, "gauge")
         parts = {name: self._gauge(name, window) for name in names}
         starts, running = self._starts(window, self._retention)
@@ -186,7 +185,7 @@ class MemorySource(Answers):
 
     def forecasts(
         self, selection: Selection, precision: int, ahead: int | None, aggregate: str | None
-    ) -> Groups[Forecast]:
+    ) -> _Groups[Forecast]:
         window = Window(precision)
         self._retention.check(precision)
         self._check_kind(selection, "counter", "gauge")
@@ -237,14 +236,14 @@ class MemorySource(Answers):
     def _running(self, starts: range) -> bool:
         return bool(starts) and starts.stop > self._clock.wall()
 
-    def summary(self, selection: Selection, window: Window) -> Groups[Summary]:
+    def summary(self, selection: Selection, window: Window) -> _Groups[Summary]:
         self._histograms.check(window.precision)
         self._check_kind(selection, "histogram")
         names = self._selected(selection, "histogram")
         starts, now = starts_of(window, self._histograms, self._clock.wall()), self._clock.wall()
         groups = split(selection, dict.fromkeys(names))
         rows = [
-            (key, summed(self._memory.events, name_of(selection), some, starts, now))
+            (key, event_sums(self._memory.events, name_of(selection), some, starts, now))
             for key, some in groups.items()
         ]
         return sorted(rows, key=lambda row: (-row[1].count, [value or "" for value in row[0]]))
@@ -254,7 +253,7 @@ class MemorySource(Answers):
         starts = starts_of(window, self._histograms, now)
         if len(names) > MAX_NAMES:
             raise LimitExceeded("summaries", len(names), MAX_NAMES, "ask for fewer at a time")
-        return {name: summed(events, name, [name], starts, now) for name in names}
+        return {name: event_sums(events, name, [name], starts, now) for name in names}
 
     def statistics(self, name: str) -> Statistics:
         return by_the_hour(self._memory.events, name, self._clock.wall())
@@ -276,7 +275,7 @@ class MemorySource(Answers):
     def recent(self, logger: str, *, severity: str | None, limit: int) -> list[Message]:
         recent.check_limit(limit)
         messages = [each.message for each in self._memory.logged(logger, severity)]
-        return newest(messages, self._memory.rules.keep)[:limit]
+        return newest_messages(messages, self._memory.rules.keep)[:limit]
 
     def common(self, logger: str, *, severity: str | None) -> list[Frequency]:
         return frequencies(self._memory.logged(logger, severity), self._clock.wall())
@@ -340,7 +339,7 @@ class MemorySource(Answers):
             counts = self._series(counters, within) if intervals else {}
             sums = {name: Sums(one.total) for name, one in counts.items()}
         else:
-            spreads = distributions(self._memory.events, observed, intervals)
+            spreads = event_distributions(self._memory.events, observed, intervals)
             sums = {
                 name: Sums(one.count, total=one.moments.total, m2=one.moments.m2)
                 for name, one in spreads.items()

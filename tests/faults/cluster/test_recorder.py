@@ -79,7 +79,7 @@ def flush_by_itself(meter: Meter) -> None:
     recorder = meter._recorder
     assert isinstance(recorder, Recorder)
     with contextlib.suppress(FlushFailed):
-        recorder._flush(last=False, asked=False)
+        recorder._flush(last=False, requested=False)
 
 
 @pytest.fixture

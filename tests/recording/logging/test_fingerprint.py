@@ -11,7 +11,7 @@ from redmeter.recording.logging.coalesce import (
     size_of,
     with_place,
 )
-from redmeter.recording.logging.tracebacks import FRAMES, describe_error
+from redmeter.recording.logging.tracebacks import MAX_FRAMES, describe_error
 from redmeter.testing import MemoryMeter
 from support.messages import NOON, Unspeakable, digest, failing
 
@@ -41,7 +41,7 @@ def test_what_an_exception_tells_is_bounded() -> None:
     """The innermost frames, and names of a length that can be read."""
     place, text = describe_error(failing(ValueError("x"), depth=500))
     assert text.startswith("… (494 more)\n")
-    assert len(text.splitlines()) == FRAMES + 2
+    assert len(text.splitlines()) == MAX_FRAMES + 2
     assert len(describe_error(type("E" * 500, (Exception,), {})())[0]) < 60
     assert len(place) < 130
 

@@ -25,9 +25,9 @@ from django.db.backends.base.base import (  # type: ignore[import-untyped]
 
 from redmeter.recording.logging.coalesce import LONGEST
 from redmeter.recording.logging.tracebacks import (
-    ERRORS,
-    FRAMES,
-    MEMBERS,
+    MAX_ERRORS,
+    MAX_FRAMES,
+    MAX_MEMBERS,
     describe_error,
     describe_parsed_error,
     in_library,
@@ -250,7 +250,7 @@ def test_huge_groups_and_chains_are_cut() -> None:
     """Whatever there is, so many errors are told, and frames of each."""
     group: Exception = ExceptionGroup("many", [ValueError(n) for n in range(10_000)])
     _, text = describe_error(group)
-    assert text.count("ValueError: ") == MEMBERS
+    assert text.count("ValueError: ") == MAX_MEMBERS
     assert "member 1 of 10000:" in text
 
     error: BaseException = ValueError("innermost")
@@ -259,11 +259,11 @@ def test_huge_groups_and_chains_are_cut() -> None:
         above.__context__ = error
         error = above
     _, text = describe_error(error)
-    assert text.count("ValueError: ") == ERRORS
+    assert text.count("ValueError: ") == MAX_ERRORS
     assert text.endswith("\n…")
     for _ in range(500):
         group = ExceptionGroup("inner", [group, group])
-    assert describe_error(group)[1].count("ExceptionGroup: ") == ERRORS
+    assert describe_error(group)[1].count("ExceptionGroup: ") == MAX_ERRORS
 
 
 def test_long_texts_of_causes_are_left_out_whole() -> None:
@@ -282,7 +282,7 @@ def test_a_deep_recursion_is_looked_at_so_far() -> None:
     finally:
         sys.setrecursionlimit(before)
     assert place.endswith(" in handler]")
-    assert len(text.splitlines()) == FRAMES + 2
+    assert len(text.splitlines()) == MAX_FRAMES + 2
 
 
 def test_an_error_whose_attributes_raise_is_told_without_them() -> None:

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning
+from redmeter import Meter, StoreRefused, StoreUnavailable
 from redmeter.clock import ManualClock
 from redmeter.health.doctor import examine
+from redmeter.maintenance import cleaning
 from redmeter.reading.join import Joined, join, of_field, of_window
 from redmeter.reading.names import read_names
 from redmeter.reading.samples import read_totals

@@ -14,9 +14,10 @@ import pytest
 import redis
 from redis.connection import URL_QUERY_ARGUMENT_PARSERS
 
-from redmeter import InvalidSetting, Meter, RedmeterError, StoreUnavailable, cleaning
+from redmeter import InvalidSetting, Meter, RedmeterError, StoreUnavailable
 from redmeter.dashboard import Dashboard, app
 from redmeter.health import doctor
+from redmeter.maintenance import cleaning
 from redmeter.store.servers import urls
 from support.asking import asking
 from support.certificates import POSSIBLE

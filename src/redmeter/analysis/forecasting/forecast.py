@@ -43,10 +43,10 @@ from typing import Final
 from redmeter.analysis.forecasting.horizons import COVERAGE, covering
 from redmeter.analysis.forecasting.seasons import Season
 from redmeter.analysis.forecasting.smoothing import Smoothing
+from redmeter.clock import UTC, Zone
 from redmeter.results.forecasts import Anomaly, Forecast, ForecastCheck, ForecastPoint
 from redmeter.results.series import Series
 from redmeter.stored.keys import span
-from redmeter.zones import UTC, Zone
 
 #: Minimum number of complete intervals with a value.
 MIN_INTERVALS: Final = 12

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from redmeter.clock import UTC, Zone
 from redmeter.stored.keys import HOUR
-from redmeter.zones import UTC, Zone
 
 DAY: Final = 86400
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from redmeter import results
 from redmeter.analysis.comparing.sentences import unit_of
 from redmeter.analysis.forecasting.forecast import forecast as make_forecast
+from redmeter.clock import Zone
 from redmeter.dashboard.api import rows, schemas, serialize
 from redmeter.dashboard.api.serialize import convert
 from redmeter.dashboard.errors import HTTPError
@@ -40,7 +41,6 @@ from redmeter.store import Store
 from redmeter.store.query import Query, run_query, together
 from redmeter.stored.keys import HOUR
 from redmeter.types import Selection, Top, Window
-from redmeter.zones import Zone
 
 #: Maximum number of values of a label that are distinguished.
 MAX_VALUES = 50

@@ -1,12 +1,13 @@
-"""The thread that cleans a store while an application serves requests, see redmeter/cleaning.py."""
+"""The thread that cleans a store while an application serves requests: maintenance/cleaning.py."""
 
 import logging
 import os
 import threading
 
-from redmeter import Meter, cleaning, settings
+from redmeter import Meter, settings
 from redmeter.errors import RedmeterError
 from redmeter.integrations.shared.interface import Instrumentation
+from redmeter.maintenance import cleaning
 
 logger = logging.getLogger("redmeter")
 
@@ -57,7 +58,7 @@ class Cleaner:
         store = self._meter.store
         assert store is not None, "start() looks"
         try:
-            cleaning.run(
+            cleaning.clean_every_minute(
                 store,
                 quit=lambda: self._run is not run,
                 store_bytes=settings.resolve("store_bytes"),

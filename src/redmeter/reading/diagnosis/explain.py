@@ -20,6 +20,7 @@ from redmeter.analysis.comparing.explain import (
 )
 from redmeter.analysis.comparing.outliers import Events
 from redmeter.analysis.comparing.sentences import explanation_parts, joined, text, unit_of
+from redmeter.clock import UTC, Zone
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, is_failure
 from redmeter.reading.diagnosis.context import Circumstances, circumstances, window_note
 from redmeter.reading.diagnosis.label_counts import (
@@ -40,7 +41,6 @@ from redmeter.store.servers.replies import Reply
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Kept, Keys, Retention, entry, span
 from redmeter.stored.moments import merge_all
-from redmeter.zones import UTC, Zone
 
 #: Totals of a web application, and the metric whose label sets explain them.
 WEB_TOTALS: Final = {HITS: REQUESTS, HITS_FAILED: REQUESTS, HITS_SECONDS: SECONDS}

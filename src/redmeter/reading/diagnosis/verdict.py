@@ -10,6 +10,7 @@ from typing import NamedTuple, cast
 
 from redmeter.analysis.comparing.changes import GONE_EXPECTED, severity_rank
 from redmeter.analysis.comparing.verdict import count_tests, judge, ordered
+from redmeter.clock import Zone
 from redmeter.errors import InvalidValue
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS
 from redmeter.reading import marks as reading_marks
@@ -47,7 +48,6 @@ from redmeter.store.query import Query, Read, run_query
 from redmeter.store.servers.replies import is_misplaced, raised
 from redmeter.stored.keys import HOUR, Keys, entry, span
 from redmeter.types import Mark
-from redmeter.zones import Zone
 
 #: Label sets of requests that one round trip reads, and round trips at most.
 _PAGE, MAX_PAGES = 1_000, 10

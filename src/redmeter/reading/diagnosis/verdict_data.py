@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from redmeter.analysis.comparing.significance import QUANTILE, Counts, sum_counts
 from redmeter.analysis.comparing.verdict import BLOCKS, MIN_PAIRS, Traffic
+from redmeter.clock import UTC, Zone
 from redmeter.errors import InvalidValue
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, SECONDS, is_failure, parse_name
 from redmeter.reading.page.http import route_of
@@ -28,7 +29,6 @@ from redmeter.stored.keys import (
     slice_start,
 )
 from redmeter.stored.moments import Moments
-from redmeter.zones import UTC, Zone
 
 DAY = 24 * HOUR
 #: What a deploy may be compared with -> how much earlier that is, in seconds without changes of the

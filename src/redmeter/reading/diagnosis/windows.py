@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
 from redmeter.analysis.comparing.noise import Windows
+from redmeter.clock import UTC, Zone
 from redmeter.errors import InvalidValue
 from redmeter.results.explanation import Alternative
 from redmeter.stored.keys import Retention, slice_start, span
 from redmeter.types import Selection
-from redmeter.zones import UTC, Zone
 
 #: Length of the window if only its end is known, seconds.
 DEFAULT_LENGTH: Final = 900

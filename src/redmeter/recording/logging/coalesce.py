@@ -10,7 +10,7 @@ The pattern here is the fingerprint of the message as it was logged: see Fingerp
 
 Bound: more than LONG events are merged on the spot, which is cheap. If many different texts are
 left, the flusher is rung. If it cannot keep up, the logging thread counts the oldest texts beyond
-MANY, or beyond MANY_CHARACTERS, as `(other)` and drops them.
+MAX_TEXTS, or beyond MAX_CHARACTERS, as `(other)` and drops them.
 """
 
 import math
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from redmeter.analysis.text.texts import clean_text
 from redmeter.lazy_regex import late
-from redmeter.recording.events import Event
+from redmeter.recording.events import Element
 from redmeter.stored.keys import HOUR, OTHER, STEP
 from redmeter.stored.message import LogHour, PatternHour
 
@@ -42,7 +42,7 @@ from redmeter.stored.message import LogHour, PatternHour
 
 
 #: Longest format as a pattern, and of one with a place, characters.
-PATTERN_LIMIT, FORMAT_LIMIT = 340, 200
+FINGERPRINT_LIMIT, FORMAT_LIMIT = 340, 200
 #: Longest format that is buffered unchanged, characters; longer ones are truncated at once.
 LONGEST_FORMAT = 1000
 #: Longest phrase that a pattern is derived from, characters.
@@ -100,7 +100,7 @@ def shorten_fingerprint(grouping: Fingerprint) -> Fingerprint:
     assert isinstance(grouping, str), "there is nothing else"
     if len(grouping) <= _WORDLESS_LIMIT:
         return None if type(grouping) is not Phrase and is_wordless(grouping) else grouping
-    return _cut(grouping, PATTERN_LIMIT) if len(grouping) > LONGEST_FORMAT else grouping
+    return _cut(grouping, FINGERPRINT_LIMIT) if len(grouping) > LONGEST_FORMAT else grouping
 
 
 def size_of(grouping: Fingerprint) -> int:
@@ -133,7 +133,7 @@ LONGEST = 8000
 #: Different texts, and characters, of one instrument above which the flusher is rung.
 CROWD, CROWD_CHARACTERS = 1000, 1_000_000
 #: Most texts and characters of one instrument, in addition to the newest texts.
-MANY, MANY_CHARACTERS = 4000, 2_000_000
+MAX_TEXTS, MAX_CHARACTERS = 4000, 2_000_000
 
 #: Estimated memory of a message in addition to its text and format, bytes.
 EVENT_BYTES = 150
@@ -145,28 +145,28 @@ time_of = itemgetter(0)
 Groups = dict[tuple[float, Fingerprint, str | None], list[Any]]
 
 
-def message_event(time: float, pattern: Fingerprint, text: str) -> Event:
+def message_event(time: float, pattern: Fingerprint, text: str) -> Element:
     """Return the event of a message; text and format are truncated to what may be needed."""
     if len(text) > LONGEST:
         text = clean_text(text, TEXT_LIMIT)
     return time, pattern if pattern is None else shorten_fingerprint(pattern), text
 
 
-def bytes_of(event: Event) -> int:
+def bytes_of(event: Element) -> int:
     """Return the estimated memory of an event, bytes."""
     if len(event) == 2:
         return int(event[1].bytes)
     return EVENT_BYTES + sys.getsizeof(event[2]) + size_of(event[1])
 
 
-def events_of(event: Event) -> int:
+def events_of(event: Element) -> int:
     """Return the number of messages of an event."""
     if len(event) == 3:
         return 1
     return int(event[3]) if len(event) == 5 else int(event[1].events)
 
 
-def coalesce(events: list[Event], keep: int) -> list[Event]:
+def coalesce(events: list[Element], keep: int) -> list[Element]:
     """Merge messages of one step and pattern, except the newest; cheap, without masking.
 
     Args:
@@ -181,7 +181,7 @@ def coalesce(events: list[Event], keep: int) -> list[Event]:
     ]
 
 
-def limit_size(events: list[Event], keep: int) -> tuple[list[Event], bool]:
+def limit_size(events: list[Element], keep: int) -> tuple[list[Element], bool]:
     """Drop texts beyond the limits; cheap.
 
     Args:
@@ -193,12 +193,12 @@ def limit_size(events: list[Event], keep: int) -> tuple[list[Event], bool]:
         many.
     """
     sizes = [len(event[2]) + size_of(event[1]) if len(event) > 2 else 0 for event in events]
-    room, left = keep * TEXT_LIMIT, MANY + keep
+    room, left = keep * TEXT_LIMIT, MAX_TEXTS + keep
     crowded = len(events) > CROWD + keep or sum(sizes) > CROWD_CHARACTERS + room
-    if len(events) <= left and sum(sizes) <= MANY_CHARACTERS + room:
+    if len(events) <= left and sum(sizes) <= MAX_CHARACTERS + room:
         return events, crowded
-    characters = MANY_CHARACTERS + room
-    kept: list[Event] = []
+    characters = MAX_CHARACTERS + room
+    kept: list[Element] = []
     hours: dict[int, LogHour] = {}
     for event, size in zip(reversed(events), reversed(sizes), strict=True):  # the newest first
         if len(event) == 2:
@@ -215,7 +215,7 @@ def limit_size(events: list[Event], keep: int) -> tuple[list[Event], bool]:
     return [*hours.items(), *reversed(kept)], True
 
 
-def grouped(several: Iterable[Event], singles: Iterable[Event]) -> Groups:
+def grouped(several: Iterable[Element], singles: Iterable[Element]) -> Groups:
     """Count messages by step and pattern; if the pattern is derived later, by step and text.
 
     Args:
@@ -250,7 +250,7 @@ def _count(
         group[2:] = time, text
 
 
-def _count_singles(groups: Groups, events: Iterable[Event]) -> None:
+def _count_singles(groups: Groups, events: Iterable[Element]) -> None:
     """Do the same with single messages: each passes through here, most of them twice."""
     get = groups.get
     for time, pattern, text in events:

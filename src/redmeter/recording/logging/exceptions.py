@@ -5,28 +5,30 @@ keep the frames and all their variables alive; the background thread cleans and 
 
 **Each exception counts once**, however many integrations see it: a view that logs it and raises it
 again, the framework's own log, and the integration that finds it unhandled. An exception object
-carries the meters that recorded it in its attribute MARK. The first to see it may not know the
-route; the one that does adds the route to the same group, without counting the exception again. An
-instance that the application raises again, as one at module level, counts again, in the same group.
+carries the meters that recorded it in its attribute RECORDED_BY. The first to see it may not know
+the route; the one that does adds the route to the same group, without counting the exception again.
+An instance that the application raises again, as one at module level, counts again, in the same
+group.
 
-Bound: one event for each group, route and interval waits after a list was shortened, MANY at most;
-beyond it, exceptions are counted as "(other)", as they are where an interval has MAX_GROUPS groups.
-Under memory pressure, tracebacks are dropped first, then groups are counted as "(other)".
+Bound: one event for each group, route and interval waits after a list was shortened,
+MAX_OCCURRENCES at most; beyond it, exceptions are counted as "(other)", as they are where an
+interval has MAX_GROUPS groups. Under memory pressure, tracebacks are dropped first, then groups are
+counted as "(other)".
 """
 
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from redmeter.analysis.text.texts import clean_text
 from redmeter.names import cleaned
-from redmeter.recording.events import Event, EventList
+from redmeter.recording.events import Element, EventList
 from redmeter.recording.instruments import InstrumentOwner, RedactedInstrument
 from redmeter.recording.logging.coalesce import LONGEST
 from redmeter.recording.logging.redact import MessageRules, Redactor
 from redmeter.recording.logging.tracebacks import Origin, describe_error, origin_of, raised_again
-from redmeter.recording.pending import PendingByInterval
+from redmeter.recording.pending import PendingRecords
 from redmeter.stored.exception import (
     FINEST,
     INTERVALS,
@@ -44,14 +46,14 @@ from redmeter.stored.keys import OTHER, Kept, Keys, slice_start
 from redmeter.types import Operations
 
 #: The name under which drops of exceptions are counted.
-NAME = "exceptions"
+EXCEPTIONS = "exceptions"
 #: The severities of log messages whose exception is recorded.
 SEVERITIES = frozenset({"error", "critical"})
 #: Attribute of an exception: the meters that recorded it, by number -> group, whether its route was
 #: known, and the identity of the first entry of its traceback.
-MARK = "__redmeter__"
+RECORDED_BY = "__redmeter__"
 #: Most events that wait in the list after it was shortened.
-MANY = 1_000
+MAX_OCCURRENCES = 1_000
 
 #: Estimated memory of an event without its texts, of a group, and of one route or release, bytes.
 _EVENT_BYTES, _GROUP_BYTES, _SHARE_BYTES = 400, 700, 250
@@ -90,7 +92,7 @@ class Occurrence(NamedTuple):
 
 
 #: Start of an interval -> group -> exceptions.
-Found = dict[int, dict[str, Occurrences]]
+OccurrencesByInterval = dict[int, dict[str, Occurrences]]
 
 
 def occurrence(
@@ -106,7 +108,7 @@ def occurrence(
     """
     route = cleaned(route, SHARE_BYTES)
     try:
-        mark = vars(error).setdefault(MARK, {})
+        mark = vars(error).setdefault(RECORDED_BY, {})
         before = mark.get(number)
         head = id(error.__traceback__)
         if before is not None and not raised_again(error, before[2]):
@@ -129,11 +131,11 @@ def occurrence(
 
 
 def redact_exceptions(
-    events: Iterable[Event],
+    events: Iterable[Element],
     rules: MessageRules,
     release: str,
     record_error: Callable[[str, str], None],
-) -> Found:
+) -> OccurrencesByInterval:
     """Clean and mask exceptions, and count them by interval and group.
 
     Args:
@@ -142,7 +144,7 @@ def redact_exceptions(
         record_error: called where masking failed, see Redactor.
     """
     redactor = Redactor(rules.mask, record_error)
-    recorded: Found = {}
+    recorded: OccurrencesByInterval = {}
     for event in _coalesced(event for event in events if type(event) is Occurrence):
         start = slice_start(event.time, FINEST)
         counts = Share(event.events, event.first, event.time)
@@ -185,15 +187,15 @@ def _add(groups: dict[str, Occurrences], group: str, one: Occurrences) -> None:
 
 
 def _coalesced(events: Iterable[Occurrence]) -> list[Occurrence]:
-    """Merge events of one interval, group and route; beyond MANY, the oldest are OTHER."""
+    """Merge events of one interval, group and route; the oldest of too many are OTHER."""
     merged: dict[tuple[int, str, str], Occurrence] = {}
     for event in events:
         key = slice_start(event.time, FINEST), event.group, event.route
         merged[key] = merged[key].merge(event) if key in merged else event
-    if len(merged) <= MANY:
+    if len(merged) <= MAX_OCCURRENCES:
         return list(merged.values())
     ordered = sorted(merged.values(), key=lambda event: event.time)
-    cut = len(ordered) - MANY
+    cut = len(ordered) - MAX_OCCURRENCES
     anonymous = (
         one._replace(group=OTHER, route="", on_route=0, origin=None, traceback="")
         for one in ordered[:cut]
@@ -201,18 +203,10 @@ def _coalesced(events: Iterable[Occurrence]) -> list[Occurrence]:
     return _coalesced(anonymous) + ordered[cut:]
 
 
-class PendingExceptions(PendingByInterval[dict[str, Occurrences]]):
+class PendingExceptions(PendingRecords[dict[str, Occurrences]]):
     """Interval start -> group -> exceptions."""
 
     __slots__ = ()
-
-    HAS_TOTAL: ClassVar[bool] = True
-    NUMBERED: ClassVar[bool] = False
-    TEXTS: ClassVar[bool] = True
-
-    def __len__(self) -> int:
-        """Return the number of parts: one for each group of an interval."""
-        return sum(map(len, self._intervals.values()))
 
     @property
     def bytes(self) -> int:
@@ -249,22 +243,14 @@ class PendingExceptions(PendingByInterval[dict[str, Occurrences]]):
                 _add(groups, OTHER, one._replace(details=None, routes={}, releases={}))
         return freed
 
-    def older(self, time: float) -> int:
-        return sum(len(groups) for start, groups in self._intervals.items() if start < time)
+    @staticmethod
+    def parts_of(value: Mapping[str, Occurrences]) -> int:
+        """Return the number of groups."""
+        return len(value)
 
-    def cut(self, count: int) -> Self:
-        oldest = type(self)()
-        for start in sorted(self._intervals):
-            groups = self._intervals[start]
-            taken = list(groups)[:count]
-            if taken:
-                oldest._intervals[start] = {group: groups.pop(group) for group in taken}
-            if not groups:
-                del self._intervals[start]
-            count -= len(taken)
-            if count <= 0:
-                break
-        return oldest
+    @staticmethod
+    def cut_value(value: dict[str, Occurrences], count: int) -> dict[str, Occurrences]:
+        return {group: value.pop(group) for group in list(value)[:count]}
 
     @staticmethod
     def events_of(value: Mapping[str, Occurrences]) -> int:
@@ -290,7 +276,7 @@ class PendingExceptions(PendingByInterval[dict[str, Occurrences]]):
         series: Mapping[str, "PendingExceptions"],
         width: int,
     ) -> Operations:
-        intervals: Found = {}
+        intervals: OccurrencesByInterval = {}
         for pending in series.values():
             for start, groups in pending:
                 intervals.setdefault(start, {}).update(groups)
@@ -307,23 +293,15 @@ class ExceptionEvents(EventList):
 
     PENDING = PendingExceptions
 
-    @staticmethod
-    def merged(events: list[Event]) -> list[Event]:
-        raise NotImplementedError("Exceptions._merge() does it, by rules")
-
     @classmethod
-    def pairs(cls, events: list[Event]) -> Iterable[tuple[float, Any]]:
-        return events
-
-    @classmethod
-    def size(cls, events: list[Event]) -> int:
+    def size(cls, events: list[Element]) -> int:
         return sum(
             event.events if type(event) is Occurrence else PendingExceptions.events_of(event[1])
             for event in events
         )
 
     @classmethod
-    def size_in_memory(cls, events: list[Event]) -> int:
+    def size_in_memory(cls, events: list[Element]) -> int:
         return sum(
             _EVENT_BYTES + len(event.traceback)
             if type(event) is Occurrence
@@ -346,17 +324,14 @@ class Exceptions(RedactedInstrument):
         rules: MessageRules,
         release: str,
     ) -> None:
-        super().__init__(NAME, owner)
+        super().__init__(EXCEPTIONS, owner)
         self._now = now
         self._rules = rules
         self._release = cleaned(release, SHARE_BYTES)
         self._number = next_number()
 
     def put_exception(self, error: BaseException, route: str, traceback: str | None) -> None:
-        """Add an exception, unless it was recorded before. Never raises.
-
-        Args: see occurrence().
-        """
+        """Add an exception, unless it was recorded before. Never raises. See occurrence()."""
         now = self._now()
         event = occurrence(self._number, error, now, route, traceback)
         if event is not None:
@@ -371,7 +346,7 @@ class Exceptions(RedactedInstrument):
         )
         return False
 
-    def _merge(self, events: list[Event]) -> list[Event]:
+    def _merge(self, events: list[Element]) -> list[Element]:
         if all(type(event) is not Occurrence for event in events):
             return events
         intervals = redact_exceptions(events, self._rules, self._release, self._owner.record_error)

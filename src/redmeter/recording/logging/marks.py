@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from redmeter.errors import InvalidValue
-from redmeter.losses import MARKS
-from redmeter.recording.events import Event, EventList
+from redmeter.recording.events import Element, EventList
 from redmeter.recording.instruments import Instrument
 from redmeter.recording.pending import IntervalFull, PendingByInterval
+from redmeter.results.recorder import MARKS
 from redmeter.stored.keys import Kept, Keys
 from redmeter.stored.mark import MARK_LIFE, MAX_MARKS, Noted, clean_label, distinct, mark_operations
 from redmeter.types import Operations
@@ -91,11 +91,11 @@ class MarkEvents(EventList):
     PENDING = PendingMarks
 
     @staticmethod
-    def merged(events: list[Event]) -> list[Event]:
+    def merged(events: list[Element]) -> list[Element]:
         return [*distinct(events)]
 
     @classmethod
-    def pairs(cls, events: list[Event]) -> Iterable[tuple[float, Any]]:
+    def pairs(cls, events: list[Element]) -> Iterable[tuple[float, Any]]:
         return [(event.time, [event]) for event in events]
 
 

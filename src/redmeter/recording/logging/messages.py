@@ -5,10 +5,9 @@ in the background, and only for texts that are kept: coalesce.py merges messages
 masks and counts them.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Collection, Mapping
 
-from redmeter.recording.events import Event, EventList
+from redmeter.recording.events import Element, EventList
 from redmeter.recording.instruments import InstrumentOwner, RedactedInstrument
 from redmeter.recording.logging.coalesce import (
     Fingerprint,
@@ -21,28 +20,16 @@ from redmeter.recording.logging.coalesce import (
     message_event,
 )
 from redmeter.recording.logging.redact import MessageRules, redact_messages
-from redmeter.recording.pending import PendingByInterval
+from redmeter.recording.pending import PendingRecords
 from redmeter.stored.keys import MAX_TIME, Kept, Keys
 from redmeter.stored.message import HOURS, LogHour, message_operations, parse_source, source_name
 from redmeter.types import Operations
 
-# --- Pending messages ----------------------------------------------------------------------------
 
-# Pending messages: redacted messages that are not stored yet, by hour.
-
-
-class PendingLog(PendingByInterval[LogHour]):
-    """Start of an hour -> its messages."""
+class PendingLog(PendingRecords[LogHour]):
+    """Start of an hour -> its redacted messages, which are not stored yet."""
 
     __slots__ = ()
-
-    HAS_TOTAL = True
-    NUMBERED: ClassVar[bool] = False
-    TEXTS: ClassVar[bool] = True
-
-    def __len__(self) -> int:
-        """Return the number of parts: an hour has one for each pattern."""
-        return sum(map(_parts, self._intervals.values()))
 
     @property
     def bytes(self) -> int:
@@ -60,41 +47,36 @@ class PendingLog(PendingByInterval[LogHour]):
         Returns:
             Bytes freed, and how many of the newest messages were dropped.
         """
-        freed = given_up = 0
-        for start in sorted(self._intervals):
-            before, texts = self._intervals[start].bytes, len(self._intervals[start].texts)
-            self._intervals[start].give_up_texts(need - freed)
-            freed += before - self._intervals[start].bytes
-            given_up += texts - len(self._intervals[start].texts)
-        for start in sorted(self._intervals):
-            before = self._intervals[start].bytes
-            self._intervals[start].give_up_samples(need - freed)
-            freed += before - self._intervals[start].bytes
-        return freed, given_up
+        before = self._texts()
+        freed = self._free(LogHour.give_up_texts, need)
+        freed += self._free(LogHour.give_up_samples, need - freed)
+        return freed, before - self._texts()
 
     def give_up_patterns(self, need: int) -> int:
         """Count messages as (other), the oldest hours first, until so many bytes are free."""
+        return self._free(LogHour.give_up_patterns, need)
+
+    def _free(self, give_up: Callable[[LogHour, int], object], need: int) -> int:
+        """Let each hour give up something, the oldest first; return the bytes freed."""
         freed = 0
         for start in sorted(self._intervals):
-            before = self._intervals[start].bytes
-            self._intervals[start].give_up_patterns(need - freed)
-            freed += before - self._intervals[start].bytes
+            hour = self._intervals[start]
+            before = hour.bytes
+            give_up(hour, need - freed)
+            freed += before - hour.bytes
         return freed
 
-    def older(self, time: float) -> int:
-        return sum(_parts(hour) for start, hour in self._intervals.items() if start < time)
+    def _texts(self) -> int:
+        return sum(len(hour.texts) for hour in self._intervals.values())
 
-    def cut(self, count: int) -> Self:
-        oldest = type(self)()
-        for start in sorted(self._intervals):
-            hour = self._intervals[start]
-            if _parts(hour) > count:
-                if count:
-                    oldest._intervals[start] = hour.cut(count)
-                break
-            oldest._intervals[start] = self._intervals.pop(start)
-            count -= _parts(hour)
-        return oldest
+    @staticmethod
+    def parts_of(value: LogHour) -> int:
+        """Return the number of patterns, or 1."""
+        return len(value.patterns) or 1
+
+    @staticmethod
+    def cut_value(value: LogHour, count: int) -> LogHour:
+        return value.cut(count)
 
     @staticmethod
     def events_of(value: LogHour) -> int:
@@ -112,8 +94,7 @@ class PendingLog(PendingByInterval[LogHour]):
 
     def fields(self, precisions: Collection[int]) -> int:
         """Return how many fields it writes: each pattern is counted twice, and its sample kept."""
-        texts = sum(len(hour.texts) for hour in self._intervals.values())
-        return 1 + texts + (3 * len(self) if precisions else 0)
+        return 1 + self._texts() + (3 * len(self) if precisions else 0)
 
     @staticmethod
     def operations(
@@ -125,10 +106,6 @@ class PendingLog(PendingByInterval[LogHour]):
         """Convert messages into operations; messages older than every hour are not counted."""
         messages = {name: dict(pending) for name, pending in series.items()}
         return message_operations(keys, messages, tallied=width > 0)
-
-
-def _parts(hour: LogHour) -> int:
-    return len(hour.patterns) or 1
 
 
 def format_message(template: object, args: tuple[object, ...]) -> tuple[str | None, str, str]:
@@ -163,20 +140,12 @@ class MessageEvents(EventList):
 
     PENDING = PendingLog
 
-    @staticmethod
-    def merged(events: list[Event]) -> list[Event]:
-        raise NotImplementedError("Messages._merge() does it, by rules")
-
     @classmethod
-    def pairs(cls, events: list[Event]) -> Iterable[tuple[float, Any]]:
-        return events
-
-    @classmethod
-    def size(cls, events: list[Event]) -> int:
+    def size(cls, events: list[Element]) -> int:
         return sum(events_of(event) for event in events)
 
     @classmethod
-    def size_in_memory(cls, events: list[Event]) -> int:
+    def size_in_memory(cls, events: list[Element]) -> int:
         return sum(bytes_of(event) for event in events)
 
 
@@ -219,7 +188,7 @@ class Messages(RedactedInstrument):
         self._events[:count], crowded = limit_size(coalesced, self.rules.keep)
         return crowded
 
-    def _merge(self, events: list[Event]) -> list[Event]:
+    def _merge(self, events: list[Element]) -> list[Element]:
         """Clean, mask and count: one event for each hour."""
         if len(events) == 1 and len(events[0]) == 2:
             return events

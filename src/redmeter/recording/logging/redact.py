@@ -16,10 +16,10 @@ from typing import NamedTuple
 from redmeter.analysis.text.patterns import pattern_of
 from redmeter.analysis.text.secrets import mask
 from redmeter.analysis.text.texts import clean_text
-from redmeter.recording.events import Event
+from redmeter.recording.events import Element
 from redmeter.recording.logging.coalesce import (
+    FINGERPRINT_LIMIT,
     FORMAT_LIMIT,
-    PATTERN_LIMIT,
     SAID_LIMIT,
     TEXT_LIMIT,
     Fingerprint,
@@ -47,7 +47,7 @@ class MessageRules(NamedTuple):
 
 
 def redact_messages(
-    events: list[Event], rules: MessageRules, record_error: Callable[[str, str], None]
+    events: list[Element], rules: MessageRules, record_error: Callable[[str, str], None]
 ) -> dict[int, LogHour]:
     """Clean and mask messages, and count them by pattern.
 
@@ -143,7 +143,7 @@ class Redactor:
         if type(grouping) is Place:
             return f"{pattern_of(text)} {self._place(grouping)}"
         assert isinstance(grouping, str), "the remaining type"
-        return self._words(grouping, PATTERN_LIMIT)
+        return self._words(grouping, FINGERPRINT_LIMIT)
 
     def _words(self, words: str, limit: int) -> str:
         if type(words) is Phrase:
@@ -151,4 +151,4 @@ class Redactor:
         return self.text(words, limit)
 
     def _place(self, place: str) -> str:
-        return self.text(place, PATTERN_LIMIT)
+        return self.text(place, FINGERPRINT_LIMIT)

@@ -21,10 +21,10 @@ raised, the error's text, then the members of a group and the cause, each in the
 No source is read, and the only code of the application that runs is the error's `__str__`, which
 may raise: a message must never cost more than itself.
 
-Bound: ERRORS errors, MEMBERS of a group and FRAMES frames of each are shown, and DEEPEST frames are
-searched. No error is shown twice, so causes may form a cycle. The text of an error is never
-truncated in the middle, since an incomplete secret is only recognized at the end of a text; once
-LONGEST characters are reached, no further error is shown.
+Bound: MAX_ERRORS errors, MAX_MEMBERS of a group and MAX_FRAMES frames of each are shown, and
+MAX_SEARCHED frames are searched. No error is shown twice, so causes may form a cycle. The text of
+an error is never truncated in the middle, since an incomplete secret is only recognized at the end
+of a text; once LONGEST characters are reached, no further error is shown.
 
 Not done: notes. In a traceback that is text already, only the place is searched.
 
@@ -48,7 +48,7 @@ from redmeter.recording.logging.coalesce import LONGEST, Place
 
 # --- Library code --------------------------------------------------------------------------------
 
-# Library code: which source files belong to a library, and which to the application.
+# Which source files belong to a library, and which to the application.
 #
 # Problem: most errors are raised by a library, for a reason that is in the application. The frame
 # `default.py:1192 in do_execute` is the same for every failed statement of a program.
@@ -66,14 +66,14 @@ from redmeter.recording.logging.coalesce import LONGEST, Place
 # A virtual environment within the project is therefore no problem, and neither is an editable
 # install, which stays outside of site-packages.
 #
-# Bound: one dictionary lookup for a known file; FILES files are cached.
+# Bound: one dictionary lookup for a known file; MAX_FILES files are cached.
 #
 # Not done: an application that is itself installed into site-packages, and libraries that are
 # copied next to the application (`pip install --target`, AWS Lambda), look like the other kind.
 
 
 #: Files that are cached.
-FILES = 4096
+MAX_FILES = 4096
 
 _known: dict[str, bool] = {}
 
@@ -87,7 +87,7 @@ def in_library(file: str) -> bool:
     known = _known.get(file)
     if known is None:
         known = _is_library(file.replace("\\", "/"))
-        if len(_known) < FILES:
+        if len(_known) < MAX_FILES:
             _known[file] = known
     return known
 
@@ -113,11 +113,11 @@ _FOLDERS = (
 
 
 #: Most frames that are shown, the innermost of the application; of libraries if it has none.
-FRAMES = 8
+MAX_FRAMES = 8
 #: Most frames of one error that are searched.
-DEEPEST = 10_000
+MAX_SEARCHED = 10_000
 #: Most errors that are shown: the one that was raised, causes, members of groups; members of each.
-ERRORS, MEMBERS = 8, 4
+MAX_ERRORS, MAX_MEMBERS = 8, 4
 #: Longest part of a place, characters.
 PART_LIMIT = 40
 
@@ -149,7 +149,7 @@ def describe_error(error: BaseException) -> tuple[str, str]:
             lines.append("…")
             break
         kind = type(each).__name__
-        chosen, at = _chosen(_tracebacks(each), _is_own, 1 if place else FRAMES)
+        chosen, at = _chosen(_tracebacks(each), _is_own, 1 if place else MAX_FRAMES)
         frames = [(before, _frame(traceback)) for before, traceback in chosen]
         if not place:
             place = _place(kind, _own_frame(error) or (frames[at][1] if frames else None))
@@ -200,7 +200,7 @@ def origin_of(error: BaseException) -> Origin:
         _text_of(error),
         "" if frame is None else _location(frame),
         _place(kind, frame),
-        tuple([_function(one) for one in frames.values()][-FRAMES:]),
+        tuple([_function(one) for one in frames.values()][-MAX_FRAMES:]),
         _members(error),
     )
 
@@ -243,7 +243,9 @@ def _qualified(kind: type) -> str:
 def _members(error: BaseException) -> tuple[str, ...]:
     try:
         if isinstance(error, BaseExceptionGroup):
-            return tuple(sorted({_cut(_qualified(type(one))) for one in error.exceptions})[:FRAMES])
+            return tuple(
+                sorted({_cut(_qualified(type(one))) for one in error.exceptions})[:MAX_FRAMES]
+            )
     except Exception:  # noqa: BLE001, S110 - of a class that computes its attributes
         pass
     return ()
@@ -275,12 +277,12 @@ def describe_parsed_error(stacks: object) -> tuple[str, str] | None:
     """
     place, lines = "", list[str]()
     try:
-        for error in islice(stacks, ERRORS):  # type: ignore[call-overload]
+        for error in islice(stacks, MAX_ERRORS):  # type: ignore[call-overload]
             kind, text = str(error["exc_type"]), str(error["exc_value"])
             all_frames = [
                 (str(f["filename"]), int(f["lineno"]), str(f["name"])) for f in error["frames"]
             ]
-            frames, at = _chosen(all_frames, lambda frame: not in_library(frame[0]), FRAMES)
+            frames, at = _chosen(all_frames, _is_own_file, MAX_FRAMES)
             heading = "" if not place else _CAUSE if error.get("is_cause") else _CONTEXT
             place = place or _place(kind, frames[at][1] if frames else None)
             lines += _lines_of(heading, kind, text, frames)
@@ -297,7 +299,7 @@ def place_of(traceback: str) -> str:
     kind = _KIND.match(last)
     if kind is None:
         return ""
-    frames, at = _chosen(_FRAME.findall("\n".join(lines)), _is_own_file, FRAMES)
+    frames, at = _chosen(_FRAME.findall("\n".join(lines)), _is_own_file, MAX_FRAMES)
     return _place(kind[1], frames[at][1] if frames else None)
 
 
@@ -324,7 +326,7 @@ def _related(error: BaseException) -> Iterator[tuple[str, BaseException | None]]
         heading, each = waiting.pop()
         if id(each) in seen:
             continue
-        if each is None or len(seen) == ERRORS:
+        if each is None or len(seen) == MAX_ERRORS:
             yield heading, None
             return
         seen.add(id(each))
@@ -339,7 +341,7 @@ def _behind(error: BaseException) -> list[tuple[str, BaseException]]:
         if isinstance(error, BaseExceptionGroup):
             members = error.exceptions
             of = len(members)
-            errors += ((f"member {n} of {of}:", e) for n, e in enumerate(members[:MEMBERS], 1))
+            errors += ((f"member {n} of {of}:", e) for n, e in enumerate(members[:MAX_MEMBERS], 1))
         if error.__cause__ is not None:
             errors.append((_CAUSE, error.__cause__))
         elif not error.__suppress_context__:
@@ -355,7 +357,7 @@ def _from_application(error: BaseException) -> BaseException:
     Such as the RuntimeError that a framework raises because of an exception that came too late.
     """
     each: BaseException | None = error
-    for _ in range(ERRORS):
+    for _ in range(MAX_ERRORS):
         if each is None:
             break
         if any(map(_is_own, _tracebacks(each))):
@@ -379,7 +381,7 @@ def _text_of(error: BaseException) -> str:
 
 def _tracebacks(error: BaseException) -> Iterator[TracebackType]:
     traceback = error.__traceback__
-    for _ in range(DEEPEST):
+    for _ in range(MAX_SEARCHED):
         if traceback is None:
             return
         yield traceback
@@ -420,7 +422,7 @@ def _chosen(
     Returns:
         The frames, each with the number omitted before it; and the index of the place.
     """
-    ours: deque[tuple[int, F]] = deque(maxlen=FRAMES)
+    ours: deque[tuple[int, F]] = deque(maxlen=MAX_FRAMES)
     last: deque[tuple[int, F]] = deque(maxlen=others)
     for numbered in enumerate(frames):
         last.append(numbered)

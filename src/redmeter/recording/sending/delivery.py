@@ -31,11 +31,12 @@ from redmeter.errors import (
     StoreRefused,
     Unconfirmed,
 )
-from redmeter.losses import STORE_FULL
 from redmeter.recording.buffer import FIELDS_PER_BATCH, Buffer
-from redmeter.recording.sending.node_workers import PATIENCE, NodeTask, NodeWorkers
+from redmeter.recording.sending.flusher import FlushFailed
+from redmeter.recording.sending.node_workers import EXCHANGE_PATIENCE, NodeTask, NodeWorkers
 from redmeter.recording.sending.shard_sender import ShardSender
 from redmeter.recording.status import InstanceLease, RecorderStats, kind_of
+from redmeter.results.recorder import STORE_FULL
 from redmeter.store import Store
 from redmeter.store.config import is_target_of
 from redmeter.store.durability import confirm_batches
@@ -45,20 +46,6 @@ from redmeter.stored.keys import Kept
 from redmeter.types import Outcome
 
 logger = logging.getLogger("redmeter")
-
-
-class DeliveryIncomplete(Exception):
-    """Events are left, in memory. The errors: see Delivery.take_errors().
-
-    Args:
-        passing: whether a retry may succeed within moments.
-        partly: whether other parts of the store work, are still in progress, or were not tried.
-    """
-
-    def __init__(self, *, passing: bool, partly: bool) -> None:
-        super().__init__(passing, partly)
-        self.passing = passing
-        self.partly = partly
 
 
 class Delivery:
@@ -81,7 +68,7 @@ class Delivery:
         *,
         interval: float = 1.0,
         around: Callable[[], AbstractContextManager[object]] = nullcontext,
-        patience: float = PATIENCE,
+        patience: float = EXCHANGE_PATIENCE,
         keep: int = 0,
     ) -> None:
         self._buffer = buffer
@@ -132,7 +119,7 @@ class Delivery:
     @property
     def kept_bytes(self) -> int:
         """Estimated memory of acknowledged batches."""
-        return sum(sender.kept_bytes for sender in self._senders)
+        return sum(sender.producer.kept.bytes for sender in self._senders)
 
     @property
     def unacknowledged(self) -> int:
@@ -155,25 +142,25 @@ class Delivery:
         """End idle worker threads."""
         self._workers.dismiss()
 
-    def run(self, *, asked: bool = False) -> None:
+    def run(self, *, requested: bool = False) -> None:
         """Send until nothing is left except what must wait.
 
         Args:
-            asked: a flush was requested: shards that failed before are retried, too.
+            requested: a flush was requested: shards that failed before are retried, too.
 
         Raises:
-            DeliveryIncomplete: events are left, or an ACL denied some.
+            FlushFailed: events are left, or an ACL denied some: see take_errors().
         """
         self._failed = set()
         if self._spread:
-            if not self._left() and not any(sender.must_ask for sender in self._senders):
+            if not self._left() and not any(sender.producer.must_ask for sender in self._senders):
                 return
             self._group_by_server()
-            self._sync_config(asked=asked)
-        self._renew_instance(asked=asked)
+            self._sync_config(requested=requested)
+        self._renew_instance(requested=requested)
         before = set(self._failed) if self._spread else set[int]()
-        send = partial(self._send, asked=asked, instance=self.lease.number)
-        self._send_to(self._by_server, send, patient=asked)
+        send = partial(self._send, requested=requested, instance=self.lease.number)
+        self._send_to(self._by_server, send, patient=requested)
         # On one server, events that are left without a failure wait for an instance number.
         left = self._left() if self._spread else set[int]()
         if left or self._failed - before:
@@ -197,7 +184,7 @@ class Delivery:
             under_way = {sender.number for sender in self._senders if sender.busy}
             return under_way | self._buffer.numbers
 
-    def _incomplete(self, left: set[int]) -> DeliveryIncomplete:
+    def _incomplete(self, left: set[int]) -> FlushFailed:
         failed = set(self._failed)
         # A server that is slow or hangs has not failed yet: it is skipped anyway.
         partly = not all(failed.issuperset(shards) for shards in self._by_server)
@@ -205,7 +192,7 @@ class Delivery:
         passing = not backoffs or any(backoff.passing for backoff in backoffs)
         if not partly:  # then the flusher backs off
             self.reset()
-        return DeliveryIncomplete(passing=passing, partly=partly)
+        return FlushFailed(passing=passing, partly=partly)
 
     # Servers
 
@@ -292,7 +279,7 @@ class Delivery:
             recorded.add(kind)
         return False
 
-    def _sync_config(self, *, asked: bool) -> None:
+    def _sync_config(self, *, requested: bool) -> None:
         """Load the configuration of all shards first, and make them agree.
 
         Each would load it with its first batch. But a shard that has lost its configuration must
@@ -302,7 +289,7 @@ class Delivery:
             (self._store.unloaded, self._store.load_configs),
             (self._store.outdated, self._store.update_configs),
         ):
-            if chosen := {n for n in numbers() if self._senders[n].is_due(asked=asked)}:
+            if chosen := {n for n in numbers() if self._senders[n].is_due(requested=requested)}:
                 each = [[n for n in shards if n in chosen] for shards in self._by_server]
                 self._send_to(each, partial(self._sync_some, sync))
 
@@ -313,17 +300,19 @@ class Delivery:
 
     # Sending
 
-    def _send(self, task: NodeTask, *, asked: bool, instance: int | None) -> None:
+    def _send(self, task: NodeTask, *, requested: bool, instance: int | None) -> None:
         """Send everything for the shards of one server."""
         waiting, recorded = deque(task.numbers), set[str]()
-        while loaded := self._load(waiting, asked=asked, instance=instance):
+        while loaded := self._load(waiting, requested=requested, instance=instance):
             task.go_on()
             errors = self._exchange(loaded)
             waiting.extend(sender.number for sender in loaded if sender.number not in errors)
             if self._record_failures(task, len(loaded), errors, recorded):
                 return
 
-    def _load(self, waiting: deque[int], *, asked: bool, instance: int | None) -> list[ShardSender]:
+    def _load(
+        self, waiting: deque[int], *, requested: bool, instance: int | None
+    ) -> list[ShardSender]:
         """Load as many batches as one pipeline holds, so that other clients are served soon."""
         loaded: list[ShardSender] = []
         fields = 0
@@ -333,7 +322,7 @@ class Delivery:
                 self._buffer.retain(self._kept)
             while waiting and fields <= FIELDS_PER_BATCH:
                 sender = self._senders[waiting.popleft()]
-                if not sender.is_due(asked=asked):
+                if not sender.is_due(requested=requested):
                     continue
                 added = sender.load(self._buffer, instance)
                 if added:
@@ -404,7 +393,7 @@ class Delivery:
             except StoreError as error:
                 raised.append(error)
 
-        self._send_to_first(publish, asked=ended)
+        self._send_to_first(publish, requested=ended)
         for error in raised:
             if error is not None:
                 raise error
@@ -412,21 +401,21 @@ class Delivery:
 
     def _publish(self, *, ended: bool) -> None:
         self._unpublished = False
-        asked, needed = self._store.clock.monotonic(), self.lease.needed
+        requested, needed = self._store.clock.monotonic(), self.lease.needed
         report = json.dumps({**self._report, "ended": ended})
         number = self._store.publish(self.writer, report, instance=needed, ended=ended)
-        self.lease.renew(number, asked)
+        self.lease.renew(number, requested)
 
-    def _send_to_first(self, do: Callable[[NodeTask], None], *, asked: bool) -> None:
+    def _send_to_first(self, do: Callable[[NodeTask], None], *, requested: bool) -> None:
         """Run a function for the first shard, which has the keys that concern all shards."""
         avoided = self._failed | self._workers.busy
-        if 0 not in avoided and self._senders[0].is_due(asked=asked):
+        if 0 not in avoided and self._senders[0].is_due(requested=requested):
             self._send_to([shards for shards in self._by_server if 0 in shards], do)
 
-    def _renew_instance(self, *, asked: bool) -> None:
+    def _renew_instance(self, *, requested: bool) -> None:
         """Renew the lease on the instance number before another process can get it."""
         if self._unpublished or self.lease.is_due:
-            self._send_to_first(self._request_instance, asked=asked)
+            self._send_to_first(self._request_instance, requested=requested)
 
     def _request_instance(self, _: NodeTask) -> None:
         try:

@@ -40,7 +40,7 @@ STUCK = 0.5
 T = TypeVar("T")
 #: Long work in steps: each yields the pause before the next, seconds, and whether a ring ends the
 #: pause.
-Steps = Generator[tuple[float, bool], None, T]
+Pauses = Generator[tuple[float, bool], None, T]
 
 
 #: The background threads, by process and identity: a forked child has none of its parent's.
@@ -61,11 +61,12 @@ def may_start_threads() -> bool:
 
 
 class FlushFailed(Exception):
-    """An attempt to send failed; the events are kept.
+    """Events are left, in memory.
 
     Args:
         passing: whether a retry may succeed within moments.
-        partly: whether only a part of the store failed, which has its own backoff.
+        partly: whether only a part of the store failed, which has its own backoff: other parts
+            work, are still in progress, or were not tried.
     """
 
     def __init__(self, *, passing: bool, partly: bool = False) -> None:
@@ -81,18 +82,17 @@ class Replaced(Exception):
 class Flush(Protocol):
     """Collects and sends until nothing is left."""
 
-    def __call__(self, *, last: bool, asked: bool) -> None:
+    def __call__(self, *, last: bool, requested: bool) -> None:
         """Flush.
 
         Args:
             last: no flush comes after it.
-            asked: a flush was requested.
+            requested: a flush was requested.
 
         Raises:
             FlushFailed: events are left.
             Replaced: another flusher does it from now on.
         """
-        ...
 
 
 class FlushRequest:
@@ -257,7 +257,7 @@ class Flusher:
         self._successor: Flusher | None = None
         #: The thread that serves it; None if there is none.
         self.loop: FlusherThread | None = None
-        self._steps: Steps[list[FlushRequest]] | None = None
+        self._steps: Pauses[list[FlushRequest]] | None = None
         self._stepping = allocate_lock()
         self._wake, self._listens, self._rung = 0.0, True, False
         self._requests: deque[FlushRequest] = deque()
@@ -314,7 +314,7 @@ class Flusher:
         self.ring()
         return request
 
-    def ask(self, timeout: float, *, last: bool) -> FlushRequest | None:
+    def try_request(self, timeout: float, *, last: bool) -> FlushRequest | None:
         """Request a flush; None if there is no thread and none can be started."""
         request = self.request(timeout, last=last)  # first: turns end if there is nothing to do
         if self.start():
@@ -379,7 +379,7 @@ class Flusher:
         self._wake = time.monotonic() + pause
         return None
 
-    def _work(self) -> Steps[list[FlushRequest]]:
+    def _work(self) -> Pauses[list[FlushRequest]]:
         """Flush once an interval and on request, until all is stored after the last request.
 
         Events that cannot be stored then are not dropped: nothing else would ever store them.
@@ -405,7 +405,7 @@ class Flusher:
                 request.answer(ok)
             flush_at = time.monotonic() + self._interval * system_random.uniform(0.95, 1.05)
 
-    def _flush_where_due(self, ending: bool) -> Steps[tuple[list[FlushRequest], bool]]:
+    def _flush_where_due(self, ending: bool) -> Pauses[tuple[list[FlushRequest], bool]]:
         """Flush if it is time; return the requests, and whether everything was stored."""
         requests, ok = list[FlushRequest](), False
         self._taken = requests
@@ -415,7 +415,7 @@ class Flusher:
             last = ending or any(request.last for request in requests)
             ok = yield from self._flush_until(max(request.until for request in requests), last=last)
         elif self._backoff.over or self._recovered():
-            ok = self._try(last=ending, asked=False)
+            ok = self._try(last=ending, requested=False)
         else:
             self._collect()
         self._taken = []
@@ -437,14 +437,14 @@ class Flusher:
                 return False
             time.sleep(pause)
 
-    def _flush_until(self, until: float, *, last: bool) -> Steps[bool]:
+    def _flush_until(self, until: float, *, last: bool) -> Pauses[bool]:
         if not self._backoff.passing:
             pause = self._backoff.pause
             if time.monotonic() + pause > until:
                 return False
             yield pause, False
         attempt = 0
-        while not self._try(last=last, asked=True):
+        while not self._try(last=last, requested=True):
             left = until - time.monotonic()
             if left <= 0 or not self._backoff.passing:
                 return False
@@ -452,9 +452,9 @@ class Flusher:
             attempt += 1
         return True
 
-    def _try(self, *, last: bool, asked: bool) -> bool:
+    def _try(self, *, last: bool, requested: bool) -> bool:
         try:
-            self._flush(last=last, asked=asked)
+            self._flush(last=last, requested=requested)
         except FlushFailed as failure:
             if failure.partly:
                 self._backoff.failed_partly(passing=failure.passing)

@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager
 from redmeter.recording.sending.flusher import LONGEST_WAIT, may_start_threads
 
 #: Seconds after which an exchange counts as hanging.
-PATIENCE = 0.25
+EXCHANGE_PATIENCE = 0.25
 #: Seconds for which an idle thread waits for another task.
 IDLE = 5.0
 
@@ -71,7 +71,9 @@ class NodeWorkers:
     """
 
     def __init__(
-        self, around: Callable[[], AbstractContextManager[object]], patience: float = PATIENCE
+        self,
+        around: Callable[[], AbstractContextManager[object]],
+        patience: float = EXCHANGE_PATIENCE,
     ) -> None:
         self._around = around
         self._patience = patience

@@ -12,9 +12,9 @@ from collections import deque
 from functools import partial
 
 from redmeter.errors import AccessDenied, StoreError, StoreMoving
-from redmeter.losses import RETENTION
 from redmeter.recording.buffer import NO_RETENTION, BatchContents, Buffer
 from redmeter.recording.status import RecorderStats
+from redmeter.results.recorder import RETENTION
 from redmeter.store.producers import MAX_IDLE_SECONDS, InFlightBatch, KeptBatch, Producer
 from redmeter.store.scripts import Steps
 from redmeter.store.servers.retry import Backoff
@@ -36,13 +36,12 @@ class ShardSender:
         "_again",
         "_batch",
         "_emptied",
-        "_keep",
-        "_producer",
         "_queue",
         "_refused",
         "backoff",
         "in_flight",
         "number",
+        "producer",
         "shard",
     )
 
@@ -54,21 +53,13 @@ class ShardSender:
         #: The batch that waits for a reply, or is about to be sent.
         self.in_flight: InFlightBatch | None = None
         self._batch = BatchContents(NO_RETENTION)
-        self._producer: Producer | None = None
-        self._keep = keep
+        self.producer = Producer(shard.clock, keep)
         #: The batches to send again, the one that is being sent again, and the one that waits.
         self._queue: deque[KeptBatch] = deque()
         self._again: KeptBatch | None = None
         self._refused: tuple[InFlightBatch, BatchContents] | None = None
         #: Whether the batches to send again were in a store that was emptied.
         self._emptied = False
-
-    @property
-    def producer(self) -> Producer:
-        """The producer; created on first use."""
-        if self._producer is None:
-            self._producer = Producer(self.shard.clock, self._keep)
-        return self._producer
 
     @property
     def is_retry(self) -> bool:
@@ -86,19 +77,9 @@ class ShardSender:
         """Whether a batch is in flight, or waits until others are sent again."""
         return bool(self.in_flight or self._queue or self._refused)
 
-    @property
-    def kept_bytes(self) -> int:
-        """Estimated memory of the batches that are kept."""
-        return self.producer.kept.bytes
-
-    @property
-    def must_ask(self) -> bool:
-        """Whether it has been idle for so long that it asks the server for a gap."""
-        return self.producer.must_ask
-
-    def is_due(self, *, asked: bool) -> bool:
+    def is_due(self, *, requested: bool) -> bool:
         """Return whether it is time to send; if a flush was requested, it nearly always is."""
-        return not self.backoff.pause if asked else self.backoff.over
+        return not self.backoff.pause if requested else self.backoff.over
 
     def load(self, buffer: Buffer, instance: int | None) -> int:
         """Load a batch: the one that waits for a reply, otherwise the next from the buffer.

@@ -7,10 +7,10 @@ expire automatically, and the cleaner removes their index entries.
 from collections.abc import Iterator
 
 from redmeter.names import check_text
-from redmeter.resolve import resolve_name
 from redmeter.store import Store, View
 from redmeter.store.config import parse_state, state_read
 from redmeter.store.query import scan
+from redmeter.store.resolve import resolve_name
 from redmeter.store.servers.replies import Command, pairs, raised
 from redmeter.stored.exception import check_group
 from redmeter.stored.families import FAMILIES, SERIES_INDEXES, listed_by

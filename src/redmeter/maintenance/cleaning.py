@@ -31,7 +31,7 @@ from redmeter.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from redmeter.sizes import sizes_by_name
+from redmeter.maintenance.sizes import sizes_by_name
 from redmeter.store import Store
 from redmeter.store.query import scan
 from redmeter.store.scripts import CLEAN, COMPACT, FULL
@@ -46,7 +46,7 @@ BUDGET = 50.0
 #: core, get their turn.
 REST = 0.0003
 #: Seconds from the start of one pass to the start of the next.
-INTERVAL = 60.0
+PASS_INTERVAL = 60.0
 #: Intervals kept for a precision that is not in the store's retention: other programs' counters.
 OTHER_SAMPLES = 120
 #: Entries of each index whose memory is measured in a pass.
@@ -63,7 +63,7 @@ logger = logging.getLogger("redmeter")
 
 
 @dataclass(slots=True)
-class Report:
+class CleaningReport:
     """The result of a pass."""
 
     #: Index entries that were checked, and those that are due in a later pass.
@@ -101,15 +101,15 @@ def clean(
     samples: Mapping[int, int] | None = None,
     other_samples: int = OTHER_SAMPLES,
     store_bytes: int = 0,
-    progress: Callable[[Report, int], None] | None = None,
+    progress: Callable[[CleaningReport, int], None] | None = None,
     quit: Callable[[], bool] = lambda: False,  # noqa: A002
-) -> Report:
+) -> CleaningReport:
     """Run one pass.
 
     Args:
         passes: the number of passes before this one; 0 checks every precision.
         budget: seconds after which to stop; at least one page is processed.
-        cursor: `Report.cursor` of an earlier pass that stopped early.
+        cursor: `CleaningReport.cursor` of an earlier pass that stopped early.
         samples: precision -> intervals to keep of counters, instead of the store's retention.
             Gauges and histograms, which no other program writes, always use the store's.
         other_samples: intervals to keep of counters with any other precision.
@@ -125,7 +125,7 @@ def clean(
             raised at the end of the pass, after the other servers were cleaned.
     """
     started = store.clock.monotonic()
-    report = Report(cursor=cursor)
+    report = CleaningReport(cursor=cursor)
     indexes = [(part.keys, index) for part in store.shards for index in SERIES_INDEXES]
     view, sizes = store.best_effort().read(
         [("ZCARD", keys.key(index.name)) for keys, index in indexes]
@@ -176,7 +176,7 @@ def clean(
     return report
 
 
-def _limit(store: Store, most: int, report: Report) -> None:
+def _limit(store: Store, most: int, report: CleaningReport) -> None:
     """Estimate the store's memory; have new series refused while it is above a limit."""
     try:
         report.bytes = sum(size.bytes for size in sizes_by_name(store, MEASURED))
@@ -238,11 +238,11 @@ class _Left:
                 del self._sizes[other]
 
 
-def run(
+def clean_every_minute(
     store: Store,
     *,
     quit: Callable[[], bool],  # noqa: A002
-    on_pass: Callable[[Report], None] | None = None,
+    on_pass: Callable[[CleaningReport], None] | None = None,
     samples: Callable[[], tuple[Mapping[int, int], int]] | None = None,
     store_bytes: int = 0,
 ) -> None:
@@ -263,7 +263,7 @@ def run(
     clock = store.clock
     passes = cursor = 0
 
-    def went_on(report: Report, _: int) -> None:
+    def went_on(report: CleaningReport, _: int) -> None:
         nonlocal cursor
         cursor = report.cursor
 
@@ -290,7 +290,7 @@ def run(
         if cursor == 0:
             passes += 1
         # Pause for at least a second, even after a pass that took longer than its minute.
-        until = max(started + INTERVAL, clock.monotonic() + 1.0)
+        until = max(started + PASS_INTERVAL, clock.monotonic() + 1.0)
         while not quit() and clock.monotonic() < until:
             clock.sleep(min(0.5, until - clock.monotonic()))
 
@@ -320,7 +320,7 @@ class _Walk:
         return self.kept.get(precision, self.other_samples)
 
 
-def _clean_page(store: Store, walk: _Walk, start: int, report: Report) -> tuple[int, bool]:
+def _clean_page(store: Store, walk: _Walk, start: int, report: CleaningReport) -> tuple[int, bool]:
     """Clean the hashes named by the next page of the index.
 
     The index is walked by rank from its end, so removals do not shift the entries still to come.
@@ -342,7 +342,7 @@ def _clean_page(store: Store, walk: _Walk, start: int, report: Report) -> tuple[
 
 
 def _clean_stretch(
-    store: Store, rank: int, count: int, walk: _Walk, report: Report
+    store: Store, rank: int, count: int, walk: _Walk, report: CleaningReport
 ) -> tuple[int, int, list[bytes]]:
     """Run the script; return the entries seen and removed, and the entries with large hashes."""
     reply = CLEAN.run(
@@ -369,13 +369,15 @@ def _clean_stretch(
     return seen, removed, large
 
 
-def _clean_large(store: Store, walk: _Walk, entry: bytes, report: Report) -> bool:
+def _clean_large(store: Store, walk: _Walk, entry: bytes, report: CleaningReport) -> bool:
     """Clean the hashes of an entry in steps; return whether all of them are gone."""
     left = [not _clean_large_hash(store, walk, head, entry, report) for head in walk.heads]
     return not any(left)
 
 
-def _clean_large_hash(store: Store, walk: _Walk, head: str, entry: bytes, report: Report) -> bool:
+def _clean_large_hash(
+    store: Store, walk: _Walk, head: str, entry: bytes, report: CleaningReport
+) -> bool:
     """Clean a hash of very many fields in steps, then rewrite it to the compact encoding.
 
     Other clients may write between two steps; each step removes only fields that it found expired.

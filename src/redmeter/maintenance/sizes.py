@@ -3,7 +3,7 @@
 Some entries of each index are drawn at random, and the server is asked for the size of their keys.
 The share of a name in the sample is extrapolated to the index; a small index is read as a whole.
 
-Cost: 1 to 2 µs of the server for each key of the sample, in exchanges of PAGE commands.
+Cost: 1 to 2 µs of the server for each key of the sample, in exchanges of _PAGE commands.
 """
 
 from collections import Counter
@@ -18,9 +18,9 @@ from redmeter.stored.keys import Keys, parse_entry
 from redmeter.stored.message import parse_source
 
 #: Entries drawn of each index.
-SAMPLE = 1_000
+SAMPLED_ENTRIES = 1_000
 #: Commands in one exchange.
-PAGE = 1_000
+_PAGE = 1_000
 
 
 class NameSize(NamedTuple):
@@ -36,7 +36,7 @@ class NameSize(NamedTuple):
     bytes: int
 
 
-def sizes_by_name(store: Store, sample: int = SAMPLE) -> list[NameSize]:
+def sizes_by_name(store: Store, sample: int = SAMPLED_ENTRIES) -> list[NameSize]:
     """Estimate the memory of a store by name, the largest first. Their sum is the whole store.
 
     Names too rare for the sample are missing, and their memory is in that of the others.
@@ -108,8 +108,8 @@ def _measured(store: Store, index: Family, members: list[str]) -> Counter[str]:
         for key, _ in typed_keys_of(store.keys, index, member)
     ]
     measured = Counter(dict.fromkeys((_name(index, member) for member in members), 0))
-    for at in range(0, len(sampled), PAGE):
-        page = sampled[at : at + PAGE]
+    for at in range(0, len(sampled), _PAGE):
+        page = sampled[at : at + _PAGE]
         commands: list[Command] = [("MEMORY", "USAGE", key) for _, key in page]
         for (name, _), reply in zip(page, store.ask(commands), strict=True):
             measured[name] += raised(reply) or 0
@@ -128,8 +128,8 @@ def _with_series(store: Store, view: View, found: list[NameSize]) -> list[NameSi
         reads.append(indexes.size_between(store.keys, key, f"[{entry}{{", f"({entry}|"))
     counts = [
         raised(reply)
-        for at in range(0, len(reads), PAGE)
-        for reply in store.ask(reads[at : at + PAGE], view)
+        for at in range(0, len(reads), _PAGE)
+        for reply in store.ask(reads[at : at + _PAGE], view)
     ]
     series = {
         (each.name, each.kind): sum(counts[2 * at : 2 * at + 2]) for at, each in enumerate(named)
