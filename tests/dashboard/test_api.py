@@ -11,8 +11,7 @@ import pytest
 from dashboard.conftest import HOSTILE, error_of
 from redmeter import Meter
 from redmeter.dashboard import app
-from redmeter.dashboard.api.dispatch import openapi
-from redmeter.dashboard.api.endpoints import ENDPOINTS
+from redmeter.dashboard.api.endpoints import ENDPOINTS, openapi
 from redmeter.reading.page import background_ranking as rowrankings
 from redmeter.reading.page import overview
 from redmeter.stored.exception import group_of

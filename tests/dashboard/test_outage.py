@@ -11,7 +11,7 @@ import redis
 from dashboard.conftest import error_of
 from redmeter import Meter
 from redmeter.dashboard import Dashboard, app
-from redmeter.dashboard.api import dispatch as api
+from redmeter.dashboard.api import endpoints as api
 from redmeter.dashboard.cache import THREADS, Body
 from redmeter.dashboard.errors import HTTPError
 from support.asking import asking

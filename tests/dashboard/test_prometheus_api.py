@@ -18,7 +18,7 @@ from redmeter.alerting.evaluator import Evaluator
 from redmeter.alerting.rules_file import parse_rules
 from redmeter.dashboard import Dashboard
 from redmeter.dashboard.api import prometheus
-from redmeter.dashboard.api.dispatch import openapi
+from redmeter.dashboard.api.endpoints import openapi
 from redmeter.export.prometheus_names import SUFFIXES
 from redmeter.reading.promql import query as promql
 from support.asking import asking

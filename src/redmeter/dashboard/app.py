@@ -24,9 +24,10 @@ from starlette.routing import Route
 
 from redmeter import store as stores
 from redmeter.dashboard.access import Given, check_access
-from redmeter.dashboard.api import dispatch as api
+from redmeter.dashboard.api import endpoints as api
 from redmeter.dashboard.api import prometheus
-from redmeter.dashboard.api.endpoints import ENDPOINTS, Endpoint, check_order_of_times, parse
+from redmeter.dashboard.api.endpoints import ENDPOINTS
+from redmeter.dashboard.api.parameters import Endpoint, check_order_of_times, parse_query
 from redmeter.dashboard.api.prometheus import PrometheusAPI
 from redmeter.dashboard.api.serialize import as_json
 from redmeter.dashboard.cache import MAX_BYTES, AnswerCache, Body
@@ -149,7 +150,7 @@ class Dashboard(Starlette):
         return api.openapi().response(request)
 
     async def _api(self, endpoint: Endpoint, request: Request) -> Response:
-        values = parse(endpoint, request.scope.get("query_string", b""))
+        values = parse_query(endpoint, request.scope.get("query_string", b""))
         check_order_of_times(values)
         fine = (values.get("precision") or 60) < 60
         keep = KEEP_FINE if fine else KEEP

@@ -11,13 +11,13 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from types import NoneType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from redmeter import results
 from redmeter.analysis.comparing.changes import passed_of
-from redmeter.dashboard.api import rows
-from redmeter.reading.page import overview as reading_overview
+from redmeter.dashboard.api import schemas
 from redmeter.results.summaries import distributions
+from redmeter.store import Store
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import HOUR
 
@@ -123,10 +123,10 @@ def of_summary(
     threshold: float | None = None,
     *,
     over_time: bool,
-) -> rows.Summary:
+) -> schemas.SummaryRow:
     """Convert a summary, with the wanted quantiles."""
     return convert(
-        rows.Summary,
+        schemas.SummaryRow,
         summary,
         quantiles=_quantiles(wanted, summary.quantiles(wanted)),
         share_above=None if threshold is None else summary.share_above(threshold),
@@ -137,11 +137,11 @@ def of_summary(
 
 def _over_time(
     series: results.Series[Distribution | None], wanted: Sequence[float]
-) -> rows.OverTime:
+) -> schemas.SummaryOverTime:
     columns = [
         [None] * len(wanted) if one is None else one.quantiles(wanted) for one in series.values
     ]
-    return rows.OverTime(
+    return schemas.SummaryOverTime(
         start=series.start,
         partial=series.partial,
         count=[0 if one is None else one.count for one in series.values],
@@ -156,35 +156,20 @@ def _quantiles(
     return {f"{q:.15g}": value for q, value in zip(wanted, values, strict=True)}
 
 
-def of_frequency(one: results.Frequency, now: float) -> rows.FrequencyRow:
+def of_frequency(one: results.Frequency, now: float) -> schemas.FrequencyRow:
     """Convert the frequency of a pattern."""
-    return convert(rows.FrequencyRow, one, expected=_expected(one, now))
+    return convert(schemas.FrequencyRow, one, expected=_expected(one, now))
 
 
-def of_change(change: results.Change, now: float) -> rows.ChangeRow:
+def of_change(change: results.Change, now: float) -> schemas.ChangeRow:
     """Convert a change."""
-    return convert(rows.ChangeRow, change, expected=_expected(change, now))
+    return convert(schemas.ChangeRow, change, expected=_expected(change, now))
 
 
 def _expected(one: results.Frequency, now: float) -> float:
     return one.before * passed_of(one, now) / HOUR
 
 
-def of_numbers(numbers: reading_overview.Numbers) -> rows.Numbers:
-    """Convert the five numbers of the overview."""
-    hits, slowest, logged = numbers.hits, numbers.slowest, numbers.logged
-    return convert(
-        rows.Numbers,
-        numbers,
-        hits=convert(rows.Hits, hits, name=hits.name or None),
-        slowest=convert(
-            rows.Slowest, slowest, route=None if slowest.value is None else slowest.name
-        ),
-        logged=convert(
-            rows.Logged,
-            logged,
-            value=None if logged.value is None else int(logged.value),
-            before=logged.count_before,
-            expected=logged.before,
-        ),
-    )
+def read_from(primary: Store) -> Literal["primary", "replica"]:
+    """Return which servers of a store are read."""
+    return "primary" if primary.reader is primary else "replica"
