@@ -26,7 +26,7 @@ from redmeter.dashboard.api import prometheus
 from redmeter.dashboard.api import schemas as answers
 from redmeter.dashboard.api.endpoints import ENDPOINTS
 from redmeter.dashboard.api.parameters import Endpoint, Parameter
-from redmeter.dashboard.defaults import VITAL
+from redmeter.dashboard.guard import VITAL
 from redmeter.export.exposition import BUCKETS, OPENMETRICS, RESOLUTIONS, TEXT
 
 ROOT = Path(__file__).parents[1]

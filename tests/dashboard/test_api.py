@@ -251,7 +251,7 @@ def test_what_is_too_large_is_refused(
     client: httpx.Client, filled: Meter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With how large it would be."""
-    monkeypatch.setattr("redmeter.dashboard.app.MAX_BYTES", 100)
+    monkeypatch.setattr("redmeter.dashboard.app.MAX_ANSWER_BYTES", 100)
     answer = client.get("/api/overview")
     assert answer.status_code == 400
     error = error_of(answer)

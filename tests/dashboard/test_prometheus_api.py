@@ -384,4 +384,4 @@ def test_a_missing_extra_is_named(dashboard: Dashboard, monkeypatch: pytest.Monk
 def test_at_most_so_many_queries_run_at_once(dashboard: Dashboard) -> None:
     """The others wait, and the page has threads of its own."""
     assert dashboard._queries is not dashboard._shared
-    assert dashboard._queries._most == prometheus.THREADS
+    assert dashboard._queries._most == prometheus.QUERY_THREADS

@@ -113,8 +113,8 @@ def test_memory_that_is_nearly_used_up_is_a_warning(store: Store, client: Any) -
     assert first.level == "ok"
     assert (second.level, second.fix) == ("warn", "raise maxmemory")
     told = {"maxmemory_policy": "noeviction", "maxmemory": "1000"}
-    assert len(list(one_server.memory(told | {"used_memory": "900"}, {}))) == 1
-    _, second = one_server.memory(told | {"used_memory": "911"}, {})
+    assert len(list(one_server.memory_findings(told | {"used_memory": "900"}, {}))) == 1
+    _, second = one_server.memory_findings(told | {"used_memory": "911"}, {})
     assert second.text == "91% of maxmemory is used"
 
 
@@ -133,9 +133,9 @@ def test_memory_that_is_used_up_fails_where_nothing_is_evicted(store: Store, cli
     _, finding = found(health, "memory")
     assert finding.text.endswith("of maxmemory is used: nothing can be stored")
     told = {"maxmemory_policy": "noeviction", "maxmemory": "1000", "used_memory": "1010"}
-    _, finding = one_server.memory(told | {"mem_not_counted_for_evict": "11"}, {})
+    _, finding = one_server.memory_findings(told | {"mem_not_counted_for_evict": "11"}, {})
     assert finding.level == "warn"
-    _, finding = one_server.memory(told | {"mem_not_counted_for_evict": "10"}, {})
+    _, finding = one_server.memory_findings(told | {"mem_not_counted_for_evict": "10"}, {})
     assert finding.level == "fail"
 
 
@@ -483,7 +483,7 @@ def test_failed_writes_to_disk_fail(info: dict[str, str], text: str) -> None:
 
 def test_an_untold_policy_is_a_warning() -> None:
     """It is not judged as if it were fine."""
-    (finding,) = one_server.memory({}, {})
+    (finding,) = one_server.memory_findings({}, {})
     assert finding.level == "warn"
 
 

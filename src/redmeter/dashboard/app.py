@@ -9,11 +9,15 @@ All paths are relative to the mount point, and so are the requests of the page.
 
 import asyncio
 import contextlib
+import os
+import threading
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
+from http import HTTPStatus
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -30,18 +34,22 @@ from redmeter.dashboard.api.endpoints import ENDPOINTS
 from redmeter.dashboard.api.parameters import Endpoint, check_order_of_times, parse_query
 from redmeter.dashboard.api.prometheus import PrometheusAPI
 from redmeter.dashboard.api.serialize import as_json
-from redmeter.dashboard.cache import MAX_BYTES, AnswerCache, Body
-from redmeter.dashboard.defaults import VITAL
+from redmeter.dashboard.cache import MAX_ANSWER_BYTES, AnswerCache, Body
 from redmeter.dashboard.errors import HTTPError, http_error_of
 from redmeter.dashboard.files import Files, no_such
-from redmeter.dashboard.guard import Guard, Hosts, error_response, refusal, route_path
+from redmeter.dashboard.guard import (
+    HEADERS,
+    VITAL,
+    Guard,
+    Hosts,
+    error_response,
+    refusal,
+    route_path,
+)
 from redmeter.errors import RedmeterError
 from redmeter.extras import needs
 from redmeter.queries import Queries
 from redmeter.store import Store
-
-if TYPE_CHECKING:
-    from redmeter.dashboard.wsgi import WSGI
 
 #: How long an answer is shared, seconds: for precisions below a minute, which show events soon, and
 #: for others, which pages request every 10 s.
@@ -49,6 +57,8 @@ KEEP_FINE, KEEP = 0.2, 3.0
 #: How many times as long lists of percentiles are shared: they take that much longer to read, and
 #: their finest intervals are 5 s and a minute.
 PERCENTILES_FINE, PERCENTILES = 30, 10
+
+WSGIApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 #: The time at which an answer was made, also with a 304, whose body is an earlier one.
 NOW_HEADER = "Redmeter-Now"
@@ -92,11 +102,11 @@ class Dashboard(Starlette):
         rank = partial(self._shared.run, "ranking")
         self._answers = None if store is None else api.API(store, rank)
         self._prometheus = None if store is None else PrometheusAPI(store.reader)
-        self._queries = AnswerCache(threads=prometheus.THREADS)
+        self._queries = AnswerCache(threads=prometheus.QUERY_THREADS)
         #: For the health of the store, which is answered even if all other threads are busy.
         self._vital = AnswerCache()
         self._files = Files()
-        self._wsgi: WSGI | None = None
+        self._wsgi: WSGIDashboard | None = None
         routes = [
             Route("/", self._page),
             Route("/assets/{name}", self._asset),
@@ -119,13 +129,14 @@ class Dashboard(Starlette):
         self.router.redirect_slashes = False
 
     @property
-    def wsgi(self) -> "WSGI":
+    def wsgi(self) -> "WSGIDashboard":
         """The same as a WSGI application."""
         with needs("page", "the dashboard under WSGI"):
-            from redmeter.dashboard.wsgi import WSGI
+            from a2wsgi import ASGIMiddleware
 
         if self._wsgi is None:
-            self._wsgi = WSGI(self)
+            middleware: Any = ASGIMiddleware  # in its types, an environ is a TypedDict
+            self._wsgi = WSGIDashboard(partial(middleware, self))
         return self._wsgi
 
     @property
@@ -205,7 +216,7 @@ class Dashboard(Starlette):
     ) -> Body:
         """Wait for an answer, and translate its error."""
         try:
-            return await _within(shared.get(key, make, keep), api.PATIENCE)
+            return await _within(shared.get(key, make, keep), api.ANSWER_SECONDS)
         except HTTPError:
             raise
         except RedmeterError as error:
@@ -213,20 +224,77 @@ class Dashboard(Starlette):
         except TimeoutError:
             fix = "ask again, or for less"
             raise HTTPError(
-                503, "timed-out", f"no answer within {api.PATIENCE:g} s", fix, {"Retry-After": "1"}
+                503,
+                "timed-out",
+                f"no answer within {api.ANSWER_SECONDS:g} s",
+                fix,
+                {"Retry-After": "1"},
             ) from None
+
+
+class WSGIDashboard:
+    """A WSGI application. A function for `access=` finds the environ in request.scope.
+
+    a2wsgi runs the ASGI application in an event loop of its own, in a thread. That starts with the
+    first request of each process: a server may load the application before it forks. What a server
+    may hand over and a2wsgi cannot read is refused before.
+
+    Args:
+        make: makes what answers.
+    """
+
+    def __init__(self, make: Callable[[], WSGIApp]) -> None:
+        self._make = make
+        self._forget()
+        # A thread does not come along into a fork, and a lock comes as somebody else holds it.
+        forget = weakref.WeakMethod(self._forget)
+        os.register_at_fork(after_in_child=lambda: (found := forget()) and found())
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._app: WSGIApp | None = None
+
+    def _made(self) -> WSGIApp:
+        """Return what answers in this process."""
+        with self._lock:
+            if self._app is None:
+                self._app = self._make()
+            return self._app
+
+    def __call__(
+        self, environ: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
+        """Answer a request."""
+        try:
+            environ.get("QUERY_STRING", "").encode("ascii")
+            for part in ("SCRIPT_NAME", "PATH_INFO"):
+                environ.get(part, "").encode("latin-1").decode()
+        except UnicodeError:
+            return _refuse_bytes(start_response)
+        return self._made()(environ, start_response)
+
+
+def _refuse_bytes(start_response: Callable[..., Any]) -> list[bytes]:
+    fix = "encode it as UTF-8, then by percent signs"
+    refusal = HTTPError(400, "not-utf-8", "the address is no UTF-8", fix)
+    body = as_json(refusal.answer())
+    headers = {**HEADERS, "Content-Type": "application/json", "Cache-Control": "no-store"}
+    headers["Content-Length"] = str(len(body))
+    status = f"{refusal.status} {HTTPStatus(refusal.status).phrase}"
+    start_response(status, list(headers.items()))
+    return [body]
 
 
 def _made(endpoint: Endpoint, answers: api.API | None, values: dict[str, Any]) -> Body:
     """Make an answer: called in a thread."""
     answer = _there(answers).answer(endpoint, values)
     content = as_json(answer)
-    if len(content) > MAX_BYTES:
+    if len(content) > MAX_ANSWER_BYTES:
         raise HTTPError(
             400,
             "answer-too-large",
             f"the answer would have {len(content):,} bytes",
-            f"at most {MAX_BYTES:,}: ask for less",
+            f"at most {MAX_ANSWER_BYTES:,}: ask for less",
         )
     # The time comes first, so that the rest is what follows the first comma.
     tag = content.partition(b",")[2]

@@ -27,7 +27,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from redmeter.dashboard import access
 from redmeter.dashboard.api import prometheus
 from redmeter.dashboard.api.serialize import as_json
-from redmeter.dashboard.defaults import VITAL
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.login import Login
 from redmeter.errors import InvalidSetting
@@ -59,8 +58,10 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 
+#: Whether the store answers: paths that need no credentials; the last two are Prometheus'.
+VITAL = ("/healthz", "/-/healthy", "/-/ready")
 #: What may be asked; nothing here changes state.
-METHODS = ("GET", "HEAD")
+ALLOWED_METHODS = ("GET", "HEAD")
 #: Longest path, bytes.
 MAX_PATH = 1_000
 
@@ -205,7 +206,7 @@ class Guard:
     async def _checked(self, request: Request, authority: str | None) -> Response | None:
         """Check a request; an answer where it shall go no further."""
         scope = request.scope
-        if _is_open(request) and request.method in METHODS:  # probes name any host, or none
+        if _is_open(request) and request.method in ALLOWED_METHODS:  # probes name any host, or none
             return None
         hosts = request.headers.getlist("host")
         if len(hosts) < 2 and authority is not None:
@@ -225,8 +226,8 @@ class Guard:
         if request.method == "POST" and login and login.has_form and route_path(scope) == "/":
             return await login.sign_in(request)
         form = request.method == "POST" and route_path(scope) in prometheus.FORMS
-        if request.method not in METHODS and not form:
-            allow = ", ".join(METHODS)
+        if request.method not in ALLOWED_METHODS and not form:
+            allow = ", ".join(ALLOWED_METHODS)
             raise HTTPError(
                 405, "method-not-allowed", "nothing here can be changed", "GET", {"Allow": allow}
             )
@@ -239,7 +240,7 @@ class Guard:
             raise HTTPError(414, "path-too-long", "the path is too long", "see /api/openapi.json")
         if self._access is None:
             return None
-        return await access.ask(self._access, request)
+        return await access.ask_access(self._access, request)
 
 
 def _plain(scope: Scope) -> tuple[Scope, str | None]:
@@ -289,7 +290,7 @@ def _add(headers: MutableHeaders, message: Message) -> None:
 def refusal(scope: Scope, error: HTTPError) -> Response:
     """Return the answer to a request that is refused, in the form of the API it is for."""
     if route_path(scope).startswith(prometheus.ROOT):
-        return prometheus.error_response(error)
+        return prometheus.prometheus_error(error)
     return error_response(error)
 
 

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, quote, urlencode
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 
-from redmeter.dashboard.access import MIN_SECRET, Answer, local
+from redmeter.dashboard.access import MIN_SECRET, AccessAnswer, local
 from redmeter.dashboard.errors import HTTPError
 from redmeter.errors import InvalidSetting
 
@@ -134,7 +134,7 @@ class Login:
     def _digest(self, text: str) -> bytes:
         return hmac.digest(self._key, text.encode(errors="replace"), "sha256")
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: Request) -> AccessAnswer:
         """Let a request pass, answer it, or refuse it: a browser by the form to sign in.
 
         Raises:

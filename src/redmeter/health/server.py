@@ -64,7 +64,7 @@ class OtherKeys:
 
 
 @dataclass(slots=True)
-class Server:
+class ServerState:
     """The state of one server."""
 
     #: Host and port; "" if there is only one server.
@@ -107,7 +107,7 @@ class Server:
         """Yield the findings about it."""
         yield from server(self.product, self.version, self.info, clustered=clustered)
         yield from clock(self.difference)
-        yield from memory(self.info, self.config)
+        yield from memory_findings(self.info, self.config)
         yield from persistence(self.info, self.config)
         yield from listeners(self.info, self.config)
         setting, name = settings.resolve("durability"), f"{self.product} {self.version}"
@@ -226,7 +226,7 @@ def clock(difference: float) -> Iterator[Finding]:
         yield Finding("ok", "clock", text)
 
 
-def memory(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[Finding]:
+def memory_findings(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[Finding]:
     """Check eviction, free memory, and the encoding of hashes."""
     policy = info.get("maxmemory_policy", "?")
     limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))

@@ -11,7 +11,7 @@ from typing import Any
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.health.check import DoctorCheck, Finding, Seen
-from redmeter.health.server import OtherKeys, Server, followers, replicas
+from redmeter.health.server import OtherKeys, ServerState, followers, replicas
 from redmeter.store import Store
 from redmeter.store.query import Query
 from redmeter.store.servers.cluster import ClusterLink
@@ -26,7 +26,7 @@ COMMANDS: Sequence[Command] = (*_STATE, ("SCAN", "0", "COUNT", "1000"))
 #: The commands for each primary of a cluster.
 CLUSTER_COMMANDS: Sequence[Command] = (*_STATE, *[("RANDOMKEY",)] * 500)
 #: Slots of a cluster.
-SLOTS = 16384
+CLUSTER_SLOTS = 16384
 #: A primary may have this many times its fair share of the shards, plus one.
 UNEVEN = 1.5
 
@@ -44,7 +44,7 @@ class StoreServers:
 
     def __init__(self, store: Store, replies: Mapping[str, Sequence[Reply]], since: float) -> None:
         until = store.clock.wall()
-        self._servers: list[Server] = []
+        self._servers: list[ServerState] = []
         #: The errors of unreachable servers.
         self._unreachable: dict[str, StoreUnavailable | StoreRefused] = {}
         for name, (time, info, config, *drawn) in replies.items():
@@ -55,7 +55,9 @@ class StoreServers:
             time_there = int(seconds) + int(microseconds) / 1e6
             # It replied at some time in between: the request may have waited for another server.
             difference = time_there - min(max(time_there, since), until)
-            self._servers.append(Server(name, difference, _info(raised(info)), _map(config), drawn))
+            self._servers.append(
+                ServerState(name, difference, _info(raised(info)), _map(config), drawn)
+            )
         if not self._servers:
             raise next(iter(self._unreachable.values()))
         link = store.shards[0].link
@@ -70,7 +72,7 @@ class StoreServers:
         )
 
     @property
-    def first(self) -> Server:
+    def first(self) -> ServerState:
         """The server whose version is reported."""
         return self._servers[0]
 
@@ -139,10 +141,10 @@ def _of_shards(ranges: list[SlotRange], keys: list[Keys]) -> Iterator[Finding]:
     """Check how slots, and so shards, are distributed."""
     primaries = {one.primary: one for one in ranges}
     served = sum(one.last - one.first + 1 for one in ranges)
-    if served < SLOTS:
-        text = f"{SLOTS - served:,} of {SLOTS:,} slots are not served: writers buffer their events"
+    if served < CLUSTER_SLOTS:
+        free = f"{CLUSTER_SLOTS - served:,} of {CLUSTER_SLOTS:,} slots are not served"
         fix = "valkey-cli --cluster fix, or start the primaries that had them"
-        yield Finding("fail", "cluster", text, fix)
+        yield Finding("fail", "cluster", f"{free}: writers buffer their events", fix)
     held = Counter(_primary(ranges, slot_of(each.meta)) for each in keys)
     least, most = min(held[one] for one in primaries), max(held[one] for one in primaries)
     each = f"{least}" if least == most else f"{least} to {most}"

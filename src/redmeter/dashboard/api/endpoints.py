@@ -24,7 +24,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
 )
 
 #: How long an answer may take, seconds.
-PATIENCE = 10.0
+ANSWER_SECONDS = 10.0
 
 
 class API:
@@ -56,7 +56,7 @@ class API:
         # The page shows the available data, and names the missing parts.
         reader = self.reader.best_effort()
         # A caller's client may wait for as long as it likes; a thread of ours may not.
-        with reader.link.bounded(PATIENCE):
+        with reader.link.bounded(ANSWER_SECONDS):
             context = Context(reader, self.store, self._watch, self._rankings)
             result = endpoint.handler(context, values)
         fields = {"now": result.now, "missing": reader.skipped(), **result.given}
