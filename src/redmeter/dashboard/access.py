@@ -50,7 +50,7 @@ def check_access(given: Given) -> Access | None:
     """Return the callable; None if everybody has access.
 
     Raises:
-        InvalidSetting: nothing was result, or something else than a callable or "open".
+        InvalidSetting: nothing was given, or something else than a callable or "open".
     """
     if given == "open":
         return None

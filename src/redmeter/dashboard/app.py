@@ -13,11 +13,10 @@ import os
 import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable
-from concurrent.futures import Future
 from functools import partial
 from http import HTTPStatus
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -58,10 +57,11 @@ KEEP_FINE, KEEP = 0.2, 3.0
 #: their finest intervals are 5 s and a minute.
 PERCENTILES_FINE, PERCENTILES = 30, 10
 
-WSGIApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
-
 #: The time at which an answer was made, also with a 304, whose body is an earlier one.
 NOW_HEADER = "Redmeter-Now"
+
+T = TypeVar("T")
+WSGIApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class Dashboard(Starlette):
@@ -174,12 +174,10 @@ class Dashboard(Starlette):
         return body.response(request)
 
     async def _metrics(self, request: Request) -> Response:
-        form, served = prometheus.scrape_format(request), self._prometheus
+        form = prometheus.scrape_format(request)
 
         def make() -> Body:
-            if served is None:
-                raise _switched_off()
-            return served.metrics(form)
+            return _there(self._prometheus).metrics(form)
 
         body = await self._answered(self._shared, ("/metrics", form), make, KEEP_FINE)
         return body.response(request)
@@ -188,12 +186,10 @@ class Dashboard(Starlette):
         parameters = await prometheus.parameters_of(request)
         pairs = (*parameters.pairs, *request.path_params.items())
         parameters = prometheus.Parameters(pairs)
-        arrived, served = monotonic(), self._prometheus
+        arrived = monotonic()
 
         def make() -> Body:
-            if served is None:
-                raise _switched_off()
-            return served.body(name, parameters, arrived)
+            return _there(self._prometheus).body(name, parameters, arrived)
 
         keep = prometheus.shared_seconds(name, parameters)
         body = await self._answered(self._queries, (name, pairs), make, keep)
@@ -201,7 +197,7 @@ class Dashboard(Starlette):
 
     async def _alive(self, request: Request) -> Response:
         def make() -> Body:
-            api.check_alive(_there(self._answers).reader)
+            _there(self._answers).reader.read()
             return Body(as_json({"status": "ok"}), "application/json", cache="no-store")
 
         try:
@@ -216,20 +212,16 @@ class Dashboard(Starlette):
     ) -> Body:
         """Wait for an answer, and translate its error."""
         try:
-            return await _within(shared.get(key, make, keep), api.ANSWER_SECONDS)
+            future = asyncio.wrap_future(shared.get(key, make, keep))
+            # A client may leave before the answer is complete; the others still get it.
+            return await asyncio.wait_for(future, api.ANSWER_SECONDS)
         except HTTPError:
             raise
         except RedmeterError as error:
             raise http_error_of(error) from error
         except TimeoutError:
-            fix = "ask again, or for less"
-            raise HTTPError(
-                503,
-                "timed-out",
-                f"no answer within {api.ANSWER_SECONDS:g} s",
-                fix,
-                {"Retry-After": "1"},
-            ) from None
+            text, fix = f"no answer within {api.ANSWER_SECONDS:g} s", "ask again, or for less"
+            raise HTTPError(503, "timed-out", text, fix, {"Retry-After": "1"}) from None
 
 
 class WSGIDashboard:
@@ -301,15 +293,16 @@ def _made(endpoint: Endpoint, answers: api.API | None, values: dict[str, Any]) -
     return Body(content, "application/json", tag=tag, headers={NOW_HEADER: f"{answer.now:.3f}"})
 
 
-def _there(answers: api.API | None) -> api.API:
+def _there(answers: T | None) -> T:
+    """Return what answers.
+
+    Raises:
+        HTTPError: there is no store.
+    """
     if answers is None:
-        raise _switched_off()
+        fix = "set REDMETER_URL to a store, or give one to Dashboard()"
+        raise HTTPError(503, "switched-off", "redmeter is switched off here", fix)
     return answers
-
-
-def _switched_off() -> HTTPError:
-    fix = "set REDMETER_URL to a store, or give one to Dashboard()"
-    return HTTPError(503, "switched-off", "redmeter is switched off here", fix)
 
 
 def _store_of(source: Any, prefix: str | None) -> tuple[Store | None, bool]:
@@ -321,11 +314,6 @@ def _store_of(source: Any, prefix: str | None) -> tuple[Store | None, bool]:
     if source is None or isinstance(source, str):
         return stores.open(source, prefix=prefix, announce=True), True
     return stores.open(client=source, prefix=prefix), True
-
-
-async def _within(future: "Future[Body]", seconds: float) -> Body:
-    # A client may leave before the answer is complete; the others still get it.
-    return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
 
 
 async def _not_found(request: Request, error: Exception) -> Response:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from redmeter.errors import StoreError
-from redmeter.health.check import DoctorCheck, Finding, Seen
+from redmeter.health.check import DoctorCheck, Finding, Seen, listed
 from redmeter.sizes import typed_keys_of
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Query, Read, in_parts, together
@@ -225,13 +225,11 @@ def _other_findings(samples: Mapping[str, IndexSample], _: Seen) -> Iterator[Fin
     for topic, sample in samples.items():
         yield from _malformed(topic, sample)
         if sample.wrong:
-            shown = ", ".join(map(ascii, sample.wrong[:3]))
-            more = f" … ({len(sample.wrong) - 3} more)" if len(sample.wrong) > 3 else ""
             yield Finding(
                 "fail",
                 topic,
-                f"keys that another program uses: {shown}{more}; checked: {sample.size} of "
-                f"{sample.count:,} index entries",
+                f"keys that another program uses: {listed([*map(ascii, sample.wrong)])}; checked: "
+                f"{sample.size} of {sample.count:,} index entries",
                 "reads skip them: choose another prefix, or remove these keys",
             )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from redmeter import settings
 from redmeter.errors import StoreError
-from redmeter.health.check import Finding, size_text
+from redmeter.health.check import Finding, listed, size_text
 from redmeter.lazy_regex import late
 from redmeter.store.servers.replies import Reply
 from redmeter.stored.keys import MAX_SAMPLES, Keys
@@ -57,9 +57,7 @@ class OtherKeys:
         """Return how many there are and where, e.g. "about 1,200 keys … share this database"."""
         about = "about " if self.estimated else ""
         keys, share = ("key", "shares") if self.count == 1 else ("keys", "share")
-        shown = ", ".join(self.primaries[:3])
-        more = f" … ({len(self.primaries) - 3} more)" if len(self.primaries) > 3 else ""
-        place = f"this cluster, on {shown}{more}" if self.primaries else "this database"
+        place = f"this cluster, on {listed(self.primaries)}" if self.primaries else "this database"
         return f"{about}{self.count:,} {keys} of other programs or stores {share} {place}"
 
 

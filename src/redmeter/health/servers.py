@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
-from redmeter.health.check import DoctorCheck, Finding, Seen
+from redmeter.health.check import DoctorCheck, Finding, listed
 from redmeter.health.server import OtherKeys, ServerState, followers, replicas
 from redmeter.store import Store
 from redmeter.store.query import Query
@@ -109,10 +109,8 @@ class StoreServers:
                 continue
             missing = listed.get(server.name, 0) - followers(server.info)
             if missing > 0:
-                text = (
-                    f"{missing} of the replicas of {server.name} do not follow it: data that they "
-                )
-                text += "lack is lost with their primary"
+                text = f"{missing} of the replicas of {server.name} do not follow it: data that "
+                text += "they lack is lost with their primary"
                 fix = "see their logs: perhaps masterauth is wrong, or they are still synchronizing"
                 yield Finding("warn", "cluster", text, fix)
 
@@ -129,11 +127,8 @@ class StoreServers:
                 yield replace(finding, text=f"{name}: {finding.text}")
             elif finding.topic in passed:
                 others = passed.pop(finding.topic) - 1
-                more = (
-                    f" (and {others} more {'primaries' if others > 1 else 'primary'})"
-                    if others
-                    else ""
-                )
+                primaries = "primaries" if others > 1 else "primary"
+                more = f" (and {others} more {primaries})" if others else ""
                 yield replace(finding, text=f"{name}: {finding.text}{more}")
 
 
@@ -157,8 +152,7 @@ def _of_shards(ranges: list[SlotRange], keys: list[Keys]) -> Iterator[Finding]:
         yield Finding("ok", "cluster", text)
     alone = [name_of(primary) for primary, one in primaries.items() if not one.replicas]
     if alone:
-        shown = ", ".join(alone[:3]) + (f" … ({len(alone) - 3} more)" if len(alone) > 3 else "")
-        text = f"{shown} has no replica: its data is lost with it"
+        text = f"{listed(alone)} has no replica: its data is lost with it"
         yield Finding("warn", "cluster", text, "add one: valkey-cli --cluster add-node")
 
 
@@ -198,8 +192,6 @@ def _read_servers(store: Store) -> Query[StoreServers]:
     return StoreServers(store, replies, since)
 
 
-def _server_findings(servers: StoreServers, seen: Seen) -> Iterator[Finding]:
-    yield from servers.findings(from_replicas=seen.replicas)
-
-
-SERVERS = DoctorCheck(_read_servers, _server_findings)
+SERVERS = DoctorCheck(
+    _read_servers, lambda servers, seen: servers.findings(from_replicas=seen.replicas)
+)

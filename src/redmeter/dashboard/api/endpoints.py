@@ -63,15 +63,6 @@ class API:
         return convert(endpoint.answer, result.source, **fields)
 
 
-def check_alive(store: Store) -> None:
-    """Check that the store answers.
-
-    Raises:
-        StoreError: it does not.
-    """
-    store.read()
-
-
 @cache
 def openapi() -> Body:
     """Return the file that describes all this."""

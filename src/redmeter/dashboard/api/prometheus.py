@@ -101,12 +101,8 @@ def scrape_format(request: Request) -> Format:
     if text is None:
         return form
     if text not in map(str, RESOLUTIONS):
-        raise HTTPError(
-            400,
-            "bad-request",
-            "buckets is the number of them to each power of two",
-            "give 1, 2 or 4",
-        )
+        text = "buckets is the number of them to each power of two"
+        raise HTTPError(400, "bad-request", text, "give 1, 2 or 4")
     return replace(form, buckets=int(text))
 
 
@@ -120,16 +116,12 @@ class Success(NamedTuple):
 
 def prometheus_error(error: HTTPError) -> Response:
     """Return an error in Prometheus' form."""
-    kind = error.kind if isinstance(error, APIError) else _kind_of(error)
+    kinds = {404: "not_found", 500: "internal", 503: "unavailable"}
+    kind = error.kind if isinstance(error, APIError) else kinds.get(error.status, "bad_data")
     message = f"{error.message}: {error.fix}" if error.fix else error.message
     content = json.dumps({"status": "error", "errorType": kind, "error": message})
     headers = {**error.headers, "Cache-Control": "no-store"}
     return Response(content, error.status, headers, "application/json")
-
-
-def _kind_of(error: HTTPError) -> str:
-    kinds = {404: "not_found", 500: "internal", 503: "unavailable"}
-    return kinds.get(error.status, "bad_data")
 
 
 def not_found(path: str) -> Response:
@@ -337,7 +329,7 @@ class PrometheusAPI:
     def alerts(self, _: Parameters, __: float) -> Success:
         """List the alerts that are pending or fire."""
         _now, status = read_alerts(self._exports.store)
-        return Success({"alerts": _active_alerts(status)})
+        return Success({"alerts": [alert for rule in status.rules for alert in _alerts(rule)]})
 
 
 _Method = Callable[[PrometheusAPI, Parameters, float], Success]
@@ -448,7 +440,7 @@ def _rule_groups(
     evaluated = _rfc3339(status.evaluated)
     rules = [
         {
-            "state": _state(rule.status),
+            "state": rule.status if rule.status in (PENDING, FIRING) else "inactive",
             "name": rule.name,
             "query": rule.query or rule.name,
             "duration": rule.for_seconds,
@@ -480,11 +472,8 @@ def _rule_groups(
     ]
 
 
-def _active_alerts(status: AlertsStatus) -> list[dict[str, Any]]:
-    return [alert for rule in status.rules for alert in _alerts(rule)]
-
-
 def _alerts(rule: RuleStatus) -> list[dict[str, Any]]:
+    """Return the alerts of a rule that are pending or fire."""
     return [
         {
             "labels": {"alertname": rule.name, "severity": rule.severity, **alert.labels},
@@ -501,10 +490,6 @@ def _alerts(rule: RuleStatus) -> list[dict[str, Any]]:
 def _annotations(rule: RuleStatus, alert: AlertStatus | None = None) -> dict[str, str]:
     detail = {"description": alert.detail} if alert and alert.detail else {}
     return {**({"summary": rule.condition} if rule.condition else {}), **detail}
-
-
-def _state(status: str) -> str:
-    return status if status in (PENDING, FIRING) else "inactive"
 
 
 def _rfc3339(seconds: float | None) -> str:

@@ -1,5 +1,7 @@
 """Endpoints of series: their samples, names, rankings, distributions and forecasts."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -39,6 +41,7 @@ from redmeter.reading.names import find_names
 from redmeter.reading.samples import starts_of
 from redmeter.reading.top import top as rank
 from redmeter.store.query import Query, run, together
+from redmeter.stored.keys import Kept
 from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, RANKED_ROWS, Selection, Top, Window
 
 #: Most names of one request: of series, and of summaries.
@@ -71,35 +74,48 @@ _AGGREGATE = Parameter(
     Parameter("kind", choice("counter", "gauge"), "Kind of the series.", "counter"),
 )
 def _series(context: Context, values: ParameterValues) -> HandlerResult:
-    store = context.store
-    precision, kind, by = values["precision"], values["kind"], values["by"]
-    window = Window(precision, values["since"], values["until"])
-    selections = _selectors(values)
+    kind, selections = values["kind"], _selectors(values)
     if kind != "gauge" and values["aggregate"] is not None:
         raise bad_combination("aggregate is for kind=gauge", "leave it out: counters are summed")
+    gauges = partial(read_gauge, aggregate=values["aggregate"])
+    read = gauges if kind == "gauge" else read_counter
+    now, fields, groups = _read_groups(context, values, kind, selections, read)
+    series = [
+        convert(schemas.GroupedSeries, one, kind=kind, labels=labels) for labels, one in groups
+    ]
+    return HandlerResult(now, None, series=series, **fields)
 
-    def query(selection: Selection) -> Query[Any]:
-        needed = len(selections) == 1
-        if kind == "gauge":
-            aggregate = values["aggregate"]
-            return read_gauge(store.keys, selection, window, aggregate, needed=needed)
-        return read_counter(store.keys, selection, window, needed=needed)
 
-    view, found = run(store, lambda _: together([query(one) for one in selections]))
-    starts = starts_of(window, view.retention, view.now)
+def _read_groups(
+    context: Context,
+    values: ParameterValues,
+    kind: str,
+    selections: Sequence[Selection],
+    read: Callable[..., Query[Any]],
+) -> tuple[float, dict[str, int], list[tuple[dict[str, str | None], Any]]]:
+    """Read what the names of a request select, by the values of the labels of `by`.
+
+    Returns:
+        The server's clock, the common fields of the answer, and each group with its labels.
+    """
+    store, by = context.store, values["by"]
+    window = Window(values["precision"], values["since"], values["until"])
+    needed = len(selections) == 1
+
+    def make(_: Kept) -> Query[Any]:
+        return together([read(store.keys, each, window, needed=needed) for each in selections])
+
+    view, found = run(store, make)
+    starts = starts_of(window, view.retention_of(kind), view.now)
     groups = list(chain.from_iterable(found))
-    return HandlerResult(
-        view.now,
-        None,
-        precision=precision,
-        start=starts.start,
-        end=starts.stop,
-        series=[
-            convert(schemas.GroupedSeries, one, kind=kind, labels=dict(zip(by, key, strict=True)))
-            for key, one in groups[: _MAX_GROUPS if by else None]
-        ],
-        of=len(groups),
-    )
+    fields = {
+        "precision": window.precision,
+        "start": starts.start,
+        "end": starts.stop,
+        "of": len(groups),
+    }
+    shown = groups[: _MAX_GROUPS if by else None]
+    return view.now, fields, [(dict(zip(by, key, strict=True)), one) for key, one in shown]
 
 
 def _selectors(values: ParameterValues) -> list[Selection]:
@@ -203,37 +219,16 @@ def _labels(name: str, values: ParameterValues) -> dict[str, str] | None:
     Parameter("over_time", SWITCH, "1: also for each interval.", False),
 )
 def _summary(context: Context, values: ParameterValues) -> HandlerResult:
-    store = context.store
-    precision, by = values["precision"], values["by"]
-    window = Window(precision, values["since"], values["until"])
-    selections = _selectors(values)
-    needed = len(selections) == 1
-    view, found = run(
-        store,
-        lambda _: together(
-            [read_summary(store.keys, one, window, needed=needed) for one in selections]
-        ),
-    )
-    starts = starts_of(window, view.histograms, view.now)
-    quantiles = values["q"] or _QUANTILES
-    groups = list(chain.from_iterable(found))
-    options = {"over_time": values["over_time"]}
+    selections, quantiles = _selectors(values), values["q"] or _QUANTILES
+    now, fields, groups = _read_groups(context, values, "histogram", selections, read_summary)
+    threshold, over_time = values["threshold"], values["over_time"]
     summaries = [
         schemas.GroupedSummary(
-            **vars(of_summary(one, quantiles, values["threshold"], **options)),
-            labels=dict(zip(by, key, strict=True)),
+            **vars(of_summary(one, quantiles, threshold, over_time=over_time)), labels=labels
         )
-        for key, one in groups[: _MAX_GROUPS if by else None]
+        for labels, one in groups
     ]
-    return HandlerResult(
-        view.now,
-        None,
-        precision=precision,
-        start=starts.start,
-        end=starts.stop,
-        summaries=summaries,
-        of=len(groups),
-    )
+    return HandlerResult(now, None, summaries=summaries, **fields)
 
 
 @endpoint(
