@@ -63,7 +63,6 @@ _limiter: RunVar[CapacityLimiter] = RunVar("redmeter_access")
 
 
 def _threads() -> CapacityLimiter:
-    """Return the limiter of this event loop."""
     try:
         return _limiter.get()
     except LookupError:

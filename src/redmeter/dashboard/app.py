@@ -247,7 +247,6 @@ class WSGIDashboard:
         self._app: WSGIApp | None = None
 
     def _made(self) -> WSGIApp:
-        """Return what answers in this process."""
         with self._lock:
             if self._app is None:
                 self._app = self._make()

@@ -133,7 +133,6 @@ class StoreServers:
 
 
 def _of_shards(ranges: list[SlotRange], keys: list[Keys]) -> Iterator[Finding]:
-    """Check how slots, and so shards, are distributed."""
     primaries = {one.primary: one for one in ranges}
     served = sum(one.last - one.first + 1 for one in ranges)
     if served < CLUSTER_SLOTS:

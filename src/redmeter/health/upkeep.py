@@ -28,7 +28,6 @@ _AGAIN = "run the same `redmeter migrate` again to continue"
 
 
 def _read_states(store: Store) -> Query[list[ShardState]]:
-    """Read the states of all shards that answer."""
     _, replies = yield [state_read(shard.keys) for shard in store.shards]
     return [parse_state(reply) for reply in replies if not isinstance(reply, StoreError)]
 

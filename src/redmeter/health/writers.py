@@ -364,7 +364,6 @@ def _counted(
 
 
 def _stuck_writers(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:
-    """Report writers that cannot store their events."""
     stuck = [writer for writer in writers if writer.alive(now) and _waits(writer) > STUCK_SECONDS]
     stuck.sort(key=lambda writer: -writer.number("buffered"))
     for writer in stuck[:MAX_FINDINGS]:

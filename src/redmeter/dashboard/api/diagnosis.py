@@ -19,7 +19,7 @@ from redmeter.dashboard.api.parameters import (
     endpoint,
     limit_row,
 )
-from redmeter.dashboard.api.serialize import read_from
+from redmeter.dashboard.api.serialize import convert, read_from
 from redmeter.errors import InvalidName, InvalidValue
 from redmeter.health.doctor import examine
 from redmeter.queries import select
@@ -132,20 +132,17 @@ def _doctor(context: Context, _: ParameterValues) -> HandlerResult:
         missing=diagnosis.missing,
         read_from=read_from(store),
         writers=[
-            schemas.WriterRow(
+            convert(
+                schemas.WriterRow,
+                writer,
                 host=writer.text("host"),
                 pid=int(pid) if (pid := writer.text("pid")).isdecimal() and len(pid) < 10 else 0,
-                seen=writer.seen,
                 alive=writer.alive(now),
-                instance=writer.instance,
                 last_flush=writer.moment("last_flush"),
                 stored=writer.number("stored"),
                 buffered=writer.number("buffered"),
                 dropped=writer.number("dropped"),
-                lost={
-                    reason: {str(precision): count for precision, count in counts.items()}
-                    for reason, counts in writer.lost().items()
-                },
+                lost=writer.lost(),
                 troubles=writer.counts("troubles"),
                 last_trouble=writer.text("last_trouble"),
             )

@@ -20,7 +20,7 @@ from redmeter.dashboard.api.parameters import (
     endpoint,
     limit_row,
 )
-from redmeter.dashboard.api.serialize import of_change, of_frequency
+from redmeter.dashboard.api.serialize import of_patterns
 from redmeter.reading import exceptions as reading_exceptions
 from redmeter.reading.exceptions import DEFAULT_LIMIT, MAX_LIMIT, ORDERS, ExceptionQuery
 from redmeter.reading.logs.overview import LogOverview, log_overview
@@ -67,8 +67,7 @@ def _messages(context: Context, values: ParameterValues) -> HandlerResult:
         view.now,
         found,
         **window,
-        changes=[of_change(change, view.now) for change in found.changes],
-        frequent=[of_frequency(one, view.now) for one in found.frequent],
+        **of_patterns(found, view.now),
     )
 
 

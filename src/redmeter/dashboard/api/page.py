@@ -26,7 +26,7 @@ from redmeter.dashboard.api.parameters import (
     precision_row,
     whole,
 )
-from redmeter.dashboard.api.serialize import convert, of_change, of_frequency, of_summary, read_from
+from redmeter.dashboard.api.serialize import convert, of_patterns, of_summary, read_from
 from redmeter.health.check import Finding
 from redmeter.health.writers import PANEL
 from redmeter.reading.page import curves, http, listing
@@ -76,21 +76,19 @@ def _overview(context: Context, values: ParameterValues) -> HandlerResult:
     return HandlerResult(
         view.now,
         found,
-        store=schemas.StoreInfo(
+        store=convert(
+            schemas.StoreInfo,
+            view,
             location=store.location,
             read_from=read_from(context.primary),
             prefix=store.keys.prefix,
-            version=view.version,
-            retention={str(p): samples for p, samples in view.retention.items()},
-            histograms={str(p): samples for p, samples in view.histograms.items()},
         ),
         numbers=_numbers(found.numbers),
         expected=_expected(found.chart[0], store.zone) if counted else None,
         messages=convert(
             schemas.OverviewMessages,
             found.messages,
-            changes=[of_change(change, view.now) for change in found.messages.changes],
-            frequent=[of_frequency(one, view.now) for one in found.messages.frequent],
+            **of_patterns(found.messages, view.now),
         ),
         counters=convert(
             schemas.OverviewCounters,
@@ -128,7 +126,6 @@ def _numbers(numbers: Numbers) -> schemas.OverviewNumbers:
 def _list_parameters(
     of: str, orders: Sequence[str], order: str, most: int, default: int
 ) -> tuple[Parameter, ...]:
-    """Return the parameters of a list of rows."""
     return (
         precision_row(),
         *FRAME_ROWS,
@@ -184,7 +181,6 @@ def _views(context: Context, _: ParameterValues) -> HandlerResult:
 
 
 def _options(store: Store, values: ParameterValues) -> dict[str, Any]:
-    """Return the options of a list of rows."""
     options = {name: values[name] for name in ("order", "limit", "offset")}
     return {**options, "containing": values["filter"], "frame": _frame(store, values)}
 

@@ -16,6 +16,8 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from redmeter import results
 from redmeter.analysis.comparing.changes import passed_of
 from redmeter.dashboard.api import schemas
+from redmeter.reading.logs.overview import LogOverview
+from redmeter.reading.logs.window import LogWindow
 from redmeter.results.summaries import distributions
 from redmeter.store import Store
 from redmeter.stored.exponential_histogram import Distribution
@@ -128,7 +130,7 @@ def of_summary(
     return convert(
         schemas.SummaryRow,
         summary,
-        quantiles=_quantiles(wanted, summary.quantiles(wanted)),
+        quantiles=dict(zip(map(_quantile, wanted), summary.quantiles(wanted), strict=True)),
         share_above=None if threshold is None else summary.share_above(threshold),
         buckets=[(one.low, one.high, one.count) for one in summary.buckets],
         over_time=_over_time(distributions(summary), wanted) if over_time else None,
@@ -146,28 +148,27 @@ def _over_time(
         partial=series.partial,
         count=[0 if one is None else one.count for one in series.values],
         mean=[None if one is None else one.moments.exact_mean for one in series.values],
-        quantiles={f"{q:.15g}": [column[at] for column in columns] for at, q in enumerate(wanted)},
+        quantiles={_quantile(q): [each[at] for each in columns] for at, q in enumerate(wanted)},
     )
 
 
-def _quantiles(
-    wanted: Sequence[float], values: Sequence[float | None]
-) -> Mapping[str, float | None]:
-    return {f"{q:.15g}": value for q, value in zip(wanted, values, strict=True)}
+def _quantile(q: float) -> str:
+    return f"{q:.15g}"
 
 
-def of_frequency(one: results.Frequency, now: float) -> schemas.FrequencyRow:
-    """Convert the frequency of a pattern."""
-    return convert(schemas.FrequencyRow, one, expected=_expected(one, now))
+def of_patterns(found: LogOverview | LogWindow, now: float) -> dict[str, Any]:
+    """Convert the changes and the frequent patterns of logs, by the names of their fields."""
 
+    def rows(schema: type[T], patterns: Sequence[results.Change | results.Frequency]) -> list[T]:
+        return [
+            convert(schema, each, expected=each.before * passed_of(each, now) / HOUR)
+            for each in patterns
+        ]
 
-def of_change(change: results.Change, now: float) -> schemas.ChangeRow:
-    """Convert a change."""
-    return convert(schemas.ChangeRow, change, expected=_expected(change, now))
-
-
-def _expected(one: results.Frequency, now: float) -> float:
-    return one.before * passed_of(one, now) / HOUR
+    return {
+        "changes": rows(schemas.ChangeRow, found.changes),
+        "frequent": rows(schemas.FrequencyRow, found.frequent),
+    }
 
 
 def read_from(primary: Store) -> Literal["primary", "replica"]:
