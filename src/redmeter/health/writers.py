@@ -14,8 +14,7 @@ from typing import Any, NoReturn
 
 from redmeter.errors import StoreError
 from redmeter.health.check import DoctorCheck, Finding, Level, Seen, listed, worst
-from redmeter.health.server import OtherKeys
-from redmeter.health.servers import SERVERS
+from redmeter.health.servers import SERVERS, OtherKeys
 from redmeter.lazy_regex import late
 from redmeter.losses import AGED, EMPTIED, LOSS_REASONS, TOTAL, LossReason
 from redmeter.reading.foreign_keys import there
