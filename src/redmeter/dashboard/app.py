@@ -267,12 +267,11 @@ class WSGIDashboard:
 
 def _refuse_bytes(start_response: Callable[..., Any]) -> list[bytes]:
     fix = "encode it as UTF-8, then by percent signs"
-    refusal = HTTPError(400, "not-utf-8", "the address is no UTF-8", fix)
-    body = as_json(refusal.answer())
+    error = HTTPError(400, "not-utf-8", "the address is no UTF-8", fix)
+    body = as_json(error.answer())
     headers = {**HEADERS, "Content-Type": "application/json", "Cache-Control": "no-store"}
     headers["Content-Length"] = str(len(body))
-    status = f"{refusal.status} {HTTPStatus(refusal.status).phrase}"
-    start_response(status, list(headers.items()))
+    start_response(f"{error.status} {HTTPStatus(error.status).phrase}", list(headers.items()))
     return [body]
 
 

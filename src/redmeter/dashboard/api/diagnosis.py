@@ -31,9 +31,7 @@ from redmeter.reading.diagnosis.windows import request_of
 
 
 @endpoint(
-    "/api/status",
-    "Whether the last five complete minutes are as usual",
-    schemas.StatusAnswer,
+    "/api/status", "Whether the last five complete minutes are as usual", schemas.StatusAnswer
 )
 def _status(context: Context, _: ParameterValues) -> HandlerResult:
     return HandlerResult(*read_status(context.store))
@@ -48,7 +46,7 @@ def _status(context: Context, _: ParameterValues) -> HandlerResult:
     Parameter("until", MOMENT, "End of the window, Unix seconds; else now."),
     Parameter(
         "against",
-        choice("previous", "yesterday", "last-week"),
+        choice(*AGAINST),
         "Compare with as long right before (default), or the same time a day or week ago.",
     ),
     Parameter("against_since", MOMENT, "Start of another baseline, Unix seconds."),
@@ -67,9 +65,8 @@ def _explain(context: Context, values: ParameterValues) -> HandlerResult:
     if (custom[0] is None) != (custom[1] is None):
         raise bad_combination("a baseline has a start and an end", "give both")
     if custom[0] is not None and values["against"] is not None:
-        raise bad_combination(
-            "against and against_since exclude each other", "leave out one of them"
-        )
+        text = "against and against_since exclude each other"
+        raise bad_combination(text, "leave out one of them")
     try:
         request = request_of(
             select(values["name"], dict(values["label"])),

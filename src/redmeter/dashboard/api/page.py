@@ -29,6 +29,7 @@ from redmeter.dashboard.api.parameters import (
 from redmeter.dashboard.api.serialize import convert, of_patterns, of_summary, read_from
 from redmeter.health.check import Finding
 from redmeter.health.writers import PANEL
+from redmeter.reading.diagnosis.verdict_data import AGAINST
 from redmeter.reading.page import curves, http, listing
 from redmeter.reading.page import detail as reading_detail
 from redmeter.reading.page.background_ranking import RankingKey
@@ -51,9 +52,6 @@ from redmeter.zones import Zone
 _MAX_CHARTED = 20
 #: Quantiles of the page of one series.
 _DETAIL_QUANTILES = (0.5, 0.9, 0.95, 0.99)
-#: Seconds from the compared period to the window, without changes of the clock, by the value of
-#: `against`.
-_SHIFTS = {"previous": None, "yesterday": 86_400, "last-week": 604_800}
 
 
 @endpoint(
@@ -285,7 +283,7 @@ def _expected(curve: curves.Curve, zone: Zone) -> results.Forecast:
 
 def _frame(store: Store, values: ParameterValues) -> Frame:
     """Return the window of a request and its compared period."""
-    now, shift = store.clock.wall(), _SHIFTS[values["against"]]
+    now, shift = store.clock.wall(), AGAINST[values["against"]] or None
     if shift is not None:
         end = now if values["until"] is None else min(values["until"] - 1, now)
         shift = store.zone.back(end, shift)

@@ -17,6 +17,7 @@ from redmeter.dashboard.api.schemas import EndpointAnswer
 from redmeter.dashboard.errors import HTTPError
 from redmeter.errors import InvalidName, InvalidValue, shown
 from redmeter.names import MAX_BYTES, canonical
+from redmeter.reading.diagnosis.verdict_data import AGAINST
 from redmeter.reading.page.background_ranking import RowRankings
 from redmeter.reading.page.overview import Watch
 from redmeter.reading.ranking import Order
@@ -189,11 +190,13 @@ ROW_ORDER = ParameterType(
 
 
 def precision_row(default: int = 60) -> Parameter:
+    """Return the parameter for the width of an interval, seconds."""
     text = "Width of an interval, seconds: one that the store keeps; the error lists them."
     return Parameter("precision", WIDTH, text, default)
 
 
 def limit_row(most: int, default: int, of: str) -> Parameter:
+    """Return the parameter for the number of things listed, at most so many."""
     return Parameter("limit", whole(1, most), f"Number of {of}.", default)
 
 
@@ -201,7 +204,7 @@ SINCE = Parameter("since", MOMENT, "Start of the window, Unix seconds.")
 UNTIL = Parameter("until", MOMENT, "End of the window, Unix seconds; else now.")
 COMPARED = Parameter(
     "against",
-    choice("previous", "yesterday", "last-week"),
+    choice(*AGAINST),
     "The period that figures are compared with.",
     "previous",
 )
