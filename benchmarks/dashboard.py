@@ -17,8 +17,8 @@ import pytest
 import redis
 
 from redmeter import store as stores
-from redmeter.dashboard.api.dispatch import API
-from redmeter.dashboard.api.endpoints import ENDPOINTS, parse
+from redmeter.dashboard.api.endpoints import API, ENDPOINTS
+from redmeter.dashboard.api.parameters import parse_query
 from redmeter.dashboard.api.serialize import as_json
 from redmeter.dashboard.cache import Body
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, canonical
@@ -198,7 +198,7 @@ def _answer(api: API, name: str, query: str = "") -> Body:
     """Answer a request as the application does, without its cache."""
     endpoint = next(one for one in ENDPOINTS if one.path == f"/api/{name}")
     asked = "&".join(filter(None, ["precision=60", query]))
-    values = parse(endpoint, asked.encode())
+    values = parse_query(endpoint, asked.encode())
     return Body(as_json(api.answer(endpoint, values)), "application/json")
 
 

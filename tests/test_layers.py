@@ -170,7 +170,7 @@ def test_the_pure_rows_do_no_input_output_and_start_no_threads(trees: Trees) -> 
 
 #: Layers that read through queries/, and the files of the page that compose reads of reading/page/.
 READERS = ("cli", "alerting", "dashboard")
-HANDLERS = {"dashboard/api/handlers.py", "dashboard/api/diagnoses.py"}
+HANDLERS = {f"dashboard/api/{area}.py" for area in ("series", "logs", "page", "diagnosis")}
 #: Files that call functions of reading/ which read a store, and why. May only get shorter.
 DIRECT = {
     "cli/explain.py": "a name that does not parse is read exactly, which Meter.explain() refuses",
@@ -181,8 +181,9 @@ DIRECT = {
     "cli/suggestions.py": "names of all kinds, which Meter.names() lists too",
     "cli/summary.py": "other programs' names are read exactly, which Meter.summary() refuses",
     "cli/top.py": "names of all kinds; the words of its errors are about options",
-    "dashboard/api/diagnoses.py": "the answer has the server's clock",
-    "dashboard/api/handlers.py": "the answer has the server's clock; many names in one round trip",
+    "dashboard/api/diagnosis.py": "the answer has the server's clock",
+    "dashboard/api/logs.py": "the answer has the server's clock",
+    "dashboard/api/series.py": "the answer has the server's clock; many names in one round trip",
 }
 
 

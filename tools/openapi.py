@@ -24,9 +24,9 @@ from pydantic import TypeAdapter
 
 from redmeter.dashboard.api import prometheus
 from redmeter.dashboard.api import schemas as answers
-from redmeter.dashboard.api.endpoints import ENDPOINTS, Endpoint
-from redmeter.dashboard.api.parameters import Parameter
-from redmeter.dashboard.defaults import VITAL
+from redmeter.dashboard.api.endpoints import ENDPOINTS
+from redmeter.dashboard.api.parameters import Endpoint, Parameter
+from redmeter.dashboard.guard import VITAL
 from redmeter.export.exposition import BUCKETS, OPENMETRICS, RESOLUTIONS, TEXT
 
 ROOT = Path(__file__).parents[1]
@@ -361,7 +361,7 @@ def _schemas() -> dict[str, Any]:
     types = [
         each
         for each in vars(answers).values()
-        if getattr(each, "__module__", "") == answers.__name__
+        if getattr(each, "__module__", "") == answers.__name__ and each.__name__.endswith("Answer")
     ]
     adapters: list[Any] = [(each.__name__, "serialization", TypeAdapter(each)) for each in types]
     _, found = TypeAdapter.json_schemas(adapters, ref_template=_SCHEMAS)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from redmeter import InvalidValue, LimitExceeded, Meter, UnknownPrecision
 from redmeter.clock import ManualClock
-from redmeter.dashboard.api.dispatch import API
-from redmeter.dashboard.api.endpoints import ENDPOINTS
+from redmeter.dashboard.api.endpoints import API, ENDPOINTS
 from redmeter.reading import ranking, top
 from redmeter.reading.join import Joined
 from redmeter.reading.ranking import Group, bound, choose

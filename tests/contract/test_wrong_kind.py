@@ -7,8 +7,8 @@ import pytest
 
 from redmeter import Meter, WrongKind
 from redmeter.cli.failure import failure_of
-from redmeter.dashboard.api.dispatch import API
-from redmeter.dashboard.api.endpoints import ENDPOINTS, parse
+from redmeter.dashboard.api.endpoints import API, ENDPOINTS
+from redmeter.dashboard.api.parameters import parse_query
 from redmeter.dashboard.errors import http_error_of
 from redmeter.errors import RedmeterError
 from redmeter.testing import MemoryMeter
@@ -122,7 +122,7 @@ def test_the_api_and_the_command_name_their_own_calls(
     record(open_meter())
     (endpoint,) = (one for one in ENDPOINTS if one.path == path)
     with pytest.raises(RedmeterError) as caught:
-        API(open_store()).answer(endpoint, parse(endpoint, query.encode()))
+        API(open_store()).answer(endpoint, parse_query(endpoint, query.encode()))
     error = http_error_of(caught.value)
     assert (error.status, error.code, error.fix) == (400, "wrong-kind", fix)
     failure = failure_of(caught.value)

@@ -19,10 +19,10 @@ from starlette.responses import RedirectResponse
 from dashboard.conftest import error_of
 from redmeter.dashboard import Dashboard
 from redmeter.dashboard.access import (
-    THREADS,
+    ACCESS_THREADS,
     is_loopback,
     local,
-    new_token,
+    new_access_token,
     read_users,
 )
 from redmeter.dashboard.login import Login
@@ -164,11 +164,11 @@ def test_functions_that_wait_take_no_threads_from_the_application(server: Server
             transport=httpx.ASGITransport(dashboard), base_url="http://localhost"
         ) as client:
             asked = [asyncio.create_task(client.get("/api/marks")) for _ in range(60)]
-            while len(waiting) < THREADS:  # noqa: ASYNC110  threads add to it
+            while len(waiting) < ACCESS_THREADS:  # noqa: ASYNC110  threads add to it
                 await asyncio.sleep(0.01)
             # What the application does in its own threads goes on.
             assert await asyncio.wait_for(run_in_threadpool(lambda: 5), 10) == 5
-            assert len(waiting) == THREADS
+            assert len(waiting) == ACCESS_THREADS
             may.set()
             return [answer.status_code for answer in await asyncio.gather(*asked)]
 
@@ -215,7 +215,7 @@ def test_the_rule_goes_by_the_address_that_is_bound(host: str, loopback: bool) -
     made = Credentials(host)
     assert (made.login is None) is loopback
     assert (made.minted is None) is loopback
-    assert new_token() != new_token()
+    assert new_access_token() != new_access_token()
 
 
 def test_a_login_on_loopback_is_had_by_giving_credentials() -> None:

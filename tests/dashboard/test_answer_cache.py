@@ -132,7 +132,7 @@ def test_a_fork_has_threads_of_its_own() -> None:
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest goes first; what is over goes in any case."""
-    monkeypatch.setattr("redmeter.dashboard.cache.MAX_KEPT", 3)
+    monkeypatch.setattr("redmeter.dashboard.cache.MAX_KEPT_ANSWERS", 3)
     clock = Clock()
     shared, maker = AnswerCache(clock), Maker()
     maker.may.set()

@@ -11,8 +11,7 @@ import pytest
 from dashboard.conftest import HOSTILE, error_of
 from redmeter import Meter
 from redmeter.dashboard import app
-from redmeter.dashboard.api.dispatch import openapi
-from redmeter.dashboard.api.endpoints import ENDPOINTS
+from redmeter.dashboard.api.endpoints import ENDPOINTS, openapi
 from redmeter.reading.page import background_ranking as rowrankings
 from redmeter.reading.page import overview
 from redmeter.stored.exception import group_of
@@ -252,7 +251,7 @@ def test_what_is_too_large_is_refused(
     client: httpx.Client, filled: Meter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With how large it would be."""
-    monkeypatch.setattr("redmeter.dashboard.app.MAX_BYTES", 100)
+    monkeypatch.setattr("redmeter.dashboard.app.MAX_ANSWER_BYTES", 100)
     answer = client.get("/api/overview")
     assert answer.status_code == 400
     error = error_of(answer)

@@ -11,7 +11,7 @@ import redis
 from dashboard.conftest import error_of
 from redmeter import Meter
 from redmeter.dashboard import Dashboard, app
-from redmeter.dashboard.api import dispatch as api
+from redmeter.dashboard.api import endpoints as api
 from redmeter.dashboard.cache import THREADS, Body
 from redmeter.dashboard.errors import HTTPError
 from support.asking import asking
@@ -78,7 +78,7 @@ def test_a_store_that_hangs_is_a_503_within_the_time_limit(
     with asking(dashboard) as client:
         assert client.get("/api/marks").status_code == 200
         proxy.black_hole()
-        monkeypatch.setattr(api, "PATIENCE", 0.1)
+        monkeypatch.setattr(api, "ANSWER_SECONDS", 0.1)
         for number in range(2 * THREADS if not own else 2):
             answer = client.get(f"/api/marks?since={number}")
             assert answer.status_code == 503
@@ -86,7 +86,7 @@ def test_a_store_that_hangs_is_a_503_within_the_time_limit(
             assert client.get("/api/openapi.json").status_code == 200
         assert sum(t.name == "redmeter-page" for t in threading.enumerate()) <= THREADS
         proxy.heal()
-        monkeypatch.setattr(api, "PATIENCE", 1.0)
+        monkeypatch.setattr(api, "ANSWER_SECONDS", 1.0)
         eventually(lambda: client.get("/api/marks?since=99").status_code == 200, 15.0)
     dashboard.close()
     client_of_theirs.close()

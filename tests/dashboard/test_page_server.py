@@ -12,9 +12,15 @@ import httpx
 import pytest
 
 from redmeter import Meter
-from redmeter.dashboard.connections import MAX_RECORDS, LogRateLimit
-from redmeter.dashboard.defaults import PORT, PORTS
-from redmeter.dashboard.server import Credentials, PageServer, address_of, listen
+from redmeter.dashboard import PORT, PORTS
+from redmeter.dashboard.server import (
+    MAX_RECORDS,
+    Credentials,
+    LogRateLimit,
+    PageServer,
+    address_of,
+    listen_on,
+)
 from redmeter.errors import InvalidSetting
 from support.servers import Server
 from support.waiting import eventually
@@ -58,7 +64,7 @@ def test_it_ends_though_pages_hold_their_connections(server: Server) -> None:
         connection.request("GET", "/healthz")
         assert connection.getresponse().read() == b'{"status":"ok"}'
     connection.close()
-    listen("127.0.0.1", port).close()
+    listen_on("127.0.0.1", port).close()
 
 
 def test_beyond_loopback_it_asks_for_a_token_that_it_made_up(server: Server) -> None:
@@ -83,16 +89,16 @@ def test_beyond_loopback_it_asks_for_a_token_that_it_made_up(server: Server) -> 
 
 def test_the_next_port_is_taken_where_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to a number of them; a port that was asked for is that one or none."""
-    with listen("127.0.0.1", 0) as taken:
+    with listen_on("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(InvalidSetting, match=rf"--port: 127.0.0.1, port {port}: .*in use"):
-            listen("127.0.0.1", port)
+            listen_on("127.0.0.1", port)
         monkeypatch.setattr("redmeter.dashboard.server.PORT", port)
-        with listen("127.0.0.1") as other:
+        with listen_on("127.0.0.1") as other:
             assert port < other.getsockname()[1] < port + PORTS
         monkeypatch.setattr("redmeter.dashboard.server.PORTS", 1)
         with pytest.raises(InvalidSetting, match="Address already in use"):
-            listen("127.0.0.1")
+            listen_on("127.0.0.1")
     assert 1024 < PORT < 32768  # below those that systems give out
 
 
@@ -100,7 +106,7 @@ def test_the_next_port_is_taken_where_one_is(monkeypatch: pytest.MonkeyPatch) ->
 def test_an_address_of_another_machine_is_refused(host: str) -> None:
     """With the option that names it."""
     with pytest.raises(InvalidSetting, match="--host and --port name another one"):
-        listen(host, 0)
+        listen_on(host, 0)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +202,7 @@ def test_a_connection_whose_request_does_not_end_is_closed(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where a request was answered before; one that rests between requests stays."""
-    monkeypatch.setattr("redmeter.dashboard.connections.HEADER_SECONDS", 0.5)
+    monkeypatch.setattr("redmeter.dashboard.server.HEADER_SECONDS", 0.5)
     with served(PageServer(server.url, port=0)) as page, contextlib.ExitStack() as stack:
         port = int(page.address.rpartition(":")[2][:-1])
         rests = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
@@ -223,7 +229,7 @@ def test_a_connection_that_nobody_reads_from_is_closed(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many answers it is owed."""
-    monkeypatch.setattr("redmeter.dashboard.connections.READ_SECONDS", 0.5)
+    monkeypatch.setattr("redmeter.dashboard.server.READ_SECONDS", 0.5)
     page = PageServer(server.url, port=0)
     request = b"GET /api/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with served(page), socket.socket() as raw:
@@ -238,7 +244,7 @@ def test_of_too_many_connections_the_one_that_waited_longest_goes(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So who asks now is answered."""
-    monkeypatch.setattr("redmeter.dashboard.connections.MAX_OPEN", 10)
+    monkeypatch.setattr("redmeter.dashboard.server.MAX_OPEN", 10)
     with served(PageServer(server.url, port=0)) as page:
         port = int(page.address.rpartition(":")[2][:-1])
         with contextlib.ExitStack() as stack:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.conftest import error_of
-from redmeter.dashboard.api.endpoints import ENDPOINTS, MAX_QUERY, parse
+from redmeter.dashboard.api.endpoints import ENDPOINTS
+from redmeter.dashboard.api.parameters import MAX_QUERY, parse_query
 from redmeter.dashboard.api.serialize import as_json
 from redmeter.dashboard.errors import HTTPError
 
@@ -112,7 +113,7 @@ def test_ten_thousand_names_are_refused(number: int, status: int) -> None:
     """Whether the query is too long or has too many of them."""
     query = "&".join(f"name=n{one}" for one in range(number)).encode()
     with pytest.raises(HTTPError) as raised:
-        parse(SERIES, query)
+        parse_query(SERIES, query)
     assert raised.value.status == status
     assert (len(query) > MAX_QUERY) is (status == 414)
     assert "at a time" in raised.value.fix or "fewer" in raised.value.fix
@@ -173,6 +174,6 @@ def test_any_query_is_read_or_refused(query: bytes) -> None:
 def read(query: bytes) -> tuple[dict[str, Any], HTTPError | None]:
     """Return what is read, or the refusal."""
     try:
-        return parse(SERIES, query), None
+        return parse_query(SERIES, query), None
     except HTTPError as refusal:
         return {}, refusal

@@ -18,7 +18,7 @@ from redmeter.alerting.evaluator import Evaluator
 from redmeter.alerting.rules_file import parse_rules
 from redmeter.dashboard import Dashboard
 from redmeter.dashboard.api import prometheus
-from redmeter.dashboard.api.dispatch import openapi
+from redmeter.dashboard.api.endpoints import openapi
 from redmeter.export.prometheus_names import SUFFIXES
 from redmeter.reading.promql import query as promql
 from support.asking import asking
@@ -384,4 +384,4 @@ def test_a_missing_extra_is_named(dashboard: Dashboard, monkeypatch: pytest.Monk
 def test_at_most_so_many_queries_run_at_once(dashboard: Dashboard) -> None:
     """The others wait, and the page has threads of its own."""
     assert dashboard._queries is not dashboard._shared
-    assert dashboard._queries._most == prometheus.THREADS
+    assert dashboard._queries._most == prometheus.QUERY_THREADS

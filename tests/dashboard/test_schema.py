@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
 from dashboard.test_page_server import served
 from redmeter import Meter
 from redmeter.dashboard.api import prometheus
-from redmeter.dashboard.api.dispatch import openapi
+from redmeter.dashboard.api.endpoints import openapi
 from redmeter.dashboard.server import PageServer
 from support.examples import scaled
 from support.servers import Server

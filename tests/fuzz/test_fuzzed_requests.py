@@ -17,7 +17,8 @@ from starlette.requests import Request
 
 from redmeter.dashboard import Dashboard
 from redmeter.dashboard.access import Given
-from redmeter.dashboard.api.endpoints import ENDPOINTS, parse
+from redmeter.dashboard.api.endpoints import ENDPOINTS
+from redmeter.dashboard.api.parameters import parse_query
 from redmeter.dashboard.api.serialize import as_json
 from redmeter.dashboard.cache import Body, _matches, _takes_gzip
 from redmeter.dashboard.errors import HTTPError
@@ -58,7 +59,7 @@ def test_a_query_of_any_endpoint_is_read_or_refused(endpoint: Any, query: str) -
     """A refusal is one that can be sent."""
     refused, values = None, {}
     try:
-        values = parse(endpoint, query.encode(errors="surrogatepass"))
+        values = parse_query(endpoint, query.encode(errors="surrogatepass"))
     except HTTPError as refusal:
         refused = refusal
     if refused is not None:
@@ -265,7 +266,7 @@ def test_requests_take_work_by_their_length(of_length: object) -> None:
         for query in (text, urlencode({"name": text}), quote(text)):
             for endpoint in ENDPOINTS:
                 with contextlib.suppress(HTTPError):
-                    parse(endpoint, query.encode(errors="replace"))
+                    parse_query(endpoint, query.encode(errors="replace"))
         host_of(text)
         _matches(text, '"x"')
         _takes_gzip(text)

@@ -10,8 +10,7 @@ from redmeter import Meter
 from redmeter import store as stores
 from redmeter.clock import ManualClock
 from redmeter.errors import AccessDenied, IncompatibleStore, StoreRefused, StoreUnavailable
-from redmeter.health import contents
-from redmeter.health import server as one_server
+from redmeter.health import contents, servers
 from redmeter.health.check import Finding
 from redmeter.health.doctor import Health, examine
 from redmeter.store import Store
@@ -113,8 +112,8 @@ def test_memory_that_is_nearly_used_up_is_a_warning(store: Store, client: Any) -
     assert first.level == "ok"
     assert (second.level, second.fix) == ("warn", "raise maxmemory")
     told = {"maxmemory_policy": "noeviction", "maxmemory": "1000"}
-    assert len(list(one_server.memory(told | {"used_memory": "900"}, {}))) == 1
-    _, second = one_server.memory(told | {"used_memory": "911"}, {})
+    assert len(list(servers.memory_findings(told | {"used_memory": "900"}, {}))) == 1
+    _, second = servers.memory_findings(told | {"used_memory": "911"}, {})
     assert second.text == "91% of maxmemory is used"
 
 
@@ -133,9 +132,9 @@ def test_memory_that_is_used_up_fails_where_nothing_is_evicted(store: Store, cli
     _, finding = found(health, "memory")
     assert finding.text.endswith("of maxmemory is used: nothing can be stored")
     told = {"maxmemory_policy": "noeviction", "maxmemory": "1000", "used_memory": "1010"}
-    _, finding = one_server.memory(told | {"mem_not_counted_for_evict": "11"}, {})
+    _, finding = servers.memory_findings(told | {"mem_not_counted_for_evict": "11"}, {})
     assert finding.level == "warn"
-    _, finding = one_server.memory(told | {"mem_not_counted_for_evict": "10"}, {})
+    _, finding = servers.memory_findings(told | {"mem_not_counted_for_evict": "10"}, {})
     assert finding.level == "fail"
 
 
@@ -151,9 +150,9 @@ def test_too_few_replicas_fail_where_the_server_wants_some(any_server: Server) -
         assert finding.text == (
             "nothing can be stored: 0 replicas keep up, min-replicas-to-write is 2"
         )
-    (unknown,) = one_server.listeners({"min_slaves_good_slaves": "0"}, {})
+    (unknown,) = servers.listener_findings({"min_slaves_good_slaves": "0"}, {})
     assert unknown.text.endswith("min-replicas-to-write is more")
-    assert not list(one_server.listeners({"min_slaves_good_slaves": "1"}, {}))
+    assert not list(servers.listener_findings({"min_slaves_good_slaves": "1"}, {}))
 
 
 @pytest.mark.parametrize(
@@ -464,7 +463,7 @@ def test_many_counters_are_estimated_from_a_sample(store: Store, client: Any) ->
 )
 def test_a_server_that_is_too_old_fails(product: str, version: str, level: str) -> None:
     """Older than what is supported."""
-    (finding,) = one_server.server(product, version, {})
+    (finding,) = servers.server_findings(product, version, {})
     assert finding.level == level
 
 
@@ -477,13 +476,13 @@ def test_a_server_that_is_too_old_fails(product: str, version: str, level: str) 
 )
 def test_failed_writes_to_disk_fail(info: dict[str, str], text: str) -> None:
     """What a full disk looks like from here."""
-    (finding,) = one_server.persistence(info, {"save": "60 1"})
+    (finding,) = servers.persistence_findings(info, {"save": "60 1"})
     assert (finding.level, finding.text) == ("fail", text)
 
 
 def test_an_untold_policy_is_a_warning() -> None:
     """It is not judged as if it were fine."""
-    (finding,) = one_server.memory({}, {})
+    (finding,) = servers.memory_findings({}, {})
     assert finding.level == "warn"
 
 

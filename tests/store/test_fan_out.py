@@ -17,8 +17,9 @@ from dashboard.conftest import HOSTILE
 from dashboard.test_api import ASKED
 from redmeter import IncompatibleStore, Meter, StoreRefused
 from redmeter.clock import ManualClock
-from redmeter.dashboard.api import dispatch as api
-from redmeter.dashboard.api.endpoints import ENDPOINTS, parse
+from redmeter.dashboard.api import endpoints as api
+from redmeter.dashboard.api.endpoints import ENDPOINTS
+from redmeter.dashboard.api.parameters import parse_query
 from redmeter.dashboard.api.serialize import as_json
 from redmeter.health.doctor import examine
 from redmeter.reading.join import Ask, Joined, join, join_newest, of_field, of_window
@@ -133,7 +134,7 @@ def test_what_the_page_asks_is_answered_alike(url: str, twins: Twins) -> None:
         query += f"&since={twins.now - 60}&until={twins.now}"
 
     def ask(store: Store) -> Any:
-        answer = api.API(store).answer(endpoint, parse(endpoint, query.encode()))
+        answer = api.API(store).answer(endpoint, parse_query(endpoint, query.encode()))
         found = json.loads(as_json(answer))
         found.pop("now")
         if path == "/api/overview":

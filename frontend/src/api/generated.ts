@@ -68,12 +68,6 @@ export interface components {
             /** @description Its value. */
             value: number;
         };
-        /** @description The fields of every answer. */
-        Answer: {
-            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
-            missing: string[];
-            now: number;
-        };
         /** @description A route or a task that sends a statement. */
         Caller: {
             /** @description Executions of the statement by it. */
@@ -146,6 +140,22 @@ export interface components {
             /** @description The summed change of the groups that are not listed; null of a p95. */
             rest: number | null;
         };
+        /** @description A series as a chart draws it; the p95 of a histogram. */
+        ChartCurve: {
+            /** @description For a sum of several series: how many were summed, and how many there are. */
+            examined: number;
+            /** @enum {string} */
+            kind: "counter" | "gauge" | "histogram";
+            name: string;
+            of: number;
+            /** @description Whether the newest interval is still running. */
+            partial: boolean;
+            /** @description Width of an interval, seconds. */
+            precision: number;
+            /** @description Start of the interval of the first value; the end of the window if there are no values. */
+            start: number;
+            values: (number | null)[];
+        };
         /** @description One measure of the last five complete minutes, and its expected range. */
         Check: {
             /** @description Start of the baseline, Unix seconds, included. */
@@ -192,25 +202,9 @@ export interface components {
             value: number | null;
         };
         /** @description The cleaner. */
-        Cleaner: {
+        CleanerInfo: {
             /** @description When its last pass ended. */
             ended: number | null;
-        };
-        /** @description A series as a chart draws it; the p95 of a histogram. */
-        Curve: {
-            /** @description For a sum of several series: how many were summed, and how many there are. */
-            examined: number;
-            /** @enum {string} */
-            kind: "counter" | "gauge" | "histogram";
-            name: string;
-            of: number;
-            /** @description Whether the newest interval is still running. */
-            partial: boolean;
-            /** @description Width of an interval, seconds. */
-            precision: number;
-            /** @description Start of the interval of the first value; the end of the window if there are no values. */
-            start: number;
-            values: (number | null)[];
         };
         /** @description Mean time per request that is spent in the database, seconds. */
         DatabaseTime: {
@@ -233,24 +227,24 @@ export interface components {
             added: number;
             forecast: components["schemas"]["Forecast"] | null;
             /** @description Hourly samples, for the matrix of days and hours. */
-            hours: components["schemas"]["Curve"] | null;
+            hours: components["schemas"]["ChartCurve"] | null;
             /**
              * @description "" if nothing is stored under this name yet.
              * @enum {string}
              */
             kind: "counter" | "gauge" | "histogram" | "";
-            labels: components["schemas"]["Label"][];
+            labels: components["schemas"]["LabelRow"][];
             marks: components["schemas"]["Mark"][];
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             name: string;
             now: number;
-            precisions: components["schemas"]["Curve"][];
+            precisions: components["schemas"]["ChartCurve"][];
             /** @description The label sets of its name, the busiest first; how many there are, how many were looked at. */
             siblings: components["schemas"]["Sibling"][];
             siblings_examined: number;
             siblings_of: number;
-            summary: components["schemas"]["Summary"] | null;
+            summary: components["schemas"]["SummaryRow"] | null;
             /** @description All-time total; null if that is not kept. */
             total: number | null;
             /** @description Unit of the values, by the end of the name: seconds, bytes …; "" if unknown. */
@@ -263,7 +257,7 @@ export interface components {
             bytes: {
                 [key: string]: number | null;
             };
-            cleaner: components["schemas"]["Cleaner"];
+            cleaner: components["schemas"]["CleanerInfo"];
             clock_difference: number;
             estimated: boolean;
             findings: components["schemas"]["Finding"][];
@@ -296,7 +290,13 @@ export interface components {
             };
             server: string;
             version: string;
-            writers: components["schemas"]["Writer"][];
+            writers: components["schemas"]["WriterRow"][];
+        };
+        /** @description The fields of every answer. */
+        EndpointAnswer: {
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
+            now: number;
         };
         /** @description Every answer other than 2xx. */
         ErrorAnswer: {
@@ -507,6 +507,16 @@ export interface components {
             /** @description The series. */
             name: string;
         };
+        /** @description The share of requests that failed. */
+        FailedShare: {
+            before: number | null;
+            /** @description Requests that failed, and before. */
+            count: number;
+            count_before: number | null;
+            /** @description Since when failures are known, Unix seconds; null: throughout the window. */
+            since: number | null;
+            value: number | null;
+        };
         /** @description The result of one check. */
         Finding: {
             /** @description What to do about it; "" if nothing. */
@@ -675,7 +685,7 @@ export interface components {
             low: number | null;
             mean: number | null;
             name: string;
-            over_time: components["schemas"]["OverTime"] | null;
+            over_time: components["schemas"]["SummaryOverTime"] | null;
             /** @description "0.95" -> the 95th percentile. */
             quantiles: {
                 [key: string]: number | null;
@@ -716,7 +726,7 @@ export interface components {
             window: components["schemas"]["Span"];
         };
         /** @description A label, and its most frequent values. */
-        Label: {
+        LabelRow: {
             label: string;
             /** @description How many values there are. */
             of: number;
@@ -760,7 +770,7 @@ export interface components {
             severity: string;
         };
         /** @description Errors of the last hour, and of the hour before; of how many loggers, of how many. */
-        Logged: {
+        LoggedErrors: {
             before: number | null;
             examined: number;
             /** @description The count of the last hour by now at the rate of the hour before. */
@@ -913,33 +923,15 @@ export interface components {
             time: number;
             value: number | null;
         };
-        /** @description The five numbers, each against the window before. */
-        Numbers: {
-            errors: components["schemas"]["Share"];
-            hits: components["schemas"]["Hits"];
-            logged: components["schemas"]["Logged"];
-            p95: components["schemas"]["Percentile"];
-            slowest: components["schemas"]["Slowest"];
-        };
         /** @description Runs of a task that ended in one state. */
         Outcome: {
             count: number;
             failed: boolean;
             state: string;
         };
-        /** @description A summary per interval; null for intervals without values. */
-        OverTime: {
-            count: number[];
-            mean: (number | null)[];
-            partial: boolean;
-            quantiles: {
-                [key: string]: (number | null)[];
-            };
-            start: number;
-        };
         /** @description /api/overview. */
         OverviewAnswer: {
-            chart: components["schemas"]["Curve"][];
+            chart: components["schemas"]["ChartCurve"][];
             counters: components["schemas"]["OverviewCounters"];
             /** @description The expected range of the first curve of the chart, if that is a counter. */
             expected: components["schemas"]["Forecast"] | null;
@@ -949,7 +941,7 @@ export interface components {
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             now: number;
-            numbers: components["schemas"]["Numbers"];
+            numbers: components["schemas"]["OverviewNumbers"];
             routes: components["schemas"]["OverviewRoutes"];
             store: components["schemas"]["StoreInfo"];
             window: components["schemas"]["Span"];
@@ -980,6 +972,14 @@ export interface components {
             compared: number;
             frequent: components["schemas"]["FrequencyRow"][];
             sources: number;
+        };
+        /** @description The five numbers, each against the window before. */
+        OverviewNumbers: {
+            errors: components["schemas"]["FailedShare"];
+            hits: components["schemas"]["Hits"];
+            logged: components["schemas"]["LoggedErrors"];
+            p95: components["schemas"]["Percentile"];
+            slowest: components["schemas"]["SlowestRoute"];
         };
         /** @description The busiest routes. */
         OverviewRoutes: {
@@ -1155,16 +1155,6 @@ export interface components {
             /** @description The window: [start, end). */
             start: number;
         };
-        /** @description The share of requests that failed. */
-        Share: {
-            before: number | null;
-            /** @description Requests that failed, and before. */
-            count: number;
-            count_before: number | null;
-            /** @description Since when failures are known, Unix seconds; null: throughout the window. */
-            since: number | null;
-            value: number | null;
-        };
         /** @description A label set of the same name. */
         Sibling: {
             count: number;
@@ -1181,7 +1171,7 @@ export interface components {
             until: number;
         };
         /** @description The slowest route. */
-        Slowest: {
+        SlowestRoute: {
             before: number | null;
             route: string | null;
             value: number | null;
@@ -1277,28 +1267,6 @@ export interface components {
             };
             version: string;
         };
-        /** @description The distribution of a histogram within a window. */
-        Summary: {
-            /** @description Lower edge, upper edge, count; ascending. */
-            buckets: [
-                number,
-                number,
-                number
-            ][];
-            count: number;
-            high: number | null;
-            low: number | null;
-            mean: number | null;
-            name: string;
-            over_time: components["schemas"]["OverTime"] | null;
-            /** @description "0.95" -> the 95th percentile. */
-            quantiles: {
-                [key: string]: number | null;
-            };
-            share_above: number | null;
-            stddev: number | null;
-            total: number | null;
-        };
         /** @description /api/summary. */
         SummaryAnswer: {
             end: number;
@@ -1310,6 +1278,38 @@ export interface components {
             precision: number;
             start: number;
             summaries: components["schemas"]["GroupedSummary"][];
+        };
+        /** @description A summary per interval; null for intervals without values. */
+        SummaryOverTime: {
+            count: number[];
+            mean: (number | null)[];
+            partial: boolean;
+            quantiles: {
+                [key: string]: (number | null)[];
+            };
+            start: number;
+        };
+        /** @description The distribution of a histogram within a window. */
+        SummaryRow: {
+            /** @description Lower edge, upper edge, count; ascending. */
+            buckets: [
+                number,
+                number,
+                number
+            ][];
+            count: number;
+            high: number | null;
+            low: number | null;
+            mean: number | null;
+            name: string;
+            over_time: components["schemas"]["SummaryOverTime"] | null;
+            /** @description "0.95" -> the 95th percentile. */
+            quantiles: {
+                [key: string]: number | null;
+            };
+            share_above: number | null;
+            stddev: number | null;
+            total: number | null;
         };
         /** @description A background task. */
         Task: {
@@ -1496,7 +1496,7 @@ export interface components {
             now: number;
         };
         /** @description A writing process and its last report. */
-        Writer: {
+        WriterRow: {
             alive: boolean;
             buffered: number;
             dropped: number;

@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from redmeter import settings
+from redmeter import dashboard, settings
 from redmeter.cli import output
 from redmeter.cli.app import STORE, USAGE, Prefix, Url, again, called, command, fail, opened
 from redmeter.cli.lock import WAIT_SECONDS, UpLock, has_ended, wait
-from redmeter.dashboard import defaults
 from redmeter.errors import ClockDisagreement, StoreError
 from redmeter.extras import needs
 from redmeter.maintenance import cleaning
@@ -59,27 +58,27 @@ def up(
             help="Address that the page listens on. Other than on loopback, the page asks for a "
             "token, which is generated and printed unless you give credentials.",
         ),
-    ] = defaults.HOST,
+    ] = dashboard.HOST,
     port: Annotated[
         int | None,
         typer.Option(
             "--port",
             min=0,
             max=65535,
-            help=f"Port of the page; 0: any free port. Default: {defaults.PORT} or the next free.",
+            help=f"Port of the page; 0: any free port. Default: {dashboard.PORT} or the next free.",
         ),
     ] = None,
     token_file: Annotated[
         Path | None,
         typer.Option(
-            "--token-file", help=f"File with the token of the page; see also {defaults.TOKEN}."
+            "--token-file", help=f"File with the token of the page; see also {dashboard.TOKEN}."
         ),
     ] = None,
     users_file: Annotated[
         Path | None,
         typer.Option(
             "--users-file",
-            help=f"File with a line NAME:PASSWORD for each user; see also {defaults.USERS}.",
+            help=f"File with a line NAME:PASSWORD for each user; see also {dashboard.USERS}.",
         ),
     ] = None,
     allow_host: Annotated[
@@ -172,13 +171,13 @@ class Options(NamedTuple):
 
     def secrets(self) -> bool:
         """Return whether credentials are given by any option or variable."""
-        named = any(os.environ.get(name) for name in (defaults.TOKEN, defaults.USERS))
+        named = any(os.environ.get(name) for name in (dashboard.TOKEN, dashboard.USERS))
         files = self.token_file is not None or self.users_file is not None
         return not self.no_page and (named or files)
 
     def words(self) -> list[str]:
         """Return the same options as words of a command line."""
-        options = [] if self.host == defaults.HOST else ["--host", self.host]
+        options = [] if self.host == dashboard.HOST else ["--host", self.host]
         if self.port is not None:
             options += ["--port", str(self.port)]
         for option, file in (("--token-file", self.token_file), ("--users-file", self.users_file)):
@@ -256,7 +255,7 @@ def _detach(lock: UpLock, options: Options) -> None:
     passed = {
         "REDMETER_URL": lock.url,
         "REDMETER_PREFIX": lock.prefix,
-        defaults.TOKEN: minted,
+        dashboard.TOKEN: minted,
     }
     environ = os.environ | {name: value for name, value in passed.items() if value is not None}
     mode = os.O_WRONLY | os.O_CREAT | os.O_APPEND

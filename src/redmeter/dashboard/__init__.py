@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Dashboard"]
 
+# Defaults of the page on its own, and the names of its settings.
+#: Where it is: on this machine alone, and at a port that nobody registered.
+HOST, PORT = "127.0.0.1", 7380
+#: How many ports are tried from there on if none is given.
+PORTS = 50
+#: Environment variables of secrets, which must not stand in the list of processes.
+TOKEN, USERS = "REDMETER_TOKEN", "REDMETER_USERS"
+
 
 def __getattr__(name: str) -> Any:
     if name == "Dashboard":

@@ -28,8 +28,8 @@ from redmeter.errors import InvalidSetting
 logger = logging.getLogger("redmeter")
 
 #: Whether a request is allowed, or a response to it.
-Answer = bool | Response | None
-Access = Callable[[Any], Answer | Awaitable[Answer]]
+AccessAnswer = bool | Response | None
+Access = Callable[[Any], AccessAnswer | Awaitable[AccessAnswer]]
 #: The value of `access=`.
 Given = Access | Literal["open"] | None
 
@@ -38,7 +38,7 @@ _TOKEN_BYTES = 24
 #: Shortest token and password that are taken, characters.
 MIN_SECRET = 8
 #: Plain functions that run concurrently, in threads of our own, not the application's.
-THREADS = 8
+ACCESS_THREADS = 8
 
 _HOW = (
     "decide who has access: access=a function of your application that gets the request and "
@@ -50,7 +50,7 @@ def check_access(given: Given) -> Access | None:
     """Return the callable; None if everybody has access.
 
     Raises:
-        InvalidSetting: nothing was result, or something else than a callable or "open".
+        InvalidSetting: nothing was given, or something else than a callable or "open".
     """
     if given == "open":
         return None
@@ -63,16 +63,15 @@ _limiter: RunVar[CapacityLimiter] = RunVar("redmeter_access")
 
 
 def _threads() -> CapacityLimiter:
-    """Return the limiter of this event loop."""
     try:
         return _limiter.get()
     except LookupError:
-        made = CapacityLimiter(THREADS)
+        made = CapacityLimiter(ACCESS_THREADS)
         _limiter.set(made)
         return made
 
 
-async def ask(access: Access, request: HTTPConnection) -> Response | None:
+async def ask_access(access: Access, request: HTTPConnection) -> Response | None:
     """Ask whether a request may pass; a plain function is asked in a thread, as it may wait.
 
     It may pass where True is returned, that very value: what an application writes to refuse, as a
@@ -191,7 +190,7 @@ def is_loopback(host: str) -> bool:
     return bool(addresses) and all(is_loopback(str(address[0])) for *_, address in addresses)
 
 
-def new_token() -> str:
+def new_access_token() -> str:
     """Return a token that nobody can guess."""
     return secrets.token_urlsafe(_TOKEN_BYTES)
 

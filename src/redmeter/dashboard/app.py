@@ -9,11 +9,14 @@ All paths are relative to the mount point, and so are the requests of the page.
 
 import asyncio
 import contextlib
+import os
+import threading
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterable
-from concurrent.futures import Future
 from functools import partial
+from http import HTTPStatus
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -24,23 +27,28 @@ from starlette.routing import Route
 
 from redmeter import store as stores
 from redmeter.dashboard.access import Given, check_access
-from redmeter.dashboard.api import dispatch as api
+from redmeter.dashboard.api import endpoints as api
 from redmeter.dashboard.api import prometheus
-from redmeter.dashboard.api.endpoints import ENDPOINTS, Endpoint, check_order_of_times, parse
+from redmeter.dashboard.api.endpoints import ENDPOINTS
+from redmeter.dashboard.api.parameters import Endpoint, check_order_of_times, parse_query
 from redmeter.dashboard.api.prometheus import PrometheusAPI
 from redmeter.dashboard.api.serialize import as_json
-from redmeter.dashboard.cache import MAX_BYTES, AnswerCache, Body
-from redmeter.dashboard.defaults import VITAL
+from redmeter.dashboard.cache import MAX_ANSWER_BYTES, AnswerCache, Body
 from redmeter.dashboard.errors import HTTPError, http_error_of
 from redmeter.dashboard.files import Files, no_such
-from redmeter.dashboard.guard import Guard, Hosts, error_response, refusal, route_path
+from redmeter.dashboard.guard import (
+    HEADERS,
+    VITAL,
+    Guard,
+    Hosts,
+    error_response,
+    refusal,
+    route_path,
+)
 from redmeter.errors import RedmeterError
 from redmeter.extras import needs
 from redmeter.queries import Queries
 from redmeter.store import Store
-
-if TYPE_CHECKING:
-    from redmeter.dashboard.wsgi import WSGI
 
 #: How long an answer is shared, seconds: for precisions below a minute, which show events soon, and
 #: for others, which pages request every 10 s.
@@ -51,6 +59,9 @@ PERCENTILES_FINE, PERCENTILES = 30, 10
 
 #: The time at which an answer was made, also with a 304, whose body is an earlier one.
 NOW_HEADER = "Redmeter-Now"
+
+T = TypeVar("T")
+WSGIApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class Dashboard(Starlette):
@@ -91,11 +102,11 @@ class Dashboard(Starlette):
         rank = partial(self._shared.run, "ranking")
         self._answers = None if store is None else api.API(store, rank)
         self._prometheus = None if store is None else PrometheusAPI(store.reader)
-        self._queries = AnswerCache(threads=prometheus.THREADS)
+        self._queries = AnswerCache(threads=prometheus.QUERY_THREADS)
         #: For the health of the store, which is answered even if all other threads are busy.
         self._vital = AnswerCache()
         self._files = Files()
-        self._wsgi: WSGI | None = None
+        self._wsgi: WSGIDashboard | None = None
         routes = [
             Route("/", self._page),
             Route("/assets/{name}", self._asset),
@@ -118,13 +129,14 @@ class Dashboard(Starlette):
         self.router.redirect_slashes = False
 
     @property
-    def wsgi(self) -> "WSGI":
+    def wsgi(self) -> "WSGIDashboard":
         """The same as a WSGI application."""
         with needs("page", "the dashboard under WSGI"):
-            from redmeter.dashboard.wsgi import WSGI
+            from a2wsgi import ASGIMiddleware
 
         if self._wsgi is None:
-            self._wsgi = WSGI(self)
+            middleware: Any = ASGIMiddleware  # in its types, an environ is a TypedDict
+            self._wsgi = WSGIDashboard(partial(middleware, self))
         return self._wsgi
 
     @property
@@ -149,7 +161,7 @@ class Dashboard(Starlette):
         return api.openapi().response(request)
 
     async def _api(self, endpoint: Endpoint, request: Request) -> Response:
-        values = parse(endpoint, request.scope.get("query_string", b""))
+        values = parse_query(endpoint, request.scope.get("query_string", b""))
         check_order_of_times(values)
         fine = (values.get("precision") or 60) < 60
         keep = KEEP_FINE if fine else KEEP
@@ -162,12 +174,10 @@ class Dashboard(Starlette):
         return body.response(request)
 
     async def _metrics(self, request: Request) -> Response:
-        form, served = prometheus.scrape_format(request), self._prometheus
+        form = prometheus.scrape_format(request)
 
         def make() -> Body:
-            if served is None:
-                raise _switched_off()
-            return served.metrics(form)
+            return _there(self._prometheus).metrics(form)
 
         body = await self._answered(self._shared, ("/metrics", form), make, KEEP_FINE)
         return body.response(request)
@@ -176,12 +186,10 @@ class Dashboard(Starlette):
         parameters = await prometheus.parameters_of(request)
         pairs = (*parameters.pairs, *request.path_params.items())
         parameters = prometheus.Parameters(pairs)
-        arrived, served = monotonic(), self._prometheus
+        arrived = monotonic()
 
         def make() -> Body:
-            if served is None:
-                raise _switched_off()
-            return served.body(name, parameters, arrived)
+            return _there(self._prometheus).body(name, parameters, arrived)
 
         keep = prometheus.shared_seconds(name, parameters)
         body = await self._answered(self._queries, (name, pairs), make, keep)
@@ -189,7 +197,7 @@ class Dashboard(Starlette):
 
     async def _alive(self, request: Request) -> Response:
         def make() -> Body:
-            api.check_alive(_there(self._answers).reader)
+            _there(self._answers).reader.read()
             return Body(as_json({"status": "ok"}), "application/json", cache="no-store")
 
         try:
@@ -204,43 +212,95 @@ class Dashboard(Starlette):
     ) -> Body:
         """Wait for an answer, and translate its error."""
         try:
-            return await _within(shared.get(key, make, keep), api.PATIENCE)
+            future = asyncio.wrap_future(shared.get(key, make, keep))
+            # A client may leave before the answer is complete; the others still get it.
+            return await asyncio.wait_for(future, api.ANSWER_SECONDS)
         except HTTPError:
             raise
         except RedmeterError as error:
             raise http_error_of(error) from error
         except TimeoutError:
-            fix = "ask again, or for less"
-            raise HTTPError(
-                503, "timed-out", f"no answer within {api.PATIENCE:g} s", fix, {"Retry-After": "1"}
-            ) from None
+            text, fix = f"no answer within {api.ANSWER_SECONDS:g} s", "ask again, or for less"
+            raise HTTPError(503, "timed-out", text, fix, {"Retry-After": "1"}) from None
+
+
+class WSGIDashboard:
+    """A WSGI application. A function for `access=` finds the environ in request.scope.
+
+    a2wsgi runs the ASGI application in an event loop of its own, in a thread. That starts with the
+    first request of each process: a server may load the application before it forks. What a server
+    may hand over and a2wsgi cannot read is refused before.
+
+    Args:
+        make: makes what answers.
+    """
+
+    def __init__(self, make: Callable[[], WSGIApp]) -> None:
+        self._make = make
+        self._forget()
+        # A thread does not come along into a fork, and a lock comes as somebody else holds it.
+        forget = weakref.WeakMethod(self._forget)
+        os.register_at_fork(after_in_child=lambda: (found := forget()) and found())
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._app: WSGIApp | None = None
+
+    def _made(self) -> WSGIApp:
+        with self._lock:
+            if self._app is None:
+                self._app = self._make()
+            return self._app
+
+    def __call__(
+        self, environ: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
+        """Answer a request."""
+        try:
+            environ.get("QUERY_STRING", "").encode("ascii")
+            for part in ("SCRIPT_NAME", "PATH_INFO"):
+                environ.get(part, "").encode("latin-1").decode()
+        except UnicodeError:
+            return _refuse_bytes(start_response)
+        return self._made()(environ, start_response)
+
+
+def _refuse_bytes(start_response: Callable[..., Any]) -> list[bytes]:
+    fix = "encode it as UTF-8, then by percent signs"
+    error = HTTPError(400, "not-utf-8", "the address is no UTF-8", fix)
+    body = as_json(error.answer())
+    headers = {**HEADERS, "Content-Type": "application/json", "Cache-Control": "no-store"}
+    headers["Content-Length"] = str(len(body))
+    start_response(f"{error.status} {HTTPStatus(error.status).phrase}", list(headers.items()))
+    return [body]
 
 
 def _made(endpoint: Endpoint, answers: api.API | None, values: dict[str, Any]) -> Body:
     """Make an answer: called in a thread."""
     answer = _there(answers).answer(endpoint, values)
     content = as_json(answer)
-    if len(content) > MAX_BYTES:
+    if len(content) > MAX_ANSWER_BYTES:
         raise HTTPError(
             400,
             "answer-too-large",
             f"the answer would have {len(content):,} bytes",
-            f"at most {MAX_BYTES:,}: ask for less",
+            f"at most {MAX_ANSWER_BYTES:,}: ask for less",
         )
     # The time comes first, so that the rest is what follows the first comma.
     tag = content.partition(b",")[2]
     return Body(content, "application/json", tag=tag, headers={NOW_HEADER: f"{answer.now:.3f}"})
 
 
-def _there(answers: api.API | None) -> api.API:
+def _there(answers: T | None) -> T:
+    """Return what answers.
+
+    Raises:
+        HTTPError: there is no store.
+    """
     if answers is None:
-        raise _switched_off()
+        fix = "set REDMETER_URL to a store, or give one to Dashboard()"
+        raise HTTPError(503, "switched-off", "redmeter is switched off here", fix)
     return answers
-
-
-def _switched_off() -> HTTPError:
-    fix = "set REDMETER_URL to a store, or give one to Dashboard()"
-    return HTTPError(503, "switched-off", "redmeter is switched off here", fix)
 
 
 def _store_of(source: Any, prefix: str | None) -> tuple[Store | None, bool]:
@@ -252,11 +312,6 @@ def _store_of(source: Any, prefix: str | None) -> tuple[Store | None, bool]:
     if source is None or isinstance(source, str):
         return stores.open(source, prefix=prefix, announce=True), True
     return stores.open(client=source, prefix=prefix), True
-
-
-async def _within(future: "Future[Body]", seconds: float) -> Body:
-    # A client may leave before the answer is complete; the others still get it.
-    return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
 
 
 async def _not_found(request: Request, error: Exception) -> Response:

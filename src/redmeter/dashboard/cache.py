@@ -29,9 +29,9 @@ from redmeter.dashboard.errors import HTTPError
 #: Threads that read at once, and answers that may wait for one.
 THREADS, WAITING = 8, 128
 #: Answers that are kept at most, and bytes of them together.
-MAX_KEPT, MAX_KEPT_BYTES = 256, 32 * 2**20
+MAX_KEPT_ANSWERS, MAX_KEPT_BYTES = 256, 32 * 2**20
 #: Largest answer, bytes of JSON.
-MAX_BYTES = 4 * 2**20
+MAX_ANSWER_BYTES = 4 * 2**20
 #: Smallest body that is compressed, bytes: below, it would not become one packet less.
 MIN_GZIP = 1_000
 #: Of 1 to 9: 5 is within 3 % of the size of 9, in a third of the time.
@@ -225,7 +225,7 @@ class AnswerCache:
         """Remove expired answers, and the oldest ones above the limit."""
         for key in [key for key, one in self._kept.items() if one.until <= now]:
             self._forget(key)
-        while len(self._kept) > MAX_KEPT or self._bytes > MAX_KEPT_BYTES:
+        while len(self._kept) > MAX_KEPT_ANSWERS or self._bytes > MAX_KEPT_BYTES:
             oldest = next((k for k, one in self._kept.items() if one.until < math.inf), None)
             if oldest is None:
                 return

@@ -20,13 +20,12 @@ from django.http import Http404, HttpRequest, HttpResponse  # type: ignore[impor
 from django.http.response import HttpResponseBase  # type: ignore[import-untyped]
 from django.urls import URLPattern, re_path  # type: ignore[import-untyped]
 
-from redmeter.dashboard.defaults import VITAL
 from redmeter.extras import needs
 
 with needs("page", "the dashboard"):
     from redmeter.dashboard.access import Given, check_access, forbidden, logger, passes
     from redmeter.dashboard.app import Dashboard
-    from redmeter.dashboard.guard import HEADERS, error_response
+    from redmeter.dashboard.guard import HEADERS, VITAL, error_response
 
 
 def dashboard_urls(

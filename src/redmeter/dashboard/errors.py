@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from redmeter.dashboard.api.rows import Problem
-from redmeter.dashboard.api.schemas import ErrorAnswer
+from redmeter.dashboard.api.schemas import ErrorAnswer, Problem
 from redmeter.errors import (
     AccessDenied,
     IncompatibleStore,

@@ -14,7 +14,7 @@ from redmeter.dashboard.cache import Body
 from redmeter.dashboard.errors import HTTPError
 
 #: What the build writes.
-FOLDER = Path(__file__).parent / "static"
+STATIC_FOLDER = Path(__file__).parent / "static"
 #: Names of assets hold a hash of their content: they never change.
 IMMUTABLE = "public, max-age=31536000, immutable"
 
@@ -39,7 +39,7 @@ class Files:
         folder: where index.html is, and assets/.
     """
 
-    def __init__(self, folder: Path = FOLDER) -> None:
+    def __init__(self, folder: Path = STATIC_FOLDER) -> None:
         self._folder = folder
         self._known: dict[Path, tuple[tuple[int, int], Body]] = {}
 

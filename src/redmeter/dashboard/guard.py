@@ -27,7 +27,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from redmeter.dashboard import access
 from redmeter.dashboard.api import prometheus
 from redmeter.dashboard.api.serialize import as_json
-from redmeter.dashboard.defaults import VITAL
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.login import Login
 from redmeter.errors import InvalidSetting
@@ -59,8 +58,10 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 
+#: Whether the store answers: paths that need no credentials; the last two are Prometheus'.
+VITAL = ("/healthz", "/-/healthy", "/-/ready")
 #: What may be asked; nothing here changes state.
-METHODS = ("GET", "HEAD")
+ALLOWED_METHODS = ("GET", "HEAD")
 #: Longest path, bytes.
 MAX_PATH = 1_000
 
@@ -181,7 +182,10 @@ class Guard:
             nonlocal began
             if message["type"] == "http.response.start":
                 began = True
-                _add(MutableHeaders(raw=message["headers"] or []), message)
+                headers = MutableHeaders(raw=message["headers"] or [])
+                for name, value in {**HEADERS, "Cache-Control": "no-store"}.items():
+                    headers.setdefault(name, value)
+                message["headers"] = headers.raw
             await send(message)
 
         try:
@@ -205,7 +209,8 @@ class Guard:
     async def _checked(self, request: Request, authority: str | None) -> Response | None:
         """Check a request; an answer where it shall go no further."""
         scope = request.scope
-        if _is_open(request) and request.method in METHODS:  # probes name any host, or none
+        path = route_path(scope)
+        if path in VITAL and request.method in ALLOWED_METHODS:  # probes name any host, or none
             return None
         hosts = request.headers.getlist("host")
         if len(hosts) < 2 and authority is not None:
@@ -222,24 +227,24 @@ class Guard:
                 "where it is mounted allowed_hosts=[NAME] does",
             )
         login = self._access if isinstance(self._access, Login) else None
-        if request.method == "POST" and login and login.has_form and route_path(scope) == "/":
+        if request.method == "POST" and login and login.has_form and path == "/":
             return await login.sign_in(request)
-        form = request.method == "POST" and route_path(scope) in prometheus.FORMS
-        if request.method not in METHODS and not form:
-            allow = ", ".join(METHODS)
+        form = request.method == "POST" and path in prometheus.FORMS
+        if request.method not in ALLOWED_METHODS and not form:
+            allow = ", ".join(ALLOWED_METHODS)
             raise HTTPError(
                 405, "method-not-allowed", "nothing here can be changed", "GET", {"Allow": allow}
             )
-        if route_path(scope) == "":  # what the page asks for is relative to the mount's slash
+        if path == "":  # what the page asks for is relative to the mount's slash
             address = access.local(quote(scope.get("root_path", "") + "/"))
             if query := scope.get("query_string", b"").decode("ascii", "replace"):
                 address += f"?{quote(query, safe=URL_SAFE)}"
             return Response(status_code=307, headers={"Location": address})
-        if len(request.scope["path"]) > MAX_PATH:
+        if len(scope["path"]) > MAX_PATH:
             raise HTTPError(414, "path-too-long", "the path is too long", "see /api/openapi.json")
         if self._access is None:
             return None
-        return await access.ask(self._access, request)
+        return await access.ask_access(self._access, request)
 
 
 def _plain(scope: Scope) -> tuple[Scope, str | None]:
@@ -262,11 +267,6 @@ def _plain(scope: Scope) -> tuple[Scope, str | None]:
     return scope, authority
 
 
-def _is_open(request: Request) -> bool:
-    """Whether it is asked for what everybody may know: that somebody is alive here."""
-    return route_path(request.scope) in VITAL
-
-
 def route_path(scope: MutableMapping[str, Any]) -> str:
     """Return the path below where the application is mounted: "" for the mount without a slash.
 
@@ -279,17 +279,10 @@ def route_path(scope: MutableMapping[str, Any]) -> str:
     return path
 
 
-def _add(headers: MutableHeaders, message: Message) -> None:
-    for name, value in HEADERS.items():
-        headers.setdefault(name, value)
-    headers.setdefault("Cache-Control", "no-store")
-    message["headers"] = headers.raw
-
-
 def refusal(scope: Scope, error: HTTPError) -> Response:
     """Return the answer to a request that is refused, in the form of the API it is for."""
     if route_path(scope).startswith(prometheus.ROOT):
-        return prometheus.error_response(error)
+        return prometheus.prometheus_error(error)
     return error_response(error)
 
 

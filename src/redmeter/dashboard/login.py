@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, quote, urlencode
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 
-from redmeter.dashboard.access import MIN_SECRET, Answer, local
+from redmeter.dashboard.access import MIN_SECRET, AccessAnswer, local
 from redmeter.dashboard.errors import HTTPError
 from redmeter.errors import InvalidSetting
 
@@ -134,7 +134,7 @@ class Login:
     def _digest(self, text: str) -> bytes:
         return hmac.digest(self._key, text.encode(errors="replace"), "sha256")
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: Request) -> AccessAnswer:
         """Let a request pass, answer it, or refuse it: a browser by the form to sign in.
 
         Raises:
@@ -142,7 +142,9 @@ class Login:
         """
         tokens = request.query_params.getlist("token")
         if tokens and request.method in ("GET", "HEAD"):
-            return self._exchange(request, tokens[-1])
+            if self._is_one(tokens[-1], self._tokens):
+                return self._admit(request, tokens[-1])
+            return self._refused(request, wrong=True)
         scheme, _, rest = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._is_one(rest.strip(), self._tokens):
             return True
@@ -176,11 +178,6 @@ class Login:
     def _is_one(self, text: str, known: list[bytes]) -> bool:
         digest = self._digest(text)
         return any([hmac.compare_digest(digest, each) for each in known])  # noqa: C419  all of them
-
-    def _exchange(self, request: Request, token: str) -> Response:
-        if not self._is_one(token, self._tokens):
-            return self._refused(request, wrong=True)
-        return self._admit(request, token)
 
     def _refused(self, request: Request, *, wrong: bool = False) -> Response:
         """Return the form for a browser that asks for the page.

@@ -2,8 +2,7 @@
 
 doctor.py           the list of checks; runs them in two round trips
 check.py            what a check is: reads and findings
-servers.py          all servers of a store, and the nodes and shards of a cluster
-server.py           one server: version, settings, memory, replicas
+servers.py          the servers of a store: version, settings, memory, replicas; shards of a cluster
 contents.py         the indexes, and a sample of the keys that each lists
 upkeep.py           migration, types of indexes, cleaner, size, other stores
 writers.py          the processes that write, their reports, and findings about them

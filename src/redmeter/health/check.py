@@ -17,7 +17,7 @@ all checks have read, so they may also go by the answers of others.
 A finding's text is shown as it is: names of other programs' keys go through ascii().
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -88,6 +88,12 @@ def no_reads(_: Store) -> Query[None]:
     """Read nothing: for a check that goes by the answers of others."""
     return
     yield
+
+
+def listed(texts: Sequence[str], most: int = 3) -> str:
+    """Return the first texts for people: "a, b, c … (2 more)"."""
+    more = f" … ({len(texts) - most:,} more)" if len(texts) > most else ""
+    return f"{', '.join(texts[:most])}{more}"
 
 
 def size_text(count: float) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from redmeter.errors import StoreError
-from redmeter.health.check import DoctorCheck, Finding, Seen
+from redmeter.health.check import DoctorCheck, Finding, Seen, listed
 from redmeter.maintenance.sizes import typed_keys_of
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Query, Read, in_parts, together
@@ -18,9 +18,9 @@ from redmeter.stored.families import INDEX_OF, Family
 from redmeter.stored.keys import Keys, parse_entry
 
 #: Counters whose memory is measured; the rest is estimated from them.
-SAMPLE = 200
+SAMPLED_COUNTERS = 200
 #: The same for gauges, histograms and messages, each of which has several keys.
-OTHER_SAMPLE = 100
+SAMPLED_OTHERS = 100
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ def key_bytes(reply: Reply) -> int | None:
 
 def _read_counters(store: Store) -> Query[IndexSample]:
     keys = store.keys
-    view, sample, members = yield from _sampled(keys, keys.known, SAMPLE)
+    view, sample, members = yield from _sampled(keys, keys.known, SAMPLED_COUNTERS)
     if sample.error:
         sample.by_precision = dict.fromkeys(view.retention, 0)
         return sample
@@ -141,7 +141,7 @@ def _about_counter(keys: Keys, member: bytes, widest: int) -> list[Command]:
 def _counter_findings(sample: IndexSample, seen: Seen) -> Iterator[Finding]:
     if sample.error:
         return
-    if sample.count or any(other.count for other in seen[OTHERS].values()):
+    if sample.count or any(other.count for other in seen[OTHER_CONTENTS].values()):
         yield from counters(seen.keys.prefix, seen.view.version, sample)
     else:
         yield Finding(
@@ -182,7 +182,7 @@ def _malformed(topic: str, sample: IndexSample) -> Iterator[Finding]:
         yield Finding("warn", topic, text, fix)
 
 
-COUNTERS = DoctorCheck(_read_counters, _counter_findings)
+COUNTER_CONTENTS = DoctorCheck(_read_counters, _counter_findings)
 
 # --- Gauges, histograms, messages, exceptions ------------------------------------------------
 
@@ -194,7 +194,7 @@ def _read_others(store: Store) -> Query[dict[str, IndexSample]]:
 
 
 def _read_index(keys: Keys, index: Family) -> Query[IndexSample]:
-    _, sample, members = yield from _sampled(keys, keys.key(index.name), OTHER_SAMPLE)
+    _, sample, members = yield from _sampled(keys, keys.key(index.name), SAMPLED_OTHERS)
     listed: list[list[tuple[str, bytes]]] = []  # the keys of each entry, with their types
     for member in members:
         entry = member.decode(errors="replace")
@@ -225,15 +225,13 @@ def _other_findings(samples: Mapping[str, IndexSample], _: Seen) -> Iterator[Fin
     for topic, sample in samples.items():
         yield from _malformed(topic, sample)
         if sample.wrong:
-            shown = ", ".join(map(ascii, sample.wrong[:3]))
-            more = f" … ({len(sample.wrong) - 3} more)" if len(sample.wrong) > 3 else ""
             yield Finding(
                 "fail",
                 topic,
-                f"keys that another program uses: {shown}{more}; checked: {sample.size} of "
-                f"{sample.count:,} index entries",
+                f"keys that another program uses: {listed([*map(ascii, sample.wrong)])}; checked: "
+                f"{sample.size} of {sample.count:,} index entries",
                 "reads skip them: choose another prefix, or remove these keys",
             )
 
 
-OTHERS = DoctorCheck(_read_others, _other_findings)
+OTHER_CONTENTS = DoctorCheck(_read_others, _other_findings)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from redmeter.health.check import DoctorCheck, Finding, Level, Seen, worst
-from redmeter.health.contents import COUNTERS, OTHERS
+from redmeter.health.contents import COUNTER_CONTENTS, OTHER_CONTENTS
 from redmeter.health.servers import SERVERS
 from redmeter.health.upkeep import (
     CLEANER,
@@ -34,10 +34,10 @@ CHECKS: Sequence[DoctorCheck[Any]] = (
     SERVERS,
     MIGRATION,
     TYPES,
-    COUNTERS,
+    COUNTER_CONTENTS,
     CLEANER,
     SIZE,
-    OTHERS,
+    OTHER_CONTENTS,
     WRITERS,
     SHARED_DATABASE,
     OTHER_STORES,
@@ -89,7 +89,7 @@ def examine(store: Store) -> Health:
     store = store.best_effort()
     view, answers = _ask(store, together([check.reads(store) for check in CHECKS]))
     seen = Seen(store, view, replicas, dict(zip(CHECKS, answers, strict=True)))
-    server, counters, others = seen[SERVERS].first, seen[COUNTERS], seen[OTHERS]
+    server, counters, others = seen[SERVERS].first, seen[COUNTER_CONTENTS], seen[OTHER_CONTENTS]
     health = Health(
         location=store.location,
         prefix=store.keys.prefix,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from redmeter import settings
 from redmeter.errors import AccessDenied, StoreError, StoreUnavailable
 from redmeter.health.check import DoctorCheck, Finding, Seen, no_reads, size_text
-from redmeter.health.contents import COUNTERS, OTHERS, key_bytes
+from redmeter.health.contents import COUNTER_CONTENTS, OTHER_CONTENTS, key_bytes
 from redmeter.health.servers import SERVERS
 from redmeter.health.writers import WRITERS, emptied_events
 from redmeter.store import Store, indexes
@@ -28,7 +28,6 @@ _AGAIN = "run the same `redmeter migrate` again to continue"
 
 
 def _read_states(store: Store) -> Query[list[ShardState]]:
-    """Read the states of all shards that answer."""
     _, replies = yield [state_read(shard.keys) for shard in store.shards]
     return [parse_state(reply) for reply in replies if not isinstance(reply, StoreError)]
 
@@ -110,9 +109,9 @@ def _type_findings(found: Misused, seen: Seen) -> Iterator[Finding]:
             "program uses it",
             _SEPARATE,
         )
-    others = seen[OTHERS]
+    others = seen[OTHER_CONTENTS]
     for kind, index in INDEX_OF.items():
-        error = others.get(f"{kind}s", seen[COUNTERS]).error
+        error = others.get(f"{kind}s", seen[COUNTER_CONTENTS]).error
         if error and index.name not in found.keys:  # an ACL may forbid TYPE
             yield Finding("fail", f"{kind}s", str(error), _SEPARATE)
     if found.metas:
@@ -185,7 +184,7 @@ def _cleaner_findings(ended: int | None, seen: Seen) -> Iterator[Finding]:
 
     Counters of the listings do not expire.
     """
-    sample, others = seen[COUNTERS], seen[OTHER_STORES]
+    sample, others = seen[COUNTER_CONTENTS], seen[OTHER_STORES]
     if sample.error:
         return
     uncleaned = seen.keys.prefix and others.bare and not others.bare_cleaned
@@ -231,10 +230,10 @@ def _read_totals(store: Store) -> Query[int | None]:
 def bytes_by_kind(seen: Seen) -> dict[str, int | None]:
     """Return the bytes of a store by kind, an estimate; None if the server does not report them."""
     return {
-        "counters": seen[COUNTERS].estimate(),
-        "index": seen[COUNTERS].index_bytes,
+        "counters": seen[COUNTER_CONTENTS].estimate(),
+        "index": seen[COUNTER_CONTENTS].index_bytes,
         "totals": seen[SIZE],
-        **{kind: sample.with_index() for kind, sample in seen[OTHERS].items()},
+        **{kind: sample.with_index() for kind, sample in seen[OTHER_CONTENTS].items()},
     }
 
 

@@ -9,12 +9,12 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any, NoReturn
 
 from redmeter.errors import StoreError
-from redmeter.health.check import DoctorCheck, Finding, Level, Seen, worst
-from redmeter.health.server import OtherKeys
-from redmeter.health.servers import SERVERS
+from redmeter.health.check import DoctorCheck, Finding, Level, Seen, listed, worst
+from redmeter.health.servers import SERVERS, OtherKeys
 from redmeter.lazy_regex import late
 from redmeter.reading.foreign_keys import there
 from redmeter.results.recorder import AGED, EMPTIED, LOSS_REASONS, TOTAL, LossReason
@@ -84,6 +84,10 @@ class Writer:
         """Return counts by kind; {} if the report has none."""
         counts = {kind: _number(count) for kind, count in _items(self.report.get(field))}
         return {kind: count for kind, count in counts.items() if count}
+
+    def trouble(self, kind: str) -> int:
+        """Return how often a kind of trouble occurred."""
+        return self.counts("troubles").get(kind, 0)
 
     def lost(self) -> dict[str, dict[int, int]]:
         """Return the events missing from single precisions: reason -> {precision: events}."""
@@ -172,11 +176,8 @@ def _number(value: object) -> int:
 
 # --- Findings ------------------------------------------------------------------------------------
 
-# Findings about the writers: their number, the events they lost, and their current problems.
-#
 # Pure functions from writers to findings. A report counts since its writer started, which may be
 # long ago. Texts come from other processes and are shown as ASCII.
-
 
 #: Events that have been buffered for longer are reported, seconds.
 STUCK_SECONDS = 60.0
@@ -185,10 +186,27 @@ PANEL = 3
 #: Most reasons, precisions and writers that are listed one by one.
 MAX_FINDINGS = 5
 
-_LABELS = "keep ids, addresses and raw paths out of labels: give each few values"
 _END_NORMALLY = (
     "let processes end normally, or call flush() before: SIGKILL, SIGTERM without a handler, "
     "os._exit and the kernel's OOM killer leave no time to store"
+)
+#: Problems that writers count as a single number: field, text and fix.
+_TOTALS = (
+    (
+        "uncertain",
+        "events have an unknown outcome: they were sent, and the watermark is gone",
+        "let the server keep its keys: maxmemory-policy noeviction, appendonly yes",
+    ),
+    (
+        "dropped",
+        "events were dropped: no precision and no grand total has them",
+        "the findings about missing events have the reasons",
+    ),
+    (
+        "overflowed",
+        'events are in series beyond a limit, labeled overflow="true" or named (other)',
+        "keep ids, addresses and raw paths out of labels: give each few values",
+    ),
 )
 #: Kinds of trouble that are reported: kind, text and fix.
 _TROUBLES = (
@@ -242,9 +260,12 @@ def writer_findings(
     yield Finding("ok", "writers", text)
     yield from _emptied_store(writers, others)
     yield from _lost_events(writers)
-    yield from _totals(writers)
+    for field, text, fix in _TOTALS:
+        yield from _counted(writers, methodcaller("number", field), text, fix)
     yield from _stuck_writers(now, writers)
     yield from _vanished_writers(now, writers)
+    for kind, text, fix in _TROUBLES:
+        yield from _counted(writers, methodcaller("trouble", kind), text, fix)
     yield from _pattern_versions(now, writers)
     if unreadable:
         yield Finding(
@@ -316,13 +337,8 @@ def _lost_events(writers: Sequence[Writer]) -> Iterator[Finding]:
         text = f"{known.events} ({_plain(reason)}) are missing: {_missing(lost[reason])}"
         yield Finding("warn", "writers", f"{text}; by {_by(writers, amount)}", known.fix)
     if len(ordered) > MAX_FINDINGS:
-        rest = ", ".join(map(_plain, ordered[MAX_FINDINGS : 2 * MAX_FINDINGS]))
-        more = (
-            f" … ({len(ordered) - 2 * MAX_FINDINGS:,} more)"
-            if len(ordered) > 2 * MAX_FINDINGS
-            else ""
-        )
-        text = f"events are missing for other reasons: {rest}{more}"
+        rest = listed([_plain(reason) for reason in ordered[MAX_FINDINGS:]], MAX_FINDINGS)
+        text = f"events are missing for other reasons: {rest}"
         yield Finding("warn", "writers", text, _OTHER_REASON.fix)
 
 
@@ -338,36 +354,15 @@ def _unexpected(writer: Writer) -> dict[str, dict[int, int]]:
     return {AGED: aged, **lost} if aged else lost
 
 
-def _totals(writers: Sequence[Writer]) -> Iterator[Finding]:
-    """Report the problems that writers count as a single number."""
-    for field, text, fix in (
-        (
-            "uncertain",
-            "events have an unknown outcome: they were sent, and the watermark is gone",
-            "let the server keep its keys: maxmemory-policy noeviction, appendonly yes",
-        ),
-        (
-            "dropped",
-            "events were dropped: no precision and no grand total has them",
-            "the findings about missing events have the reasons",
-        ),
-        (
-            "overflowed",
-            'events are in series beyond a limit, labeled overflow="true" or named (other)',
-            _LABELS,
-        ),
-    ):
-
-        def amount(writer: Writer, field: str = field) -> int:
-            return writer.number(field)
-
-        if total := sum(map(amount, writers)):
-            by = _by(writers, amount)
-            yield Finding("warn", "writers", f"{total:,} {text}; by {by}", fix)
+def _counted(
+    writers: Sequence[Writer], amount: Callable[[Writer], int], text: str, fix: str
+) -> Iterator[Finding]:
+    """Report a problem that writers count, if one has."""
+    if total := sum(map(amount, writers)):
+        yield Finding("warn", "writers", f"{total:,} {text}; by {_by(writers, amount)}", fix)
 
 
 def _stuck_writers(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:
-    """Report writers that cannot store their events."""
     stuck = [writer for writer in writers if writer.alive(now) and _waits(writer) > STUCK_SECONDS]
     stuck.sort(key=lambda writer: -writer.number("buffered"))
     for writer in stuck[:MAX_FINDINGS]:
@@ -397,14 +392,6 @@ def _vanished_writers(now: float, writers: Sequence[Writer]) -> Iterator[Finding
             f"by {_by(vanished, lambda writer: 1 + writer.number('buffered'))}"
         )
         yield Finding("warn", "writers", text, _END_NORMALLY)
-
-    for kind, what, fix in _TROUBLES:
-
-        def amount(writer: Writer, kind: str = kind) -> int:
-            return writer.counts("troubles").get(kind, 0)
-
-        if total := sum(map(amount, writers)):
-            yield Finding("warn", "writers", f"{total:,} {what}; by {_by(writers, amount)}", fix)
 
 
 def _pattern_versions(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:
@@ -438,11 +425,10 @@ def _missing(events: dict[int, int]) -> str:
     groups: dict[int, list[str]] = {}
     for precision in sorted(set(events) - {TOTAL}):
         groups.setdefault(events[precision], []).append(span(precision))
-    parts = []
-    for number in sorted(groups, reverse=True):
-        spans = groups[number]
-        more = f" … ({len(spans) - MAX_FINDINGS} more)" if len(spans) > MAX_FINDINGS else ""
-        parts.append(f"{number:,} in charts by {', '.join(spans[:MAX_FINDINGS])}{more}")
+    parts = [
+        f"{number:,} in charts by {listed(groups[number], MAX_FINDINGS)}"
+        for number in sorted(groups, reverse=True)
+    ]
     if TOTAL in events:
         parts.append(f"{events[TOTAL]:,} in grand totals")
     else:

@@ -1,1 +1,1 @@
-"""The HTTP API: its table of endpoints, their handlers, and Prometheus' API."""
+"""The HTTP API: its endpoints by area, the shapes of their answers, and Prometheus' API."""

@@ -11,16 +11,18 @@ first query. Functions here run in threads.
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from redmeter.alerting.status import read_alerts
-from redmeter.dashboard.api.prometheus_alerts import active_alerts, rule_groups
+from redmeter.alerting.state import FIRING, PENDING
+from redmeter.alerting.status import AlertsStatus, AlertStatus, RuleStatus, read_alerts
+from redmeter.dashboard.api.endpoints import ANSWER_SECONDS
 from redmeter.dashboard.cache import Body
 from redmeter.dashboard.errors import HTTPError
 from redmeter.errors import LimitExceeded, MissingExtra, RedmeterError
@@ -35,17 +37,19 @@ ROOT = "/api/v1/"
 #: The paths that take POST, with a form.
 FORMS = frozenset(ROOT + name for name in ("query", "query_range", "series", "labels"))
 #: Longest query string or form, bytes.
-MAX_FORM = 256 * 1024
-#: How long a query may take, seconds.
-PATIENCE = 10.0
+MAX_PARAMETER_BYTES = 256 * 1024
 #: Queries that are evaluated at once.
-THREADS = 2
+QUERY_THREADS = 2
 
 #: The version of Prometheus by which Grafana chooses its requests.
-VERSION = "2.55.1"
+PROMETHEUS_VERSION = "2.55.1"
 _BUILD = ("revision", "branch", "buildUser", "buildDate", "goVersion")
 _TRUNCATED = "results truncated due to limit"
 _FORM = "application/x-www-form-urlencoded"
+
+#: The group of all rules of alerts, and the file that it names.
+_GROUP = "redmeter"
+_NEVER = "0001-01-01T00:00:00Z"
 
 #: Error type -> status, of those that come from queries.
 _STATUS = {"bad_data": 400, "execution": 422, "timeout": 503}
@@ -97,12 +101,8 @@ def scrape_format(request: Request) -> Format:
     if text is None:
         return form
     if text not in map(str, RESOLUTIONS):
-        raise HTTPError(
-            400,
-            "bad-request",
-            "buckets is the number of them to each power of two",
-            "give 1, 2 or 4",
-        )
+        text = "buckets is the number of them to each power of two"
+        raise HTTPError(400, "bad-request", text, "give 1, 2 or 4")
     return replace(form, buckets=int(text))
 
 
@@ -114,26 +114,22 @@ class Success(NamedTuple):
     infos: Sequence[str] = ()
 
 
-def error_response(error: HTTPError) -> Response:
+def prometheus_error(error: HTTPError) -> Response:
     """Return an error in Prometheus' form."""
-    kind = error.kind if isinstance(error, APIError) else _kind_of(error)
+    kinds = {404: "not_found", 500: "internal", 503: "unavailable"}
+    kind = error.kind if isinstance(error, APIError) else kinds.get(error.status, "bad_data")
     message = f"{error.message}: {error.fix}" if error.fix else error.message
     content = json.dumps({"status": "error", "errorType": kind, "error": message})
     headers = {**error.headers, "Cache-Control": "no-store"}
     return Response(content, error.status, headers, "application/json")
 
 
-def _kind_of(error: HTTPError) -> str:
-    kinds = {404: "not_found", 500: "internal", 503: "unavailable"}
-    return kinds.get(error.status, "bad_data")
-
-
 def not_found(path: str) -> Response:
     """Return the answer of a path that Prometheus has, or not, and Redmeter has not."""
     if path == ROOT + "query_exemplars":  # JSON, or Grafana would take it for a broken server
-        return error_response(APIError(404, "not_found", "exemplars are not stored"))
+        return prometheus_error(APIError(404, "not_found", "exemplars are not stored"))
     if path.startswith(ROOT + "label/") and path.endswith("/values"):  # a line break in the name
-        return error_response(APIError(400, "bad_data", "invalid label name"))
+        return prometheus_error(APIError(400, "bad_data", "invalid label name"))
     return Response("404 page not found\n", 404, {"Cache-Control": "no-store"}, "text/plain")
 
 
@@ -149,7 +145,7 @@ async def parameters_of(request: Request) -> Parameters:
         body = bytearray()
         async for chunk in request.stream():
             body += chunk
-            if len(body) > MAX_FORM:
+            if len(body) > MAX_PARAMETER_BYTES:
                 raise _too_long()
         if body and media_type != _FORM:
             raise APIError(415, "bad_data", f"send parameters as {_FORM}")
@@ -157,7 +153,7 @@ async def parameters_of(request: Request) -> Parameters:
     texts.append(request.scope.get("query_string", b""))
     pairs: list[tuple[str, str]] = []
     for text in texts:
-        if len(text) > MAX_FORM:
+        if len(text) > MAX_PARAMETER_BYTES:
             raise _too_long()
         try:
             pairs += parse_qsl(text.decode("ascii"), keep_blank_values=True, errors="strict")
@@ -167,7 +163,9 @@ async def parameters_of(request: Request) -> Parameters:
 
 
 def _too_long() -> APIError:
-    return APIError(413, "bad_data", f"over {MAX_FORM:,} bytes of parameters: ask for less")
+    return APIError(
+        413, "bad_data", f"over {MAX_PARAMETER_BYTES:,} bytes of parameters: ask for less"
+    )
 
 
 class PrometheusAPI:
@@ -193,7 +191,7 @@ class PrometheusAPI:
             APIError: the request cannot be answered.
         """
         try:
-            with self._store.link.bounded(PATIENCE):
+            with self._store.link.bounded(ANSWER_SECONDS):
                 answer = _ENDPOINTS[name](self, parameters, arrived)
         except HTTPError:
             raise
@@ -215,7 +213,7 @@ class PrometheusAPI:
 
     def metrics(self, form: Format) -> Body:
         """Return the answer to a scrape."""
-        with self._store.link.bounded(PATIENCE):
+        with self._store.link.bounded(ANSWER_SECONDS):
             text = self._scraper.scrape(form)
         return Body(text, form.content_type, headers={"Vary": "Accept"})
 
@@ -317,7 +315,7 @@ class PrometheusAPI:
 
     def buildinfo(self, _: Parameters, __: float) -> Success:
         """Return the version of Prometheus whose API this is."""
-        return Success({"version": VERSION, **dict.fromkeys(_BUILD, "")})
+        return Success({"version": PROMETHEUS_VERSION, **dict.fromkeys(_BUILD, "")})
 
     def rules(self, parameters: Parameters, _: float) -> Success:
         """List the rules of alerts; there are no recording rules."""
@@ -326,16 +324,16 @@ class PrometheusAPI:
         _now, status = read_alerts(self._exports.store)
         names = parameters.all("rule_name[]")
         listed = parameters.one("exclude_alerts") != "true"
-        return Success({"groups": rule_groups(status, names=names, alerts=listed)})
+        return Success({"groups": _rule_groups(status, names=names, alerts=listed)})
 
     def alerts(self, _: Parameters, __: float) -> Success:
         """List the alerts that are pending or fire."""
         _now, status = read_alerts(self._exports.store)
-        return Success({"alerts": active_alerts(status)})
+        return Success({"alerts": [alert for rule in status.rules for alert in _alerts(rule)]})
 
 
-Endpoint = Callable[[PrometheusAPI, Parameters, float], Success]
-_ENDPOINTS: Mapping[str, Endpoint] = {
+_Method = Callable[[PrometheusAPI, Parameters, float], Success]
+_ENDPOINTS: Mapping[str, _Method] = {
     "query": PrometheusAPI.query,
     "query_range": PrometheusAPI.query_range,
     "series": PrometheusAPI.series,
@@ -375,12 +373,16 @@ def _required(parameters: Parameters, name: str) -> str:
 
 
 def _limits(parameters: Parameters, arrived: float) -> Any:
-    """Return the limits of a query, which ends PATIENCE after it arrived, or by `timeout`."""
+    """Return the limits of a query, which ends ANSWER_SECONDS after it arrived, or by `timeout`."""
     from redmeter.promql.answers import parse_duration
     from redmeter.promql.errors import Limits, QueryTimeout
 
     text = parameters.one("timeout")
-    seconds = PATIENCE if text is None else min(PATIENCE, parse_duration("timeout", text) / 1000)
+    seconds = (
+        ANSWER_SECONDS
+        if text is None
+        else min(ANSWER_SECONDS, parse_duration("timeout", text) / 1000)
+    )
     deadline = arrived + seconds
 
     def interrupt() -> None:
@@ -419,3 +421,79 @@ def _limited(rows: list[Any], parameters: Parameters, warnings: Iterable[str]) -
     if limit is None or len(rows) <= limit:
         return Success(rows, list(warnings))
     return Success(rows[:limit], [*warnings, _TRUNCATED])
+
+
+# --- Alerts --------------------------------------------------------------------------------------
+
+
+def _rule_groups(
+    status: AlertsStatus, *, names: Collection[str] = (), alerts: bool = True
+) -> list[dict[str, Any]]:
+    """Return the only group of rules; none if there is no rule.
+
+    Where a condition has no PromQL expression, its query is in words.
+
+    Args:
+        names: only these rules; all if empty.
+        alerts: whether rules have their alerts.
+    """
+    evaluated = _rfc3339(status.evaluated)
+    rules = [
+        {
+            "state": rule.status if rule.status in (PENDING, FIRING) else "inactive",
+            "name": rule.name,
+            "query": rule.query or rule.name,
+            "duration": rule.for_seconds,
+            "keepFiringFor": rule.keep,
+            "labels": {"severity": rule.severity, **rule.labels},
+            "annotations": _annotations(rule),
+            "alerts": _alerts(rule) if alerts else [],
+            "health": "unknown" if rule.unknown or status.evaluated is None else "ok",
+            **({"lastError": rule.unknown} if rule.unknown else {}),
+            "evaluationTime": 0,
+            "lastEvaluation": evaluated,
+            "type": "alerting",
+        }
+        for rule in status.rules
+        if not names or rule.name in names
+    ]
+    if not rules:
+        return []
+    return [
+        {
+            "name": _GROUP,
+            "file": _GROUP,
+            "rules": rules,
+            "interval": status.interval or 0,
+            "limit": 0,
+            "evaluationTime": 0,
+            "lastEvaluation": evaluated,
+        }
+    ]
+
+
+def _alerts(rule: RuleStatus) -> list[dict[str, Any]]:
+    """Return the alerts of a rule that are pending or fire."""
+    return [
+        {
+            "labels": {"alertname": rule.name, "severity": rule.severity, **alert.labels},
+            "annotations": _annotations(rule, alert),
+            "state": alert.status,
+            "activeAt": _rfc3339(alert.since),
+            "value": "NaN" if alert.value is None else f"{alert.value:e}",
+        }
+        for alert in rule.alerts
+        if alert.status in (PENDING, FIRING)
+    ]
+
+
+def _annotations(rule: RuleStatus, alert: AlertStatus | None = None) -> dict[str, str]:
+    detail = {"description": alert.detail} if alert and alert.detail else {}
+    return {**({"summary": rule.condition} if rule.condition else {}), **detail}
+
+
+def _rfc3339(seconds: float | None) -> str:
+    if seconds is None:
+        return _NEVER
+    text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")

@@ -11,13 +11,15 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from types import NoneType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from redmeter import results
 from redmeter.analysis.comparing.changes import passed_of
-from redmeter.dashboard.api import rows
-from redmeter.reading.page import overview as reading_overview
+from redmeter.dashboard.api import schemas
+from redmeter.reading.logs.overview import LogOverview
+from redmeter.reading.logs.window import LogWindow
 from redmeter.results.summaries import distributions
+from redmeter.store import Store
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import HOUR
 
@@ -123,12 +125,12 @@ def of_summary(
     threshold: float | None = None,
     *,
     over_time: bool,
-) -> rows.Summary:
+) -> schemas.SummaryRow:
     """Convert a summary, with the wanted quantiles."""
     return convert(
-        rows.Summary,
+        schemas.SummaryRow,
         summary,
-        quantiles=_quantiles(wanted, summary.quantiles(wanted)),
+        quantiles=dict(zip(map(_quantile, wanted), summary.quantiles(wanted), strict=True)),
         share_above=None if threshold is None else summary.share_above(threshold),
         buckets=[(one.low, one.high, one.count) for one in summary.buckets],
         over_time=_over_time(distributions(summary), wanted) if over_time else None,
@@ -137,54 +139,38 @@ def of_summary(
 
 def _over_time(
     series: results.Series[Distribution | None], wanted: Sequence[float]
-) -> rows.OverTime:
+) -> schemas.SummaryOverTime:
     columns = [
         [None] * len(wanted) if one is None else one.quantiles(wanted) for one in series.values
     ]
-    return rows.OverTime(
+    return schemas.SummaryOverTime(
         start=series.start,
         partial=series.partial,
         count=[0 if one is None else one.count for one in series.values],
         mean=[None if one is None else one.moments.exact_mean for one in series.values],
-        quantiles={f"{q:.15g}": [column[at] for column in columns] for at, q in enumerate(wanted)},
+        quantiles={_quantile(q): [each[at] for each in columns] for at, q in enumerate(wanted)},
     )
 
 
-def _quantiles(
-    wanted: Sequence[float], values: Sequence[float | None]
-) -> Mapping[str, float | None]:
-    return {f"{q:.15g}": value for q, value in zip(wanted, values, strict=True)}
+def _quantile(q: float) -> str:
+    return f"{q:.15g}"
 
 
-def of_frequency(one: results.Frequency, now: float) -> rows.FrequencyRow:
-    """Convert the frequency of a pattern."""
-    return convert(rows.FrequencyRow, one, expected=_expected(one, now))
+def of_patterns(found: LogOverview | LogWindow, now: float) -> dict[str, Any]:
+    """Convert the changes and the frequent patterns of logs, by the names of their fields."""
+
+    def rows(schema: type[T], patterns: Sequence[results.Change | results.Frequency]) -> list[T]:
+        return [
+            convert(schema, each, expected=each.before * passed_of(each, now) / HOUR)
+            for each in patterns
+        ]
+
+    return {
+        "changes": rows(schemas.ChangeRow, found.changes),
+        "frequent": rows(schemas.FrequencyRow, found.frequent),
+    }
 
 
-def of_change(change: results.Change, now: float) -> rows.ChangeRow:
-    """Convert a change."""
-    return convert(rows.ChangeRow, change, expected=_expected(change, now))
-
-
-def _expected(one: results.Frequency, now: float) -> float:
-    return one.before * passed_of(one, now) / HOUR
-
-
-def of_numbers(numbers: reading_overview.Numbers) -> rows.Numbers:
-    """Convert the five numbers of the overview."""
-    hits, slowest, logged = numbers.hits, numbers.slowest, numbers.logged
-    return convert(
-        rows.Numbers,
-        numbers,
-        hits=convert(rows.Hits, hits, name=hits.name or None),
-        slowest=convert(
-            rows.Slowest, slowest, route=None if slowest.value is None else slowest.name
-        ),
-        logged=convert(
-            rows.Logged,
-            logged,
-            value=None if logged.value is None else int(logged.value),
-            before=logged.count_before,
-            expected=logged.before,
-        ),
-    )
+def read_from(primary: Store) -> Literal["primary", "replica"]:
+    """Return which servers of a store are read."""
+    return "primary" if primary.reader is primary else "replica"
