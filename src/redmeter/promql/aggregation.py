@@ -6,13 +6,13 @@ import numpy as np
 
 from redmeter.promql.errors import Notes, QueryError
 from redmeter.promql.functions import check_label_name
-from redmeter.promql.histogram import Histogram
+from redmeter.promql.histogram import NativeHistogram
 from redmeter.promql.nodes import Aggregation
 from redmeter.promql.values import (
-    NAME,
+    METRIC_NAME,
     Bools,
     Floats,
-    Labels,
+    LabelSet,
     Objects,
     Vector,
     concatenate,
@@ -119,10 +119,10 @@ REDUCE: dict[str, Reduce] = {
 }
 
 
-def groups(vector: Vector, node: Aggregation) -> dict[Labels, list[int]]:
+def groups(vector: Vector, node: Aggregation) -> dict[LabelSet, list[int]]:
     """Return the rows of each group; without certain labels is also without the metric name."""
-    rows: dict[Labels, list[int]] = {}
-    removed = {*node.labels, NAME}
+    rows: dict[LabelSet, list[int]] = {}
+    removed = {*node.labels, METRIC_NAME}
     for row, labels in enumerate(vector.labels):
         key = without(labels, removed) if node.without else only(labels, node.labels)
         rows.setdefault(key, []).append(row)
@@ -190,7 +190,7 @@ def check_quantiles(quantiles: Floats, present: Bools, position: str, notes: Not
 def _total(histograms: Objects, mask: Bools, *, mean: bool) -> Objects:
     result = np.full(histograms.shape[1], None, dtype=object)
     for column in np.flatnonzero(mask.any(axis=0)):
-        chosen: list[Histogram] = list(histograms[mask[:, column], column])
+        chosen: list[NativeHistogram] = list(histograms[mask[:, column], column])
         total = chosen[0]
         for histogram in chosen[1:]:
             total = total + histogram
@@ -231,11 +231,11 @@ def _count_values(vector: Vector, node: Aggregation, name: str) -> Vector:
         counts: dict[str, Floats] = {}
         for row in rows:
             for column in np.flatnonzero(vector.present[row]):
-                sample: float | Histogram = vector.values[row, column]
+                sample: float | NativeHistogram = vector.values[row, column]
                 if is_histogram[row, column]:
                     assert vector.histograms is not None
                     sample = vector.histograms[row, column]
-                text = str(sample) if isinstance(sample, Histogram) else format_float(sample)
+                text = str(sample) if isinstance(sample, NativeHistogram) else format_float(sample)
                 counts.setdefault(text, np.zeros(vector.columns))[column] += 1
         if counts:
             values = np.array(list(counts.values()))
@@ -249,7 +249,7 @@ def _count_values(vector: Vector, node: Aggregation, name: str) -> Vector:
 
 def merge_counts(vector: Vector) -> Vector:
     """Return a vector whose rows of the same labels are added."""
-    totals: dict[Labels, Floats] = {}
+    totals: dict[LabelSet, Floats] = {}
     for labels, values in zip(vector.labels, vector.values, strict=True):
         totals[labels] = totals.get(labels, 0) + values
     values = np.array(list(totals.values()))

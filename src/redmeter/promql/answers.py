@@ -11,14 +11,14 @@ import numpy as np
 from redmeter.promql import nodes
 from redmeter.promql.errors import BadQuery
 from redmeter.promql.evaluator import Answer
-from redmeter.promql.histogram import Bucket, Histogram
-from redmeter.promql.values import Labels, Vector, format_float
+from redmeter.promql.histogram import NativeBucket, NativeHistogram
+from redmeter.promql.values import LabelSet, Vector, format_float
 
 #: A sample: milliseconds, and its value.
-Sample = tuple[int, float | Histogram]
+_Sample = tuple[int, float | NativeHistogram]
 
 
-def series_of(answer: Answer) -> Iterator[tuple[Labels, list[Sample]]]:
+def series_of(answer: Answer) -> Iterator[tuple[LabelSet, list[_Sample]]]:
     """Yield the series of an answer, which is no text, with their samples."""
     value = answer.value
     if isinstance(value, np.ndarray):
@@ -37,8 +37,8 @@ def series_of(answer: Answer) -> Iterator[tuple[Labels, list[Sample]]]:
             yield one.labels, _samples(times, values, columns, one.histograms)
 
 
-def _samples(times: list[int], values: list[float], columns: Any, histograms: Any) -> list[Sample]:
-    samples: list[Sample] = list(zip(times, values, strict=True))
+def _samples(times: list[int], values: list[float], columns: Any, histograms: Any) -> list[_Sample]:
+    samples: list[_Sample] = list(zip(times, values, strict=True))
     if histograms is not None:
         for place, column in enumerate(columns.tolist()):
             if histograms[column] is not None:
@@ -54,10 +54,10 @@ def as_data(answer: Answer, *, instant: bool) -> dict[str, Any]:
     """
     if isinstance(answer.value, str):
         return {"resultType": "string", "result": [seconds(int(answer.times[0])), answer.value]}
-    if instant and answer.kind is nodes.Kind.SCALAR:
+    if instant and answer.kind is nodes.ValueType.SCALAR:
         ((_, (sample,)),) = series_of(answer)
         return {"resultType": "scalar", "result": _pair(sample)}
-    if instant and answer.kind is nodes.Kind.VECTOR:
+    if instant and answer.kind is nodes.ValueType.VECTOR:
         vector = [
             {"metric": dict(labels), _key(sample): _pair(sample)}
             for labels, (sample,) in series_of(answer)
@@ -66,20 +66,20 @@ def as_data(answer: Answer, *, instant: bool) -> dict[str, Any]:
     return {"resultType": "matrix", "result": [_row(*each) for each in series_of(answer)]}
 
 
-def _row(labels: Labels, samples: list[Sample]) -> dict[str, Any]:
+def _row(labels: LabelSet, samples: list[_Sample]) -> dict[str, Any]:
     row: dict[str, Any] = {"metric": dict(labels)}
     for sample in samples:
         row.setdefault(f"{_key(sample)}s", []).append(_pair(sample))
     return row
 
 
-def _key(sample: Sample) -> str:
-    return "histogram" if isinstance(sample[1], Histogram) else "value"
+def _key(sample: _Sample) -> str:
+    return "histogram" if isinstance(sample[1], NativeHistogram) else "value"
 
 
-def _pair(sample: Sample) -> list[Any]:
+def _pair(sample: _Sample) -> list[Any]:
     time, value = sample
-    if isinstance(value, Histogram):
+    if isinstance(value, NativeHistogram):
         return [seconds(time), _histogram(value)]
     return [seconds(time), format_float(value)]
 
@@ -90,7 +90,7 @@ def seconds(milliseconds: int) -> float:
     return whole if not rest else milliseconds / 1000
 
 
-def _histogram(histogram: Histogram) -> dict[str, Any]:
+def _histogram(histogram: NativeHistogram) -> dict[str, Any]:
     buckets = [
         [
             _boundaries(bucket),
@@ -102,7 +102,7 @@ def _histogram(histogram: Histogram) -> dict[str, Any]:
     return {**numbers, "buckets": buckets} if buckets else numbers
 
 
-def _boundaries(bucket: Bucket) -> int:
+def _boundaries(bucket: NativeBucket) -> int:
     """Return 0 if the upper bound is in the bucket, 1 if the lower is, 2 if none is, 3 if both."""
     if bucket.lower_inclusive:
         return 3 if bucket.upper_inclusive else 1

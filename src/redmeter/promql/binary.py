@@ -5,13 +5,13 @@ from collections.abc import Callable
 import numpy as np
 
 from redmeter.promql.errors import Limits, Notes, QueryError, quoted
-from redmeter.promql.histogram import Histogram
+from redmeter.promql.histogram import NativeHistogram
 from redmeter.promql.nodes import Binary, Matching
 from redmeter.promql.values import (
-    NAME,
+    METRIC_NAME,
     Bools,
     Floats,
-    Labels,
+    LabelSet,
     Objects,
     Vector,
     concatenate,
@@ -72,8 +72,8 @@ class Sides:
         values, present = self._floats(node, floats)
         histograms: Objects | None = None
         for column in zip(*np.nonzero(left_native | right_native), strict=True):
-            left: Histogram | float = self.left.values[column]
-            right: Histogram | float = self.right.values[column]
+            left: NativeHistogram | float = self.left.values[column]
+            right: NativeHistogram | float = self.right.values[column]
             if left_native[column] and self.left.histograms is not None:
                 left = self.left.histograms[column]
             if right_native[column] and self.right.histograms is not None:
@@ -82,7 +82,7 @@ class Sides:
             if result is None:
                 continue
             present[column] = True
-            if isinstance(result, Histogram):
+            if isinstance(result, NativeHistogram):
                 if histograms is None:
                     histograms = np.full(present.shape, None, dtype=object)
                 histograms[column] = result
@@ -101,22 +101,24 @@ class Sides:
 
 
 def _combine_histograms(
-    node: Binary, left: Histogram | float, right: Histogram | float, notes: Notes
-) -> Histogram | float | None:
+    node: Binary, left: NativeHistogram | float, right: NativeHistogram | float, notes: Notes
+) -> NativeHistogram | float | None:
     operator = node.operator
-    if isinstance(left, Histogram) and isinstance(right, Histogram):
+    if isinstance(left, NativeHistogram) and isinstance(right, NativeHistogram):
         if operator in ("+", "-"):
             result = left + right if operator == "+" else left - right
             return result.as_gauge() if operator == "-" else result.compacted()
         if operator in ("==", "!="):
             true = left.same(right) == (operator == "==")
             return float(true) if node.returns_bool else (left if true else None)
-    elif isinstance(left, Histogram) and isinstance(right, float) and operator in ("*", "/"):
+    elif isinstance(left, NativeHistogram) and isinstance(right, float) and operator in ("*", "/"):
         result = left.scaled(right) if operator == "*" else left.divided(right)
         return result.compacted()
-    elif isinstance(right, Histogram) and isinstance(left, float) and operator == "*":
+    elif isinstance(right, NativeHistogram) and isinstance(left, float) and operator == "*":
         return right.scaled(left).compacted()
-    kinds = ["histogram" if isinstance(side, Histogram) else "float" for side in (left, right)]
+    kinds = [
+        "histogram" if isinstance(side, NativeHistogram) else "float" for side in (left, right)
+    ]
     notes.incompatible_types(kinds[0], operator, kinds[1], node.left.position)
     return None
 
@@ -137,17 +139,17 @@ def with_scalar(
     return Vector(vector.labels, values, present, histograms, vector.nameless).nonempty()
 
 
-def signature(labels: Labels, matching: Matching) -> Labels:
+def signature(labels: LabelSet, matching: Matching) -> LabelSet:
     """Return the labels by which the sides of an operation find each other."""
     if matching.on:
         return only(labels, matching.labels)
-    return without(labels, (NAME, *matching.labels))
+    return without(labels, (METRIC_NAME, *matching.labels))
 
 
 def combine_sets(node: Binary, left: Vector, right: Vector) -> Vector:
     """Return `and`, `or` or `unless` of two vectors."""
     base, other = (right, left) if node.operator == "or" else (left, right)
-    known: dict[Labels, Bools] = {}
+    known: dict[LabelSet, Bools] = {}
     for row, labels in enumerate(other.labels):
         key = signature(labels, node.matching)
         known[key] = known[key] | other.present[row] if key in known else other.present[row]
@@ -169,7 +171,7 @@ def with_vector(node: Binary, left: Vector, right: Vector, limits: Limits, notes
     many, one = (right, left) if matching.many == "right" else (left, right)
     # Where a side is empty, nothing is matched, and ambiguous labels do not matter.
     relevant: Bools = np.asarray(left.present.any(axis=0) & right.present.any(axis=0))
-    by_signature: dict[Labels, list[int]] = {}
+    by_signature: dict[LabelSet, list[int]] = {}
     for row, labels in enumerate(one.labels):
         by_signature.setdefault(signature(labels, matching), []).append(row)
     for key, rows in by_signature.items():
@@ -194,7 +196,7 @@ def with_vector(node: Binary, left: Vector, right: Vector, limits: Limits, notes
         _result_labels(node, many.labels[row], one.labels[partner]) for row, partner, _ in pairs
     ]
     nameless = chosen_many.nameless.copy()
-    if any(name == NAME for name in matching.include):
+    if any(name == METRIC_NAME for name in matching.include):
         nameless &= chosen_one.nameless
     result = Vector(results, values, present, histograms, nameless).nonempty()
     message = "multiple matches for labels: many-to-one matching must be explicit"
@@ -205,7 +207,7 @@ def with_vector(node: Binary, left: Vector, right: Vector, limits: Limits, notes
     return merge_duplicates(result, message)
 
 
-def _check_unique(one: Vector, rows: list[int], key: Labels, relevant: Bools, side: str) -> None:
+def _check_unique(one: Vector, rows: list[int], key: LabelSet, relevant: Bools, side: str) -> None:
     """Raise QueryError if several series of the "one" side match at the same time."""
     present = one.present[rows] & relevant
     twice = np.flatnonzero(present.sum(axis=0) > 1)
@@ -222,9 +224,9 @@ def _check_unique(one: Vector, rows: list[int], key: Labels, relevant: Bools, si
     )
 
 
-def _check_one_to_one(many: Vector, one: Vector, keys: list[Labels]) -> None:
+def _check_one_to_one(many: Vector, one: Vector, keys: list[LabelSet]) -> None:
     """Raise QueryError if several series of the left side have the same partner."""
-    matched: dict[Labels, Bools] = {}
+    matched: dict[LabelSet, Bools] = {}
     for row, key in enumerate(keys):
         both = many.present[row] & one.present[row]
         if key not in matched:
@@ -238,7 +240,7 @@ def _check_one_to_one(many: Vector, one: Vector, keys: list[Labels]) -> None:
         matched[key] = matched[key] | both
 
 
-def _result_labels(node: Binary, many: Labels, one: Labels) -> Labels:
+def _result_labels(node: Binary, many: LabelSet, one: LabelSet) -> LabelSet:
     matching = node.matching
     labels = many
     if matching.many is None:
@@ -248,6 +250,6 @@ def _result_labels(node: Binary, many: Labels, one: Labels) -> Labels:
     return labels
 
 
-def written(labels: Labels) -> str:
+def written(labels: LabelSet) -> str:
     """Return a label set in the form of error messages."""
     return "{" + ", ".join(f"{name}={quoted(value)}" for name, value in labels) + "}"

@@ -9,14 +9,14 @@ import numpy as np
 from redmeter.promql import binary, functions, histogram_functions, nodes
 from redmeter.promql.aggregation import aggregate
 from redmeter.promql.errors import BadQuery, Limits, Notes, QueryError
-from redmeter.promql.parser import parse
+from redmeter.promql.parser import parse_query
 from redmeter.promql.range_functions import FUNCTIONS, apply
-from redmeter.promql.semantics import RangeCall, Semantics, Series
+from redmeter.promql.semantics import RangeCall, SampledSeries, Semantics
 from redmeter.promql.values import (
-    NAME,
+    METRIC_NAME,
     Bools,
     Floats,
-    Labels,
+    LabelSet,
     Times,
     Vector,
     are_histograms,
@@ -28,7 +28,7 @@ from redmeter.promql.values import (
 #: Step of a subquery that names none, in milliseconds.
 SUBQUERY_STEP = 60_000
 
-Value = Vector | Floats | str | list[Series]
+Value = Vector | Floats | str | list[SampledSeries]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Answer:
         warnings, infos: what the reader of the answer has to know.
     """
 
-    kind: nodes.Kind
+    kind: nodes.ValueType
     times: Times
     value: Value
     warnings: list[str]
@@ -93,9 +93,9 @@ class Engine:
 
     def _answer(self, query: str, times: Times, *, instant: bool) -> Answer:
         try:
-            node = self.rewrite(parse(query, self.limits))
-            kind = nodes.kind_of(node)
-            if not instant and kind not in (nodes.Kind.SCALAR, nodes.Kind.VECTOR):
+            node = self.rewrite(parse_query(query, self.limits))
+            kind = nodes.value_type(node)
+            if not instant and kind not in (nodes.ValueType.SCALAR, nodes.ValueType.VECTOR):
                 raise BadQuery(
                     f"invalid expression type {kind.value!r} for range query, must be scalar or"
                     " instant vector"
@@ -104,7 +104,7 @@ class Engine:
             evaluation = _Evaluation(self, notes, int(times[0]), int(times[-1]))
             with np.errstate(all="ignore"):
                 value: Value
-                if kind is nodes.Kind.MATRIX:
+                if kind is nodes.ValueType.MATRIX:
                     value = evaluation.matrix(nodes.bare(node), int(times[0]))
                 else:
                     value = evaluation.evaluate(node, times)
@@ -117,8 +117,8 @@ class Engine:
 
 def without_names(vector: Vector, which: Bools) -> Vector:
     """Return a vector without the metric names of some rows; equal label sets become one row."""
-    labels: list[Labels] = [
-        without(labels, (NAME,)) if nameless else labels
+    labels: list[LabelSet] = [
+        without(labels, (METRIC_NAME,)) if nameless else labels
         for labels, nameless in zip(vector.labels, which, strict=True)
     ]
     return merge_duplicates(Vector(labels, vector.values, vector.present, vector.histograms))
@@ -171,7 +171,7 @@ class _Evaluation:
         assert isinstance(value, np.ndarray)
         return value
 
-    def matrix(self, node: nodes.Node, time: int) -> list[Series]:
+    def matrix(self, node: nodes.Node, time: int) -> list[SampledSeries]:
         """Return the samples of a range vector at one time."""
         times = np.array([time], np.int64)
         if isinstance(node, nodes.RangeSelector):
@@ -322,15 +322,19 @@ class _Evaluation:
                 for matcher in selector.matchers
                 if matcher.operator == "=" and named.count(matcher.name) == 1 and matcher.value
             }
-            demanded.pop(NAME, None)
+            demanded.pop(METRIC_NAME, None)
         absent: Bools = np.asarray(~vector.present.any(axis=0, keepdims=True))
         labels = tuple(sorted(demanded.items()))
         return Vector([labels], np.ones(absent.shape), absent).nonempty()
 
     def _range_function(self, node: nodes.Call, function: str, times: Times) -> Vector:
-        scalars = [each for each in node.arguments if nodes.kind_of(each) is nodes.Kind.SCALAR]
+        scalars = [
+            each for each in node.arguments if nodes.value_type(each) is nodes.ValueType.SCALAR
+        ]
         argument = next(
-            nodes.bare(each) for each in node.arguments if nodes.kind_of(each) is nodes.Kind.MATRIX
+            nodes.bare(each)
+            for each in node.arguments
+            if nodes.value_type(each) is nodes.ValueType.MATRIX
         )
         assert isinstance(argument, nodes.RangeSelector | nodes.Subquery)
         place = argument.selector if isinstance(argument, nodes.RangeSelector) else argument
@@ -352,7 +356,7 @@ class _Evaluation:
         keeps_name = node.function in ("last_over_time", "absent_over_time")
         return result if keeps_name else self._unnamed(result)
 
-    def _subquery(self, node: nodes.Subquery, ends: Times) -> list[Series]:
+    def _subquery(self, node: nodes.Subquery, ends: Times) -> list[SampledSeries]:
         """Return the series of a subquery, for windows that end at certain times."""
         step = node.step or self._engine.subquery_step
         after, until = int(ends.min()) - node.window, int(ends.max())
@@ -375,5 +379,5 @@ class _Evaluation:
                     histograms[place] = histograms[place].without_reset_hint()
             nameless = bool(vector.nameless[row])
             values = vector.values[row][present]
-            result.append(Series(labels, times[present], values, histograms, nameless))
+            result.append(SampledSeries(labels, times[present], values, histograms, nameless))
         return result

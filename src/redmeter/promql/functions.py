@@ -9,7 +9,7 @@ import numpy as np
 
 from redmeter.promql import regex
 from redmeter.promql.errors import QueryError, quoted
-from redmeter.promql.values import NAME, Floats, Vector, label, merge_duplicates, with_label
+from redmeter.promql.values import METRIC_NAME, Floats, Vector, label, merge_duplicates, with_label
 
 # Parts of dates, in UTC, of many timestamps at once.
 
@@ -138,7 +138,7 @@ def label_replace(vector: Vector, texts: Sequence[str]) -> Vector:
         match = expression.fullmatch(label(old, source))
         if match is not None:
             labels[row] = with_label(old, target, regex.expand(match, replacement))
-            nameless[row] &= target != NAME
+            nameless[row] &= target != METRIC_NAME
     changed = Vector(labels, vector.values, vector.present, vector.histograms, nameless)
     return merge_duplicates(changed)
 
@@ -151,7 +151,7 @@ def label_join(vector: Vector, texts: Sequence[str]) -> Vector:
         with_label(old, target, separator.join(label(old, source) for source in sources))
         for old in vector.labels
     ]
-    nameless = vector.nameless & (target != NAME)
+    nameless = vector.nameless & (target != METRIC_NAME)
     changed = Vector(labels, vector.values, vector.present, vector.histograms, nameless)
     return merge_duplicates(changed)
 

@@ -72,7 +72,7 @@ class Positions:
         return queue.popleft() if queue else ("1:1", "")
 
 
-def scan(query: str, limits: Limits) -> Positions:
+def scan_query(query: str, limits: Limits) -> Positions:
     """Return the positions of a query's tokens.
 
     Raises:
@@ -207,10 +207,10 @@ _MILLISECOND = timedelta(milliseconds=1)
 #: 10,000 years in milliseconds.
 _LONGEST = 10_000 * 365 * 86_400_000
 _KINDS = {
-    str(promql_parser.ValueType.Scalar): nodes.Kind.SCALAR,
-    str(promql_parser.ValueType.Vector): nodes.Kind.VECTOR,
-    str(promql_parser.ValueType.Matrix): nodes.Kind.MATRIX,
-    str(promql_parser.ValueType.String): nodes.Kind.STRING,
+    str(promql_parser.ValueType.Scalar): nodes.ValueType.SCALAR,
+    str(promql_parser.ValueType.Vector): nodes.ValueType.VECTOR,
+    str(promql_parser.ValueType.Matrix): nodes.ValueType.MATRIX,
+    str(promql_parser.ValueType.String): nodes.ValueType.STRING,
 }
 _ESCAPES = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, '"': 34, "'": 39}
 _ESCAPE = re.compile(
@@ -218,14 +218,14 @@ _ESCAPE = re.compile(
 )
 
 
-def parse(query: str, limits: Limits | None = None) -> nodes.Node:
+def parse_query(query: str, limits: Limits | None = None) -> nodes.Node:
     """Parse a query.
 
     Raises:
         BadQuery: the text is no PromQL, or too long, too deep or too complex.
         UnsupportedQuery: it needs a feature that is experimental in Prometheus.
     """
-    positions = scan(query, limits or Limits())
+    positions = scan_query(query, limits or Limits())
     try:
         return _translate(promql_parser.parse(query), positions)
     except (ValueError, OverflowError) as error:

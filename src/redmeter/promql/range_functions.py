@@ -19,10 +19,10 @@ from redmeter.promql.aggregation import (
     masked_variance,
 )
 from redmeter.promql.errors import Limits, Notes
-from redmeter.promql.histogram import Histogram
-from redmeter.promql.semantics import RangeCall, Series
+from redmeter.promql.histogram import NativeHistogram
+from redmeter.promql.semantics import RangeCall, SampledSeries
 from redmeter.promql.values import (
-    NAME,
+    METRIC_NAME,
     Bools,
     Floats,
     Objects,
@@ -33,12 +33,12 @@ from redmeter.promql.values import (
 )
 
 #: Samples in one table, at most (8 MB).
-TABLE = 1_000_000
+_TABLE = 1_000_000
 
 COUNTER_SUFFIXES = ("_total", "_sum", "_count", "_bucket")
 
 
-def apply(call: RangeCall, found: list[Series], limits: Limits, notes: Notes) -> Vector:
+def apply(call: RangeCall, found: list[SampledSeries], limits: Limits, notes: Notes) -> Vector:
     """Return a range function of each series; metric names are kept."""
     if not found:
         return empty_vector(len(call.times))
@@ -57,7 +57,7 @@ def apply(call: RangeCall, found: list[Series], limits: Limits, notes: Notes) ->
             values[row, part] = FUNCTIONS[call.function](table)
             present[row, part] = table.count >= needed
         if call.function in ("rate", "increase") and present[row].any():
-            name = label(series.labels, NAME)
+            name = label(series.labels, METRIC_NAME)
             if name and not name.endswith(COUNTER_SUFFIXES):
                 notes.possibly_no_counter(name, call.position)
         if native:
@@ -71,7 +71,7 @@ def apply(call: RangeCall, found: list[Series], limits: Limits, notes: Notes) ->
     return Vector(labels, values, present, histograms, nameless).nonempty()
 
 
-def _places(series: Series, call: RangeCall) -> tuple[Times, Times]:
+def _places(series: SampledSeries, call: RangeCall) -> tuple[Times, Times]:
     """Return where the samples of each window begin and end."""
     low = np.searchsorted(series.times, call.ends - call.window, side="right")
     return low, np.searchsorted(series.times, call.ends, side="right")
@@ -110,14 +110,14 @@ class Table:
         return self.values[rows, column], self.times[rows, column]
 
 
-def tables(series: Series, call: RangeCall) -> Iterator[tuple[slice, Table]]:
+def tables(series: SampledSeries, call: RangeCall) -> Iterator[tuple[slice, Table]]:
     """Yield tables of a series' windows, and which of the evaluation times each is for."""
     low, high = _places(series, call)
     count = high - low
     widest = int(count.max(initial=0))
     if not widest:
         return
-    rows = max(1, TABLE // widest)
+    rows = max(1, _TABLE // widest)
     for begin in range(0, len(count), rows):
         part = slice(begin, begin + rows)
         width = int(count[part].max(initial=0))
@@ -228,7 +228,7 @@ def prediction(table: Table) -> Floats:
     return intercept + slope * table.arguments[0]
 
 
-def changes(table: Table) -> Floats:
+def _changes(table: Table) -> Floats:
     """Return how often the value changed."""
     before, after = table.values[:, :-1], table.values[:, 1:]
     changed = (before != after) & ~(np.isnan(before) & np.isnan(after))
@@ -259,7 +259,7 @@ FUNCTIONS: dict[str, Callable[[Table], Floats]] = {
     "idelta": lambda table: instantaneous(table, rate=False),
     "deriv": derivative,
     "predict_linear": prediction,
-    "changes": changes,
+    "changes": _changes,
     "resets": resets,
     "sum_over_time": lambda t: masked_sum(t.values, t.mask),
     "avg_over_time": lambda t: masked_mean(t.values, t.mask),
@@ -278,13 +278,13 @@ FUNCTIONS: dict[str, Callable[[Table], Floats]] = {
 
 
 @dataclass(frozen=True)
-class Window:
+class HistogramWindow:
     """The samples of one window, of which at least one is a histogram.
 
     Attributes:
         times: of the samples, in milliseconds.
         values: of the samples that are floats.
-        histograms: a Histogram, or None for a float.
+        histograms: a NativeHistogram, or None for a float.
         end: of the window in milliseconds.
         name: the metric's name.
         call: the function.
@@ -301,7 +301,7 @@ class Window:
 
 
 def _apply_to_histograms(
-    call: RangeCall, series: Series, row: tuple[Floats, Bools, Objects], notes: Notes
+    call: RangeCall, series: SampledSeries, row: tuple[Floats, Bools, Objects], notes: Notes
 ) -> None:
     """Fill the windows of a series that have histograms, maybe among floats.
 
@@ -313,7 +313,7 @@ def _apply_to_histograms(
     low, high = _places(series, call)
     before = np.concatenate([[0], np.cumsum(series.is_histogram)])
     count = before[high] - before[low]
-    name = label(series.labels, NAME)
+    name = label(series.labels, METRIC_NAME)
     if function is None:
         if ((count > 0) & (count < high - low)).any():
             notes.ignored_in_range(name, call.position)
@@ -322,19 +322,19 @@ def _apply_to_histograms(
     for column in np.flatnonzero(count):
         part = slice(int(low[column]), int(high[column]))
         samples = series.times[part], series.values[part], series.histograms[part]
-        window = Window(*samples, int(call.ends[column]), name, call, notes)
+        window = HistogramWindow(*samples, int(call.ends[column]), name, call, notes)
         result = function(window)
         present[column] = result is not None
-        if isinstance(result, Histogram):
+        if isinstance(result, NativeHistogram):
             histograms[column] = result
         elif result is not None:
             values[column] = result
 
 
-Result = float | Histogram | None
+Result = float | NativeHistogram | None
 
 
-def _only_histograms(window: Window) -> list[Histogram] | None:
+def _only_histograms(window: HistogramWindow) -> list[NativeHistogram] | None:
     """Return the histograms, or None, with a warning, if there are floats among them."""
     histograms = [histogram for histogram in window.histograms if histogram is not None]
     if len(histograms) < len(window.histograms):
@@ -343,7 +343,7 @@ def _only_histograms(window: Window) -> list[Histogram] | None:
     return histograms
 
 
-def _difference(window: Window, *, counter: bool) -> Histogram | None:
+def _difference(window: HistogramWindow, *, counter: bool) -> NativeHistogram | None:
     histograms = _only_histograms(window)
     if histograms is None or len(histograms) < 2:
         return None
@@ -361,7 +361,9 @@ def _difference(window: Window, *, counter: bool) -> Histogram | None:
     return result
 
 
-def _extrapolated(window: Window, *, counter: bool, per_second: bool) -> Histogram | None:
+def _extrapolated(
+    window: HistogramWindow, *, counter: bool, per_second: bool
+) -> NativeHistogram | None:
     result = _difference(window, counter=counter)
     if result is None:
         return None
@@ -375,7 +377,7 @@ def _extrapolated(window: Window, *, counter: bool, per_second: bool) -> Histogr
     return result.scaled(float(factor) / seconds).as_gauge()
 
 
-def _instantaneous(window: Window, *, rate: bool) -> Result:
+def _instantaneous(window: HistogramWindow, *, rate: bool) -> Result:
     if len(window.times) < 2:
         return None
     previous, last = window.histograms[-2:]
@@ -392,13 +394,13 @@ def _instantaneous(window: Window, *, rate: bool) -> Result:
         window.notes.no_counter_histogram(window.name, window.call.position)
     if not rate and not all(gauges):
         window.notes.no_gauge_histogram(window.name, window.call.position)
-    difference: Histogram = last - previous
+    difference: NativeHistogram = last - previous
     if rate and last.is_reset_after(previous):
         difference = last
     return difference.divided(seconds).as_gauge() if rate else difference.as_gauge()
 
 
-def _total(window: Window) -> Histogram | None:
+def _total(window: HistogramWindow) -> NativeHistogram | None:
     histograms = _only_histograms(window)
     if histograms is None:
         return None
@@ -408,15 +410,15 @@ def _total(window: Window) -> Histogram | None:
     return total
 
 
-def _mean(window: Window) -> Histogram | None:
+def _mean(window: HistogramWindow) -> NativeHistogram | None:
     total = _total(window)
     return None if total is None else total.divided(len(window.times))
 
 
 def _count_pairs(
-    window: Window,
+    window: HistogramWindow,
     floats: Callable[[float, float], bool],
-    histograms: Callable[[Histogram, Histogram], bool],
+    histograms: Callable[[NativeHistogram, NativeHistogram], bool],
 ) -> float:
     """Count the neighbours that fulfill a condition; a change of type always does."""
     counted = 0
@@ -435,12 +437,12 @@ def _differ(before: float, after: float) -> bool:
     return before != after and not (np.isnan(before) and np.isnan(after))
 
 
-def _last(window: Window) -> Result:
-    histogram: Histogram | None = window.histograms[-1]
+def _last(window: HistogramWindow) -> Result:
+    histogram: NativeHistogram | None = window.histograms[-1]
     return float(window.values[-1]) if histogram is None else histogram
 
 
-HISTOGRAM_FUNCTIONS: dict[str, Callable[[Window], Result]] = {
+HISTOGRAM_FUNCTIONS: dict[str, Callable[[HistogramWindow], Result]] = {
     "rate": lambda window: _extrapolated(window, counter=True, per_second=True),
     "increase": lambda window: _extrapolated(window, counter=True, per_second=False),
     "delta": lambda window: _extrapolated(window, counter=False, per_second=False),

@@ -18,15 +18,15 @@ import numpy as np
 
 from redmeter.names import PART_SECONDS, is_part
 from redmeter.promql.errors import Limits, Notes
-from redmeter.promql.histogram import Histogram
+from redmeter.promql.histogram import NativeHistogram
 from redmeter.promql.intervals.grid import CounterTable
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.range_functions import apply
-from redmeter.promql.semantics import RangeCall, Series
+from redmeter.promql.semantics import RangeCall, SampledSeries
 from redmeter.promql.values import (
     Bools,
     Floats,
-    Labels,
+    LabelSet,
     Objects,
     Times,
     Vector,
@@ -55,20 +55,20 @@ class Native:
         positive, negative: indexes of the buckets.
     """
 
-    labels: Labels
+    labels: LabelSet
     table: CounterTable
     positive: tuple[int, ...]
     negative: tuple[int, ...]
 
     def histograms(self, numbers: Floats, present: Bools, *, gauge: bool) -> Objects:
-        """Return a Histogram for each column of numbers, which are rows of the table's kind."""
+        """Return a histogram for each column of numbers, which are rows of the table's kind."""
         histograms = np.full(numbers.shape[1], None, dtype=object)
         split = 3 + len(self.positive)
         hint = "gauge" if gauge else "unknown"
         for column in np.flatnonzero(present):
             one = numbers[:, column]
             positive, negative = one[3:split], one[split:]
-            histograms[column] = Histogram(
+            histograms[column] = NativeHistogram(
                 *(4, float(one[0]), float(one[1]), 0.0, float(one[2])),
                 {self.positive[i]: float(positive[i]) for i in np.flatnonzero(positive)},
                 {self.negative[i]: float(negative[i]) for i in np.flatnonzero(negative)},
@@ -76,12 +76,12 @@ class Native:
             )
         return histograms
 
-    def series(self, after: int, until: int) -> Series:
+    def series(self, after: int, until: int) -> SampledSeries:
         """Return the histograms at the edges later than `after` and no later than `until`."""
         first = self.table.rows(slice(1)).series(after, until)[0]
         present = np.ones(len(first.times), bool)
         histograms = self.histograms(self.table.at(first.times), present, gauge=False)
-        return Series(self.labels, first.times, np.zeros(len(first.times)), histograms)
+        return SampledSeries(self.labels, first.times, np.zeros(len(first.times)), histograms)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class GaugeSamples:
 
     width: int
     oldest: int
-    series: list[Series]
+    series: list[SampledSeries]
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class Intervals:
 
     def select(
         self, matchers: Sequence[Matcher], after: int, until: int, limits: Limits
-    ) -> list[Series]:
+    ) -> list[SampledSeries]:
         """Return samples in a range: of counters and histograms, the values at edges."""
         stored = self._source.read(matchers, after, limits)
         series = [one for table in stored.counters for one in table.series(after, until)]
@@ -350,7 +350,7 @@ def with_held(
             continue
         # Windows of a millisecond, each with one sample.
         moments, first = np.unique(call.ends[part], return_index=True)
-        single = Series(own, moments, held.values[row, part][first])
+        single = SampledSeries(own, moments, held.values[row, part][first])
         function = apply(replace(_columns(call, part), window=1), [single], limits, notes)
         if len(function):
             values[row, part], present[row, part] = function.values[0], function.present[0]

@@ -15,16 +15,16 @@ from dataclasses import replace
 import numpy as np
 
 from redmeter.promql import nodes
-from redmeter.promql.histogram import bound
+from redmeter.promql.histogram import upper_bound
 from redmeter.promql.intervals import Native
 from redmeter.promql.intervals.grid import CounterTable
 from redmeter.promql.nodes import Matcher
-from redmeter.promql.values import NAME, Floats, format_float, with_label, without
+from redmeter.promql.values import METRIC_NAME, Floats, format_float, with_label, without
 
 SUFFIX = "_bucket"
 LE = "le"
 #: Most bounds of classic buckets, without +Inf.
-MAX_BOUNDS = 64
+MAX_CLASSIC_BOUNDS = 64
 #: The schema of stored histograms.
 SCHEMA = 4
 
@@ -87,11 +87,11 @@ def _native(node: nodes.Node) -> nodes.Node | None:
 
 
 def _scaled(node: nodes.Binary) -> nodes.Node | None:
-    scalar = nodes.Kind.SCALAR
-    if nodes.kind_of(node.right) is scalar:
+    scalar = nodes.ValueType.SCALAR
+    if nodes.value_type(node.right) is scalar:
         left = _native(node.left)
         return None if left is None else replace(node, left=left)
-    if nodes.kind_of(node.left) is scalar and node.operator == "*":
+    if nodes.value_type(node.left) is scalar and node.operator == "*":
         right = _native(node.right)
         return None if right is None else replace(node, right=right)
     return None
@@ -103,7 +103,7 @@ def _native_matchers(matchers: Sequence[Matcher]) -> tuple[Matcher, ...] | None:
     for matcher in matchers:
         if matcher.name == LE:
             return None
-        if matcher.name == NAME:
+        if matcher.name == METRIC_NAME:
             if matcher.operator != "=" or not matcher.value.endswith(SUFFIX):
                 return None
             matcher = replace(matcher, value=matcher.value.removesuffix(SUFFIX))
@@ -141,11 +141,11 @@ def classic_buckets(natives: Iterable[Native], named: Sequence[str] = ()) -> lis
     positive = {index for one in chosen for index in one.positive}
     negative = {index for one in chosen for index in one.negative}
     shift = 0
-    while len(_groups(positive, shift, -1)) + len(_groups(negative, shift, 1)) > MAX_BOUNDS:
+    while len(_groups(positive, shift, -1)) + len(_groups(negative, shift, 1)) > MAX_CLASSIC_BOUNDS:
         shift += 1
     uppers, lowers = _groups(positive, shift, -1), _groups(negative, shift, 1)[::-1]
-    bounds = [-bound(index - 1, SCHEMA - shift) for index in lowers]
-    bounds += [0.0, *(bound(index, SCHEMA - shift) for index in uppers), math.inf]
+    bounds = [-upper_bound(index - 1, SCHEMA - shift) for index in lowers]
+    bounds += [0.0, *(upper_bound(index, SCHEMA - shift) for index in uppers), math.inf]
     zeros = bool(negative) or any(one.table.values[2].any() for one in chosen)
     which = [number for number, edge in enumerate(bounds) if zeros or edge]
     shown = {format_float(bounds[number]) for number in which}
@@ -186,8 +186,12 @@ def _classic(
     cumulative = np.concatenate([counts, values[:1]])[list(which)]
     if further:
         edges = [(0.0, 0.0)]
-        edges += [(bound(index - 1, SCHEMA), bound(index, SCHEMA)) for index in one.positive]
-        edges += [(-bound(index, SCHEMA), -bound(index - 1, SCHEMA)) for index in one.negative]
+        edges += [
+            (upper_bound(index - 1, SCHEMA), upper_bound(index, SCHEMA)) for index in one.positive
+        ]
+        edges += [
+            (-upper_bound(index, SCHEMA), -upper_bound(index - 1, SCHEMA)) for index in one.negative
+        ]
         shares = np.array(
             [[_share_up_to(float(text), *pair) for pair in edges] for text in further]
         )

@@ -16,10 +16,10 @@ from redmeter.export.prometheus_names import COUNTER, GAUGE, Exported
 from redmeter.promql.errors import Limits, QueryError
 from redmeter.promql.intervals import GaugeSamples, Native, Stored
 from redmeter.promql.intervals.buckets import classic_buckets, named_bounds
-from redmeter.promql.intervals.grid import CounterTable, Grid, Part, accumulate, lay, make_grid
+from redmeter.promql.intervals.grid import CounterTable, Grid, GridPart, accumulate, lay, make_grid
 from redmeter.promql.nodes import Matcher
-from redmeter.promql.semantics import Series, matches
-from redmeter.promql.values import NAME, Bools, Floats, Labels, with_label
+from redmeter.promql.semantics import SampledSeries, matches
+from redmeter.promql.values import METRIC_NAME, Bools, Floats, LabelSet, with_label
 from redmeter.reading.export.listing import Exports
 from redmeter.reading.foreign_keys import readable
 from redmeter.store import Store, View, indexes
@@ -32,15 +32,15 @@ from redmeter.stored.packed_text import parse, parse_moments
 
 BUCKET, COUNT, SUM = "_bucket", "_count", "_sum"
 #: Series that one round trip reads: counters and gauges, and histograms.
-CHUNK, HISTOGRAM_CHUNK = 500, 50
+_CHUNK, _HISTOGRAM_CHUNK = 500, 50
 #: Histograms that one selector may select.
-MAX_HISTOGRAMS = 500
+MAX_SELECTED_HISTOGRAMS = 500
 #: By how much the times of this process and the server may differ, seconds.
 SLACK = 5.0
 
 T = TypeVar("T")
 #: Values of the intervals of a part, and which are stored.
-Row = tuple[Floats, Bools]
+_Row = tuple[Floats, Bools]
 
 
 @dataclass(frozen=True)
@@ -49,27 +49,27 @@ class Chosen:
 
     series: Exported
     suffix: str
-    labels: Labels
+    labels: LabelSet
 
 
-def choose(exports: Exports, matchers: Sequence[Matcher]) -> list[Chosen]:
+def choose_series(exports: Exports, matchers: Sequence[Matcher]) -> list[Chosen]:
     """Return the series that a selector selects. Matchers of `le` do not count for histograms."""
-    names = [matcher for matcher in matchers if matcher.name == NAME]
-    rest = [matcher for matcher in matchers if matcher.name != NAME]
+    names = [matcher for matcher in matchers if matcher.name == METRIC_NAME]
+    rest = [matcher for matcher in matchers if matcher.name != METRIC_NAME]
     views: Mapping[str, tuple[str, str]] = exports.views
     exact = next((matcher.value for matcher in names if matcher.operator == "="), None)
     if exact is not None:
         views = {exact: views[exact]} if exact in views else _as_total(exports, exact)
     chosen = []
     for name in sorted(views):
-        if not matches(((NAME, name),), names):
+        if not matches(((METRIC_NAME, name),), names):
             continue
         stored, suffix = views[name]
         effective = (
             [matcher for matcher in rest if matcher.name != "le"] if suffix == BUCKET else rest
         )
         chosen += [
-            Chosen(series, suffix, with_label(series.labels, NAME, name))
+            Chosen(series, suffix, with_label(series.labels, METRIC_NAME, name))
             for series in exports.catalog.by_name[stored]
             if matches(series.labels, effective)
         ]
@@ -100,7 +100,7 @@ class StoreSource:
 
     def read(self, matchers: Sequence[Matcher], since: int, limits: Limits) -> Stored:
         """Return the data that fulfills all matchers, from a time in milliseconds on."""
-        chosen = choose(self._exports, matchers)
+        chosen = choose_series(self._exports, matchers)
         limits.check_series(len(chosen))
         return self.read_chosen(chosen, matchers, since, limits)
 
@@ -116,10 +116,10 @@ class StoreSource:
             for one in chosen
             if one.suffix == BUCKET or (not one.suffix and one.series.kind not in (COUNTER, GAUGE))
         ]
-        if len(natives) > MAX_HISTOGRAMS:
+        if len(natives) > MAX_SELECTED_HISTOGRAMS:
             raise QueryError(
-                f"the query selects {len(natives):,} histograms, more than {MAX_HISTOGRAMS}."
-                " Add label matchers to the selector"
+                f"the query selects {len(natives):,} histograms, more than"
+                f" {MAX_SELECTED_HISTOGRAMS}. Add label matchers to the selector"
             )
         request = _Request(self._store.keys, since / 1000, self._exports.time(), limits)
         stored = Stored()
@@ -175,7 +175,7 @@ class _Request:
         """Read counters."""
         needed = self._precisions(kept.series)
         tables = []
-        for chunk in _chunks(chosen, CHUNK):
+        for chunk in _chunks(chosen, _CHUNK):
             self._limits.interrupt()
             reads = [
                 self._laid(
@@ -205,7 +205,7 @@ class _Request:
     ) -> ParsedRead:
         """Return a read of a hash that becomes a row of a part of the grid."""
 
-        def row(view: View, reply: Reply) -> Row | StoreError:
+        def row(view: View, reply: Reply) -> _Row | StoreError:
             if isinstance(reply, StoreError):
                 return reply
             for part in self._grid(needed, view.now).parts:
@@ -220,7 +220,7 @@ class _Request:
         needed = self._precisions(kept.histograms)
         whole = len(needed) == len(kept.histograms)
         tables = []
-        for chunk in _chunks(chosen, CHUNK):
+        for chunk in _chunks(chosen, _CHUNK):
             self._limits.interrupt()
             reads = [
                 self._laid(
@@ -243,7 +243,7 @@ class _Request:
         needed = self._precisions(kept.histograms)
         whole = len(needed) == len(kept.histograms)
         natives = []
-        for chunk in _chunks(chosen, HISTOGRAM_CHUNK):
+        for chunk in _chunks(chosen, _HISTOGRAM_CHUNK):
             self._limits.interrupt()
             reads: list[Read] = [
                 ("HGETALL", key(precision, one.series.stored))
@@ -265,7 +265,7 @@ class _Request:
         """Read gauges."""
         needed = self._precisions(kept.series)
         samples: dict[int, GaugeSamples] = {}
-        for chunk in _chunks(chosen, CHUNK):
+        for chunk in _chunks(chosen, _CHUNK):
             self._limits.interrupt()
             view, replies = yield [
                 ParsedRead(
@@ -296,7 +296,7 @@ def _by_series(
     return readable(rows, needed=False)
 
 
-def _row(part: Part, now: float, fields: Mapping[int, float]) -> Row:
+def _row(part: GridPart, now: float, fields: Mapping[int, float]) -> _Row:
     size = part.count(int(now))
     values, stored = np.zeros(size), np.zeros(size, bool)
     lay(part, size, fields, values, stored)
@@ -313,7 +313,7 @@ def _number(text: bytes | None) -> float:
 def _table(
     grid: Grid,
     needed: Mapping[int, int],
-    rows: Mapping[Chosen, Sequence[Row]],
+    rows: Mapping[Chosen, Sequence[_Row]],
     totals: Floats | None,
     *,
     whole: bool = False,
@@ -358,7 +358,7 @@ def _moments(reply: Reply, *, summed: bool) -> dict[int, float]:
     return fields
 
 
-def _gauge(labels: Labels, precision: int, _: View, reply: Reply) -> Series | StoreError:
+def _gauge(labels: LabelSet, precision: int, _: View, reply: Reply) -> SampledSeries | StoreError:
     if isinstance(reply, StoreError):
         return reply
     samples = sorted(
@@ -367,13 +367,13 @@ def _gauge(labels: Labels, precision: int, _: View, reply: Reply) -> Series | St
         if start.isdigit() and (measured := gauge.parse(text, int(start), precision)) is not None
     )
     times = np.array([round(at * 1000) for at, _ in samples], np.int64)
-    return Series(labels, times, np.array([value for _, value in samples], np.float64))
+    return SampledSeries(labels, times, np.array([value for _, value in samples], np.float64))
 
 
 def _native(
     grid: Grid,
     now: float,
-    labels: Labels,
+    labels: LabelSet,
     hashes: Mapping[int, tuple[Reply, Reply]],
     *,
     whole: bool,
