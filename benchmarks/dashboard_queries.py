@@ -249,7 +249,7 @@ def same(one: Values, other: Values) -> bool:
 def answered(evaluate: Callable[[], Any]) -> Answer:
     """Return an answer of our evaluator as values, or its error."""
     try:
-        return values_of(as_data(evaluate(), instant=False))
+        return values_of(as_data(evaluate()))
     except QueryError as error:
         return f"{error}"
 

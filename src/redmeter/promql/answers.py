@@ -12,7 +12,15 @@ from redmeter.promql import nodes
 from redmeter.promql.errors import BadQuery
 from redmeter.promql.evaluator import Answer
 from redmeter.promql.histogram import NativeBucket, NativeHistogram
-from redmeter.promql.values import LabelSet, Vector, format_float
+from redmeter.promql.values import (
+    Floats,
+    LabelSet,
+    Objects,
+    Times,
+    Vector,
+    are_histograms,
+    format_float,
+)
 
 #: A sample: milliseconds, and its value.
 _Sample = tuple[int, float | NativeHistogram]
@@ -22,48 +30,41 @@ def series_of(answer: Answer) -> Iterator[tuple[LabelSet, list[_Sample]]]:
     """Yield the series of an answer, which is no text, with their samples."""
     value = answer.value
     if isinstance(value, np.ndarray):
-        times = answer.times.tolist()
-        yield (), list(zip(times, value.tolist(), strict=True))
+        yield (), _samples(answer.times, value, None)
     elif isinstance(value, Vector):
         for row, labels in enumerate(value.labels):
-            histograms = None if value.histograms is None else value.histograms[row]
             columns = np.flatnonzero(value.present[row])
-            times = answer.times[columns].tolist()
-            yield labels, _samples(times, value.values[row, columns].tolist(), columns, histograms)
+            histograms = None if value.histograms is None else value.histograms[row, columns]
+            yield labels, _samples(answer.times[columns], value.values[row, columns], histograms)
     elif isinstance(value, list):
         for one in value:
-            columns = np.arange(len(one.times))
-            times, values = one.times.tolist(), one.values.tolist()
-            yield one.labels, _samples(times, values, columns, one.histograms)
+            yield one.labels, _samples(one.times, one.values, one.histograms)
 
 
-def _samples(times: list[int], values: list[float], columns: Any, histograms: Any) -> list[_Sample]:
-    samples: list[_Sample] = list(zip(times, values, strict=True))
+def _samples(times: Times, values: Floats, histograms: Objects | None) -> list[_Sample]:
+    samples: list[_Sample] = list(zip(times.tolist(), values.tolist(), strict=True))
     if histograms is not None:
-        for place, column in enumerate(columns.tolist()):
-            if histograms[column] is not None:
-                samples[place] = times[place], histograms[column]
+        for place in np.flatnonzero(are_histograms(histograms)).tolist():
+            samples[place] = samples[place][0], histograms[place]
     return samples
 
 
-def as_data(answer: Answer, *, instant: bool) -> dict[str, Any]:
-    """Return an answer as the `data` of Prometheus' HTTP API.
-
-    Args:
-        instant: whether the query was evaluated at one time.
-    """
+def as_data(answer: Answer) -> dict[str, Any]:
+    """Return an answer as the `data` of Prometheus' HTTP API."""
+    result: list[Any]
     if isinstance(answer.value, str):
-        return {"resultType": "string", "result": [seconds(int(answer.times[0])), answer.value]}
-    if instant and answer.kind is nodes.ValueType.SCALAR:
+        result = [seconds(int(answer.times[0])), answer.value]
+    elif answer.kind is nodes.ValueType.SCALAR:
         ((_, (sample,)),) = series_of(answer)
-        return {"resultType": "scalar", "result": _pair(sample)}
-    if instant and answer.kind is nodes.ValueType.VECTOR:
-        vector = [
+        result = _pair(sample)
+    elif answer.kind is nodes.ValueType.VECTOR:
+        result = [
             {"metric": dict(labels), _key(sample): _pair(sample)}
             for labels, (sample,) in series_of(answer)
         ]
-        return {"resultType": "vector", "result": vector}
-    return {"resultType": "matrix", "result": [_row(*each) for each in series_of(answer)]}
+    else:
+        result = [_row(*each) for each in series_of(answer)]
+    return {"resultType": answer.kind.value, "result": result}
 
 
 def _row(labels: LabelSet, samples: list[_Sample]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Evaluation of a query at all its times at once."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -36,7 +36,7 @@ class Answer:
     """The answer to a query.
 
     Attributes:
-        kind: the type of `value`.
+        kind: the type of the answer: of a query over time, MATRIX.
         times: the evaluation times in milliseconds.
         value: a scalar for each time, a vector with a column for each time, a text, or, for an
             instant query of a range vector, series of samples.
@@ -50,11 +50,6 @@ class Answer:
     infos: list[str]
 
 
-def unchanged(node: nodes.Node) -> nodes.Node:
-    """Return a query as it is."""
-    return node
-
-
 @dataclass(frozen=True)
 class Engine:
     """Answers queries.
@@ -64,15 +59,13 @@ class Engine:
         limits: bounds on the work of each query.
         delayed_name_removal: keep metric names until the end of a query, so that label_replace()
             can use them; Prometheus' feature flag promql-delayed-name-removal.
-        subquery_step: step of a subquery that names none, in milliseconds.
         rewrite: changes a query before it is evaluated.
     """
 
     semantics: Semantics
     limits: Limits = field(default_factory=Limits)
     delayed_name_removal: bool = False
-    subquery_step: int = SUBQUERY_STEP
-    rewrite: Callable[[nodes.Node], nodes.Node] = unchanged
+    rewrite: Callable[[nodes.Node], nodes.Node] = lambda node: node
 
     def instant(self, query: str, time: int) -> Answer:
         """Answer a query at one time, in milliseconds."""
@@ -112,6 +105,7 @@ class Engine:
             raise BadQuery("the query is nested too deep. Remove parentheses") from None
         if isinstance(value, Vector):
             value = without_names(value, value.nameless)
+        kind = kind if instant else nodes.ValueType.MATRIX
         return Answer(kind, times, value, notes.warnings, notes.infos)
 
 
@@ -147,10 +141,8 @@ class _Evaluation:
                 return self._instant(node, times)[0]
             case nodes.Negation():
                 value = self.evaluate(node.expression, times)
-                if not isinstance(value, Vector):
-                    assert not isinstance(value, str)
-                    return -value
-                return self._negated(value)
+                assert not isinstance(value, str)
+                return self._negated(value) if isinstance(value, Vector) else -value
             case nodes.Aggregation():
                 return self._aggregation(node, times)
             case nodes.Binary():
@@ -204,7 +196,7 @@ class _Evaluation:
         every = np.ones(len(vector), bool)
         if not self._engine.delayed_name_removal:
             return without_names(vector, every)
-        return Vector(vector.labels, vector.values, vector.present, vector.histograms, every)
+        return replace(vector, nameless=every)
 
     def _negated(self, vector: Vector) -> Vector:
         histograms = vector.histograms
@@ -212,7 +204,7 @@ class _Evaluation:
             histograms = histograms.copy()
             for index in zip(*np.nonzero(vector.is_histogram), strict=True):
                 histograms[index] = histograms[index].scaled(-1.0).as_gauge()
-        return self._unnamed(Vector(vector.labels, -vector.values, vector.present, histograms))
+        return self._unnamed(replace(vector, values=-vector.values, histograms=histograms))
 
     def _aggregation(self, node: nodes.Aggregation, times: Times) -> Vector:
         parameter: Floats | str = ""
@@ -245,9 +237,8 @@ class _Evaluation:
         if name in FUNCTIONS:
             return self._range_function(node, name, times)
         if name == "absent_over_time":
-            return self._absent(
-                arguments[0], self._range_function(node, "present_over_time", times)
-            )
+            present = self._range_function(node, "present_over_time", times)
+            return self._absent(arguments[0], present)
         if name == "absent":
             return self._absent(arguments[0], self.vector(arguments[0], times))
         if name == "time":
@@ -292,8 +283,7 @@ class _Evaluation:
         else:
             vector = self.vector(argument, times)
             stamps = np.broadcast_to(times / 1000, vector.values.shape)
-        nameless = vector.nameless
-        return self._unnamed(Vector(vector.labels, stamps, vector.present, None, nameless))
+        return self._unnamed(replace(vector, values=stamps, histograms=None))
 
     def _histogram_function(self, node: nodes.Call, times: Times) -> Vector:
         *scalars, argument = node.arguments
@@ -358,7 +348,7 @@ class _Evaluation:
 
     def _subquery(self, node: nodes.Subquery, ends: Times) -> list[SampledSeries]:
         """Return the series of a subquery, for windows that end at certain times."""
-        step = node.step or self._engine.subquery_step
+        step = node.step or SUBQUERY_STEP
         after, until = int(ends.min()) - node.window, int(ends.max())
         first = (after // step + 1) * step
         if (until - first) // step + 1 > self._limits.cells:

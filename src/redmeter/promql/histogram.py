@@ -171,15 +171,12 @@ class NativeHistogram:
         for bucket in self.buckets():
             left = "[" if bucket.lower_inclusive else "("
             right = "]" if bucket.upper_inclusive else ")"
-            bounds = f"{format_bound(bucket.lower)},{format_bound(bucket.upper)}"
+            # Shortest, with an exponent.
+            bounds = ",".join(
+                repr(edge).removesuffix(".0") for edge in (bucket.lower, bucket.upper)
+            )
             parts.append(f"{left}{bounds}{right}:{format_float(bucket.count)}")
         return "{" + ", ".join(parts) + "}"
-
-
-def format_bound(value: float) -> str:
-    """Return a bound as Prometheus writes it within a histogram: shortest, with an exponent."""
-    text = repr(float(value))
-    return text.removesuffix(".0")
 
 
 @functools.lru_cache(maxsize=16_384)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from redmeter.promql.aggregation import check_quantiles
-from redmeter.promql.errors import Notes
+from redmeter.promql.errors import Note, Notes, quoted
 from redmeter.promql.histogram import NativeBucket, NativeHistogram, divide
 from redmeter.promql.values import (
     METRIC_NAME,
@@ -68,7 +68,9 @@ def histogram_quantile(
         result = native_quantile(float(quantile[column]), histogram)
         if math.isnan(histogram.sum) and histogram.count and 0 <= quantile[column] <= 1:
             effect = "is NaN" if math.isnan(result) else "is skewed higher"
-            notes.nan_observations("quantile", f", result {effect}", name, positions[1])
+            notes.add(
+                *(Note.NAN_OBSERVATIONS, positions[1], "quantile", f", result {effect}"), name=name
+            )
         return result
 
     return _of_histograms(vector, classic, native, positions[1], notes)
@@ -85,7 +87,7 @@ def histogram_fraction(
     def native(column: int, histogram: NativeHistogram, name: str) -> float:
         if math.isnan(histogram.sum) and histogram.count:
             effect = ", which are excluded from all fractions"
-            notes.nan_observations("fraction", effect, name, position)
+            notes.add(Note.NAN_OBSERVATIONS, position, "fraction", effect, name=name)
         return native_fraction(float(lower[column]), float(upper[column]), histogram)
 
     return _of_histograms(vector, classic, native, position, notes)
@@ -113,7 +115,7 @@ def _of_histograms(
             values[number, columns] = classic(columns, bounds, counts)
             present[number, columns] = True
             if forced:
-                notes.forced_monotonicity(label(names[-1], METRIC_NAME), position)
+                notes.add(Note.FORCED_MONOTONICITY, position, name=label(names[-1], METRIC_NAME))
     of_classic = Vector(names, values, present, None, nameless)
     if vector.histograms is None:
         return of_classic.nonempty()
@@ -125,7 +127,7 @@ def _of_histograms(
         partner = by_labels.get(without(vector.labels[row], (METRIC_NAME, "le")))
         if partner is not None and (present[partner] & native_mask[row]).any():
             both = present[partner] & native_mask[row]
-            notes.mixed_histograms(label(vector.labels[row], METRIC_NAME), position)
+            notes.add(Note.MIXED_HISTOGRAMS, position, name=label(vector.labels[row], METRIC_NAME))
             of_classic.present[partner] &= ~both
             native_present[number] &= ~both
         for column in np.flatnonzero(native_present[number]):
@@ -160,7 +162,7 @@ def classic_histograms(vector: Vector, position: str, notes: Notes) -> dict[Labe
         except ValueError:
             bound = math.nan
         if math.isnan(bound):
-            notes.bad_bucket(text, label(labels, METRIC_NAME), position)
+            notes.add(Note.BAD_BUCKET, position, quoted(text), name=label(labels, METRIC_NAME))
             continue
         by_labels.setdefault(without(labels, (METRIC_NAME, "le")), []).append((bound, int(row)))
     classic = {}

@@ -35,19 +35,8 @@ _TOKEN = re.compile(
 #: Words that are followed by a list of labels or a value in parentheses.
 _LISTS = {"by", "without", "on", "ignoring", "group_left", "group_right", "fill"}
 _LISTS |= {"fill_left", "fill_right"}
-_OPERATORS = {
-    "and",
-    "or",
-    "unless",
-    "atan2",
-    "bool",
-    "offset",
-    *"+-*/%^<>@",
-    "==",
-    "!=",
-    ">=",
-    "<=",
-}
+_OPERATORS = {"and", "or", "unless", "atan2", "bool", "offset"}
+_OPERATORS |= {*"+-*/%^<>@", "==", "!=", ">=", "<="}
 _AGGREGATIONS = {
     *("sum", "avg", "min", "max", "count", "group", "stddev", "stdvar", "topk", "bottomk"),
     *("count_values", "quantile", "limitk", "limit_ratio"),

@@ -5,7 +5,9 @@ sample of the longest window; functions of floats work on whole tables. Function
 histograms work on one window at a time.
 """
 
+import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -18,7 +20,7 @@ from redmeter.promql.aggregation import (
     masked_sum,
     masked_variance,
 )
-from redmeter.promql.errors import Limits, Notes
+from redmeter.promql.errors import Limits, Note, Notes
 from redmeter.promql.histogram import NativeHistogram
 from redmeter.promql.semantics import RangeCall, SampledSeries
 from redmeter.promql.values import (
@@ -59,7 +61,7 @@ def apply(call: RangeCall, found: list[SampledSeries], limits: Limits, notes: No
         if call.function in ("rate", "increase") and present[row].any():
             name = label(series.labels, METRIC_NAME)
             if name and not name.endswith(COUNTER_SUFFIXES):
-                notes.possibly_no_counter(name, call.position)
+                notes.add(Note.POSSIBLY_NO_COUNTER, call.position, name=name)
         if native:
             if histograms is None:
                 histograms = np.full(shape, None, dtype=object)
@@ -170,11 +172,7 @@ def extrapolation(
 
 
 def extrapolated(table: Table, *, counter: bool, per_second: bool) -> Floats:
-    """Return the difference of the last and first value, extended to the window's ends.
-
-    The ends of the samples are extended by half a sample interval at most, and a counter never
-    below zero.
-    """
+    """Return the difference of the last and first value, extended to the window's ends."""
     first, first_time = table.values[:, 0], table.times[:, 0]
     last, last_time = table.from_end(0)
     result = last - first
@@ -217,11 +215,6 @@ def regression(table: Table, origin: Times) -> tuple[Floats, Floats]:
     return slope, np.where(flat, np.where(infinite, np.nan, table.values[:, 0]), intercept)
 
 
-def derivative(table: Table) -> Floats:
-    """Return the slope of the fitted line."""
-    return regression(table, table.times[:, 0])[0]
-
-
 def prediction(table: Table) -> Floats:
     """Return the fitted line's value some seconds after the evaluation time."""
     slope, intercept = regression(table, table.now)
@@ -257,7 +250,7 @@ FUNCTIONS: dict[str, Callable[[Table], Floats]] = {
     "delta": lambda table: extrapolated(table, counter=False, per_second=False),
     "irate": lambda table: instantaneous(table, rate=True),
     "idelta": lambda table: instantaneous(table, rate=False),
-    "deriv": derivative,
+    "deriv": lambda table: regression(table, table.times[:, 0])[0],
     "predict_linear": prediction,
     "changes": _changes,
     "resets": resets,
@@ -299,6 +292,10 @@ class HistogramWindow:
     call: RangeCall
     notes: Notes
 
+    def note(self, note: Note) -> None:
+        """Add a note about the metric."""
+        self.notes.add(note, self.call.position, name=self.name)
+
 
 def _apply_to_histograms(
     call: RangeCall, series: SampledSeries, row: tuple[Floats, Bools, Objects], notes: Notes
@@ -316,7 +313,7 @@ def _apply_to_histograms(
     name = label(series.labels, METRIC_NAME)
     if function is None:
         if ((count > 0) & (count < high - low)).any():
-            notes.ignored_in_range(name, call.position)
+            notes.add(Note.IGNORED_IN_RANGE, call.position, name=name)
         return
     assert series.histograms is not None
     for column in np.flatnonzero(count):
@@ -338,7 +335,7 @@ def _only_histograms(window: HistogramWindow) -> list[NativeHistogram] | None:
     """Return the histograms, or None, with a warning, if there are floats among them."""
     histograms = [histogram for histogram in window.histograms if histogram is not None]
     if len(histograms) < len(window.histograms):
-        window.notes.mixed_samples(window.name, window.call.position)
+        window.note(Note.MIXED_SAMPLES)
         return None
     return histograms
 
@@ -349,9 +346,9 @@ def _difference(window: HistogramWindow, *, counter: bool) -> NativeHistogram | 
         return None
     gauges = [histogram.hint == "gauge" for histogram in histograms]
     if counter and any(gauges):
-        window.notes.no_counter_histogram(window.name, window.call.position)
+        window.note(Note.NO_COUNTER_HISTOGRAM)
     if not counter and not (gauges[0] and gauges[-1]):
-        window.notes.no_gauge_histogram(window.name, window.call.position)
+        window.note(Note.NO_GAUGE_HISTOGRAM)
     schema = min(histogram.schema for histogram in histograms)
     result = histograms[-1].at_schema(schema) - histograms[0]
     if counter:
@@ -387,13 +384,13 @@ def _instantaneous(window: HistogramWindow, *, rate: bool) -> Result:
         change = after if rate and after < before else after - before
         return change / seconds if rate else change
     if previous is None or last is None:
-        window.notes.mixed_samples(window.name, window.call.position)
+        window.note(Note.MIXED_SAMPLES)
         return None
     gauges = [histogram.hint == "gauge" for histogram in (previous, last)]
     if rate and any(gauges):
-        window.notes.no_counter_histogram(window.name, window.call.position)
+        window.note(Note.NO_COUNTER_HISTOGRAM)
     if not rate and not all(gauges):
-        window.notes.no_gauge_histogram(window.name, window.call.position)
+        window.note(Note.NO_GAUGE_HISTOGRAM)
     difference: NativeHistogram = last - previous
     if rate and last.is_reset_after(previous):
         difference = last
@@ -404,10 +401,7 @@ def _total(window: HistogramWindow) -> NativeHistogram | None:
     histograms = _only_histograms(window)
     if histograms is None:
         return None
-    total = histograms[0]
-    for histogram in histograms[1:]:
-        total = total + histogram
-    return total
+    return functools.reduce(operator.add, histograms)
 
 
 def _mean(window: HistogramWindow) -> NativeHistogram | None:

@@ -10,6 +10,7 @@ Other functions work on samples: of counters these are the values at the edges o
 window has no sample, functions that aggregate over time take the value held at its end.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -17,8 +18,8 @@ from typing import Protocol
 import numpy as np
 
 from redmeter.names import PART_SECONDS, is_part
-from redmeter.promql.errors import Limits, Notes
-from redmeter.promql.histogram import NativeHistogram
+from redmeter.promql.errors import Limits, Note, Notes
+from redmeter.promql.histogram import Hint, NativeHistogram
 from redmeter.promql.intervals.grid import CounterTable
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.range_functions import apply
@@ -40,8 +41,6 @@ LOOKBACK = 300_000
 PART_LOOKBACK = PART_SECONDS * 1000
 #: The functions that are differences of cumulative functions.
 DIFFERENCES = ("rate", "increase", "delta")
-#: The functions of the last two samples.
-LAST_TWO = ("irate", "idelta")
 
 
 @dataclass(frozen=True)
@@ -60,11 +59,10 @@ class Native:
     positive: tuple[int, ...]
     negative: tuple[int, ...]
 
-    def histograms(self, numbers: Floats, present: Bools, *, gauge: bool) -> Objects:
+    def histograms(self, numbers: Floats, present: Bools, hint: Hint) -> Objects:
         """Return a histogram for each column of numbers, which are rows of the table's kind."""
         histograms = np.full(numbers.shape[1], None, dtype=object)
         split = 3 + len(self.positive)
-        hint = "gauge" if gauge else "unknown"
         for column in np.flatnonzero(present):
             one = numbers[:, column]
             positive, negative = one[3:split], one[split:]
@@ -72,7 +70,7 @@ class Native:
                 *(4, float(one[0]), float(one[1]), 0.0, float(one[2])),
                 {self.positive[i]: float(positive[i]) for i in np.flatnonzero(positive)},
                 {self.negative[i]: float(negative[i]) for i in np.flatnonzero(negative)},
-                hint,  # type: ignore[arg-type]
+                hint,
             )
         return histograms
 
@@ -80,7 +78,7 @@ class Native:
         """Return the histograms at the edges later than `after` and no later than `until`."""
         first = self.table.rows(slice(1)).series(after, until)[0]
         present = np.ones(len(first.times), bool)
-        histograms = self.histograms(self.table.at(first.times), present, gauge=False)
+        histograms = self.histograms(self.table.at(first.times), present, "unknown")
         return SampledSeries(self.labels, first.times, np.zeros(len(first.times)), histograms)
 
 
@@ -144,7 +142,7 @@ class Intervals:
         for native in stored.natives:
             limits.interrupt()
             present = native.table.rows(slice(1)).present(times)
-            histograms = native.histograms(native.table.newest(times), present[0], gauge=False)
+            histograms = native.histograms(native.table.newest(times), present[0], "unknown")
             zeros = np.zeros(present.shape)
             vectors.append(Vector([native.labels], zeros, present, histograms[None]))
             known = np.minimum(times, native.table.grid.horizon) / 1000
@@ -224,7 +222,7 @@ class Intervals:
 
     def _note_widths(self, call: RangeCall, stored: Stored, notes: Notes) -> None:
         """Inform where intervals are wider than the windows of a rate."""
-        if call.function not in ("rate", "increase", "delta"):
+        if call.function not in DIFFERENCES:
             return
         since = int(call.ends.min()) - call.window
         grids = [table.grid for table in stored.counters if table.labels]
@@ -232,7 +230,17 @@ class Intervals:
         for grid in grids:
             wide = grid.wider_than(call.window, since)
             if wide is not None and wide[0] - call.window > since:
-                notes.wide_intervals(*wide, call.window, call.position)
+                until, width = wide
+                moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(until // 1000))
+                details = _duration(call.window), moment, _duration(width)
+                notes.add(Note.WIDE_INTERVALS, call.position, *details)
+
+
+def _duration(milliseconds: int) -> str:
+    """Return a duration as PromQL writes it, in its largest whole unit."""
+    units = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
+    unit, size = next(unit for unit in units if milliseconds % unit[1] == 0)
+    return f"{milliseconds // size}{unit}"
 
 
 # --- Range functions -------------------------------------------------------------------------
@@ -272,15 +280,19 @@ def last_two(table: CounterTable, call: RangeCall) -> tuple[Floats, Bools]:
     return change, table.present(edges[last]) & (place >= 1) & near
 
 
+#: The functions that are no functions of samples.
+_OF_CUMULATIVE = dict.fromkeys(DIFFERENCES, differences) | dict.fromkeys(
+    ("irate", "idelta"), last_two
+)
+
+
 def counter_range(call: RangeCall, table: CounterTable, limits: Limits, notes: Notes) -> Vector:
     """Return a range function of counters."""
     columns = len(call.times)
     if not table.labels:
         return empty_vector(columns)
-    if call.function in DIFFERENCES:
-        return Vector(table.labels, *differences(table, call))
-    if call.function in LAST_TWO:
-        return Vector(table.labels, *last_two(table, call))
+    if call.function in _OF_CUMULATIVE:
+        return Vector(table.labels, *_OF_CUMULATIVE[call.function](table, call))
     if call.function == "resets":
         present = table.present(call.ends)
         return Vector(table.labels, np.zeros(present.shape), present)
@@ -292,13 +304,12 @@ def counter_range(call: RangeCall, table: CounterTable, limits: Limits, notes: N
 
 def native_range(call: RangeCall, native: Native, limits: Limits, notes: Notes) -> Vector:
     """Return a range function of a histogram."""
-    if call.function not in (*DIFFERENCES, *LAST_TWO):
+    if call.function not in _OF_CUMULATIVE:
         after, until = int(call.ends.min()) - call.window, int(call.ends.max())
         return apply(call, [native.series(after, until)], limits, notes)
-    function = differences if call.function in DIFFERENCES else last_two
-    numbers, present = function(native.table, call)
+    numbers, present = _OF_CUMULATIVE[call.function](native.table, call)
     rows = present[:1]
-    histograms = native.histograms(numbers, rows[0], gauge=True)
+    histograms = native.histograms(numbers, rows[0], "gauge")
     return Vector([native.labels], np.zeros(rows.shape), rows, histograms[None])
 
 

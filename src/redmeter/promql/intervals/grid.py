@@ -83,16 +83,13 @@ class Grid:
             values: series x edges.
         """
         times = np.clip(times, self.edges[0], self.edges[-1])
-        left = np.minimum(np.searchsorted(self.edges, times, side="right") - 1, self._last)
+        last = len(self.edges) - 2
+        left = np.minimum(np.searchsorted(self.edges, times, side="right") - 1, last)
         start, end = self.edges[left], self.edges[left + 1]
         share = (times - start) / (end - start)
         before = values[:, left]
         result: Floats = before + (values[:, left + 1] - before) * share
         return result
-
-    @property
-    def _last(self) -> int:
-        return len(self.edges) - 2
 
     def wider_than(self, window: int, since: int) -> tuple[int, int] | None:
         """Return until when intervals are wider than a window, and their greatest width.

@@ -6,7 +6,6 @@ histogram from its first event on, a gauge for as long as it keeps a value.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from redmeter.export.prometheus_names import COUNTER, GAUGE
 from redmeter.promql.answers import seconds, series_of
@@ -15,7 +14,7 @@ from redmeter.promql.evaluator import Answer, Engine
 from redmeter.promql.histogram import NativeHistogram
 from redmeter.promql.intervals import LOOKBACK, Intervals
 from redmeter.promql.intervals.buckets import full_resolution
-from redmeter.promql.nodes import Matcher, Selector, ValueType
+from redmeter.promql.nodes import Matcher, Selector
 from redmeter.promql.parser import parse_query
 from redmeter.promql.semantics import matches
 from redmeter.promql.values import LabelSet, with_label
@@ -53,22 +52,6 @@ def engine(
     return Engine(semantics, limits or Limits(), rewrite=full_resolution)
 
 
-def query(
-    exports: ExportList, text: str, at: float | None, window: tuple[float, float, float] | None
-) -> QueryResult:
-    """Answer a query.
-
-    Args:
-        at: Unix seconds; None: now.
-        window: start, end and step in seconds; None: at one time.
-
-    Raises:
-        QueryError: the query cannot be answered.
-        LimitExceeded, StoreError: of the store.
-    """
-    return result_of(answer(exports, text, at, window), instant=window is None)
-
-
 def answer(
     exports: ExportList,
     text: str,
@@ -77,10 +60,16 @@ def answer(
     limits: Limits | None = None,
     lookback: int = LOOKBACK,
 ) -> Answer:
-    """Return the answer of the evaluator; the arguments are those of query().
+    """Return the answer to a query.
 
     Args:
+        at: Unix seconds; None: now.
+        window: start, end and step in seconds; None: at one time.
         lookback: how long gauges keep their last value, milliseconds.
+
+    Raises:
+        QueryError: the query cannot be answered.
+        LimitExceeded, StoreError: of the store.
     """
     series = exports.read()
     evaluator = engine(exports.store, series, limits, lookback)
@@ -91,7 +80,7 @@ def answer(
     return evaluator.instant(text, round(time * 1000))
 
 
-def result_of(answer: Answer, *, instant: bool) -> QueryResult:
+def result_of(answer: Answer) -> QueryResult:
     """Return an answer as a result."""
     notes = tuple(answer.warnings), tuple(answer.infos)
     if isinstance(answer.value, str):
@@ -100,12 +89,7 @@ def result_of(answer: Answer, *, instant: bool) -> QueryResult:
     for labels, samples in series_of(answer):
         points = tuple(QuerySample(seconds(time), _value(value)) for time, value in samples)
         rows.append(QuerySeries(dict(labels), points))
-    kind: Literal["scalar", "vector", "matrix"] = "matrix"
-    if instant and answer.kind is ValueType.SCALAR:
-        kind = "scalar"
-    elif instant and answer.kind is ValueType.VECTOR:
-        kind = "vector"
-    return QueryResult(kind, tuple(rows), "", *notes)
+    return QueryResult(answer.kind.value, tuple(rows), "", *notes)
 
 
 def _value(value: float | NativeHistogram) -> float | QueryHistogram:
