@@ -88,12 +88,7 @@ def _as_total(exports: Exports, name: str) -> dict[str, tuple[str, str]]:
 
 
 class StoreSource:
-    """Reads intervals from a store.
-
-    Args:
-        store: the store.
-        exports: its series.
-    """
+    """Reads intervals from a store, which has the exported series."""
 
     def __init__(self, store: Store, exports: Exports) -> None:
         self._store, self._exports = store, exports
@@ -123,17 +118,16 @@ class StoreSource:
             )
         request = _Request(self._store.keys, since / 1000, self._exports.time(), limits)
         stored = Stored()
-        if counters:
-            stored.counters.append(self._run(partial(request.counters, counters)))
-        if sums:
-            stored.counters.append(self._run(partial(request.sums, sums)))
+        for series, of_histograms in ((counters, False), (sums, True)):
+            if series:
+                query = partial(request.counters, series, sums=of_histograms)
+                stored.counters.append(self._run(query))
         if gauges:
             stored.gauges.extend(self._run(partial(request.gauges, gauges)))
         if natives:
-            every = self._run(partial(request.natives, natives))
-            unchanged = [one for one, how in zip(every, natives, strict=True) if not how.suffix]
-            shown = [one for one, how in zip(every, natives, strict=True) if how.suffix]
-            stored.natives.extend(unchanged)
+            every = list(zip(self._run(partial(request.natives, natives)), natives, strict=True))
+            stored.natives.extend(one for one, how in every if not how.suffix)
+            shown = [one for one, how in every if how.suffix]
             classic = classic_buckets(shown, named_bounds(matchers))
             tables = [_matching(table, matchers) for table in classic]
             stored.counters.extend(table for table in tables if table.labels)
@@ -171,39 +165,31 @@ class _Request:
             self._grids = {now: make_grid(needed, now, -np.inf)}
         return self._grids[now]
 
-    def counters(self, chosen: Sequence[Chosen], kept: Kept) -> Query[CounterTable]:
-        """Read counters."""
-        needed = self._precisions(kept.series)
+    def counters(self, chosen: Sequence[Chosen], kept: Kept, *, sums: bool) -> Query[CounterTable]:
+        """Read counters; or counts and sums of histograms, which have no grand totals."""
+        retention = kept.histograms if sums else kept.series
+        needed = self._precisions(retention)
         tables = []
         for chunk in _chunks(chosen, _CHUNK):
             self._limits.interrupt()
-            reads = [
-                self._laid(
-                    needed,
-                    precision,
-                    ("HGETALL", self._keys.count(precision, one.series.stored)),
-                    _counts,
-                )
-                for one in chunk
-                for precision in needed
+            reads: list[Read] = [
+                self._laid(needed, precision, one) for one in chunk for precision in needed
             ]
             names = [one.series.stored for one in chunk]
-            view, replies = yield [*reads, indexes.totals(self._keys, names)]
-            totals = dict(zip(names, raised(replies[-1]), strict=True))
-            rows = _by_series(chunk, replies[:-1], len(needed))
-            grid = self._grid(needed, view.now)
-            sums = np.array([_number(totals[one.series.stored]) for one in rows], np.float64)
-            tables.append(_table(grid, needed, rows, sums))
+            view, replies = yield reads if sums else [*reads, indexes.totals(self._keys, names)]
+            rows = _by_series(chunk, replies[: len(reads)], len(needed))
+            totals: Floats | None = None
+            if not sums:
+                known = dict(zip(names, raised(replies[-1]), strict=True))
+                totals = np.array([_number(known[one.series.stored]) for one in rows], np.float64)
+            whole = len(needed) == len(retention)
+            tables.append(_table(self._grid(needed, view.now), needed, rows, totals, whole=whole))
         return _joined(tables)
 
-    def _laid(
-        self,
-        needed: Mapping[int, int],
-        precision: int,
-        command: tuple[str, str],
-        fields: Callable[[Reply], Mapping[int, float]],
-    ) -> ParsedRead:
+    def _laid(self, needed: Mapping[int, int], precision: int, one: Chosen) -> ParsedRead:
         """Return a read of a hash that becomes a row of a part of the grid."""
+        key = self._keys.moments if one.suffix else self._keys.count
+        fields = partial(_moments, summed=one.suffix == SUM) if one.suffix else _counts
 
         def row(view: View, reply: Reply) -> _Row | StoreError:
             if isinstance(reply, StoreError):
@@ -213,30 +199,7 @@ class _Request:
                     return _row(part, view.now, fields(reply))
             return np.zeros(0), np.zeros(0, bool)  # finer intervals reach as far back
 
-        return ParsedRead(command, row)
-
-    def sums(self, chosen: Sequence[Chosen], kept: Kept) -> Query[CounterTable]:
-        """Read counts and sums of histograms."""
-        needed = self._precisions(kept.histograms)
-        whole = len(needed) == len(kept.histograms)
-        tables = []
-        for chunk in _chunks(chosen, _CHUNK):
-            self._limits.interrupt()
-            reads = [
-                self._laid(
-                    needed,
-                    precision,
-                    ("HGETALL", self._keys.moments(precision, one.series.stored)),
-                    partial(_moments, summed=one.suffix == SUM),
-                )
-                for one in chunk
-                for precision in needed
-            ]
-            view, replies = yield reads
-            rows = _by_series(chunk, replies, len(needed))
-            grid = self._grid(needed, view.now)
-            tables.append(_table(grid, needed, rows, None, whole=whole))
-        return _joined(tables)
+        return ParsedRead(("HGETALL", key(precision, one.series.stored)), row)
 
     def natives(self, chosen: Sequence[Chosen], kept: Kept) -> Query[list[Native]]:
         """Read histograms."""
@@ -316,7 +279,7 @@ def _table(
     rows: Mapping[Chosen, Sequence[_Row]],
     totals: Floats | None,
     *,
-    whole: bool = False,
+    whole: bool,
 ) -> CounterTable:
     counts, stored = [], []
     for part in grid.parts:
@@ -412,6 +375,4 @@ def _native(
         stored.append(np.tile(there, (size, 1)))
     table = accumulate(grid, [labels] * size, counts, stored, None, whole=whole)
     # Bucket i holds values up to 2^((i+1)/16) here, and up to 2^(i/16) as Prometheus counts.
-    return Native(
-        labels, table, *(tuple(i + 1 for i in indexes) for indexes in (positive, negative))
-    )
+    return Native(labels, table, tuple(i + 1 for i in positive), tuple(i + 1 for i in negative))
