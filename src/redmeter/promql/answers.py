@@ -11,7 +11,7 @@ import numpy as np
 from redmeter.promql import nodes
 from redmeter.promql.errors import BadQuery
 from redmeter.promql.evaluator import Answer
-from redmeter.promql.histogram import NativeBucket, NativeHistogram
+from redmeter.promql.histogram import NativeHistogram
 from redmeter.promql.values import (
     Floats,
     LabelSet,
@@ -92,35 +92,35 @@ def seconds(milliseconds: int) -> float:
 
 
 def _histogram(histogram: NativeHistogram) -> dict[str, Any]:
-    buckets = [
-        [
-            _boundaries(bucket),
-            *(format_float(n) for n in (bucket.lower, bucket.upper, bucket.count)),
-        ]
-        for bucket in histogram.buckets()
-    ]
-    numbers = {"count": format_float(histogram.count), "sum": format_float(histogram.sum)}
-    return {**numbers, "buckets": buckets} if buckets else numbers
+    buckets = []
+    for bucket in histogram.buckets():
+        numbers = (bucket.lower, bucket.upper, bucket.count)
+        which = _BOUNDARIES[bucket.lower_inclusive, bucket.upper_inclusive]
+        buckets.append([which, *(format_float(number) for number in numbers)])
+    totals = {"count": format_float(histogram.count), "sum": format_float(histogram.sum)}
+    return {**totals, "buckets": buckets} if buckets else totals
 
 
-def _boundaries(bucket: NativeBucket) -> int:
-    """Return 0 if the upper bound is in the bucket, 1 if the lower is, 2 if none is, 3 if both."""
-    if bucket.lower_inclusive:
-        return 3 if bucket.upper_inclusive else 1
-    return 0 if bucket.upper_inclusive else 2
+#: Whether the lower and the upper bound are in a bucket -> how the API writes this.
+_BOUNDARIES = {(False, True): 0, (True, False): 1, (False, False): 2, (True, True): 3}
 
 
 # --- Parameters ----------------------------------------------------------------------------------
 
 # Times and durations as Prometheus' HTTP API takes them, in milliseconds.
 
-
-_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_UNITS |= {"w": 7 * _UNITS["d"], "y": 365 * _UNITS["d"]}
-_DURATION = re.compile(
-    r"(?:([0-9]{1,12})y)?(?:([0-9]{1,12})w)?(?:([0-9]{1,12})d)?(?:([0-9]{1,12})h)?"
-    r"(?:([0-9]{1,12})m)?(?:([0-9]{1,12})s)?(?:([0-9]{1,12})ms)?"
-)
+_DAY = 86_400_000
+#: In the order in which a duration has them.
+_UNITS = {
+    "y": 365 * _DAY,
+    "w": 7 * _DAY,
+    "d": _DAY,
+    "h": 3_600_000,
+    "m": 60_000,
+    "s": 1000,
+    "ms": 1,
+}
+_DURATION = re.compile("".join(rf"(?:(?P<{unit}>[0-9]{{1,12}}){unit})?" for unit in _UNITS))
 _NUMBER = re.compile(r"[+-]?([0-9]{1,20}(\.[0-9]{0,20})?|\.[0-9]{1,20})([eE][+-]?[0-9]{1,2})?")
 #: 10,000 years.
 _LONGEST = 10_000 * _UNITS["y"]
@@ -161,9 +161,8 @@ def parse_duration(name: str, text: str) -> int:
     if _NUMBER.fullmatch(text):
         milliseconds = float(text) * 1000
     elif text and parts:
-        units = ("y", "w", "d", "h", "m", "s", "ms")
-        both = zip(parts.groups(), units, strict=True)
-        milliseconds = sum(int(count or 0) * _UNITS[unit] for count, unit in both)
+        counts = parts.groupdict().items()
+        milliseconds = sum(int(count or 0) * _UNITS[unit] for unit, count in counts)
     if not abs(milliseconds) < _LONGEST:
         raise BadQuery(
             f'invalid parameter "{name}": cannot parse "{text[:80]}" to a valid duration.'

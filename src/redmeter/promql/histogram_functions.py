@@ -124,16 +124,17 @@ def _of_histograms(
     native_values = np.zeros((len(rows), vector.columns))
     native_present = native_mask[rows]
     for number, row in enumerate(rows):
+        name = label(vector.labels[row], METRIC_NAME)
         partner = by_labels.get(without(vector.labels[row], (METRIC_NAME, "le")))
-        if partner is not None and (present[partner] & native_mask[row]).any():
+        if partner is not None:
             both = present[partner] & native_mask[row]
-            notes.add(Note.MIXED_HISTOGRAMS, position, name=label(vector.labels[row], METRIC_NAME))
+            if both.any():
+                notes.add(Note.MIXED_HISTOGRAMS, position, name=name)
             of_classic.present[partner] &= ~both
             native_present[number] &= ~both
         for column in np.flatnonzero(native_present[number]):
-            native_values[number, column] = native(
-                int(column), vector.histograms[row, column], label(vector.labels[row], METRIC_NAME)
-            )
+            histogram = vector.histograms[row, column]
+            native_values[number, column] = native(int(column), histogram, name)
     native_names = [vector.labels[row] for row in rows]
     of_native = Vector(native_names, native_values, native_present, None, vector.nameless[rows])
     return concatenate([of_classic, of_native], vector.columns).nonempty()

@@ -20,7 +20,7 @@ import numpy as np
 from redmeter.names import PART_SECONDS, is_part
 from redmeter.promql.errors import Limits, Note, Notes
 from redmeter.promql.histogram import Hint, NativeHistogram
-from redmeter.promql.intervals.grid import CounterTable
+from redmeter.promql.intervals.grid import CounterTable, Grid
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.range_functions import apply
 from redmeter.promql.semantics import RangeCall, SampledSeries
@@ -132,31 +132,31 @@ class Intervals:
     ) -> tuple[Vector, Floats]:
         """Return the value of each series at each time, and its time in seconds."""
         stored = self._source.read(matchers, int(times.min()) - self._lookback, limits)
-        vectors, stamps = [], []
+
+        def timed(vector: Vector, grid: Grid) -> tuple[Vector, Floats]:
+            known = np.minimum(times, grid.horizon) / 1000
+            return vector, np.broadcast_to(known, vector.values.shape)
+
+        parts: list[tuple[Vector, Floats]] = []
         for table in stored.counters:
             limits.check_cells(len(table.labels), len(times))
-            vectors.append(Vector(table.labels, table.newest(times), table.present(times)))
-            known = np.minimum(times, table.grid.horizon) / 1000
-            stamps.append(np.broadcast_to(known, vectors[-1].values.shape))
+            vector = Vector(table.labels, table.newest(times), table.present(times))
+            parts.append(timed(vector, table.grid))
         limits.check_histograms(len(stored.natives), len(times))
         for native in stored.natives:
             limits.interrupt()
             present = native.table.rows(slice(1)).present(times)
             histograms = native.histograms(native.table.newest(times), present[0], "unknown")
-            zeros = np.zeros(present.shape)
-            vectors.append(Vector([native.labels], zeros, present, histograms[None]))
-            known = np.minimum(times, native.table.grid.horizon) / 1000
-            stamps.append(np.broadcast_to(known, present.shape))
+            vector = Vector([native.labels], np.zeros(present.shape), present, histograms[None])
+            parts.append(timed(vector, native.table.grid))
         if stored.gauges:
-            vector, at = self._held(stored.gauges, times, limits)
-            vectors.append(vector)
-            stamps.append(at)
-        whole = concatenate(vectors, len(times))
+            parts.append(self._held(stored.gauges, times, limits))
+        whole = concatenate([vector for vector, _ in parts], len(times))
         if not len(whole):
             return whole, np.zeros((0, len(times)))
         kept = whole.present.any(axis=1)
-        filled = [rows for rows, vector in zip(stamps, vectors, strict=True) if len(vector)]
-        return whole.rows(kept), np.concatenate(filled)[kept]
+        stamps = np.concatenate([rows for vector, rows in parts if len(vector)])
+        return whole.rows(kept), stamps[kept]
 
     def apply(
         self, call: RangeCall, matchers: Sequence[Matcher], limits: Limits, notes: Notes
