@@ -336,12 +336,14 @@ class _Evaluation:
             argument.window,
             argument.position,
             scalars[0].position if scalars else "",
+            self._limits,
+            self._notes,
         )
         if isinstance(argument, nodes.RangeSelector):
             matchers = argument.selector.matchers
-            result = self._engine.semantics.apply(call, matchers, self._limits, self._notes)
+            result = self._engine.semantics.apply(call, matchers)
         else:
-            result = apply(call, self._subquery(argument, call.ends), self._limits, self._notes)
+            result = apply(call, self._subquery(argument, call.ends))
         self._limits.check_cells(len(result), result.columns)
         keeps_name = node.function in ("last_over_time", "absent_over_time")
         return result if keeps_name else self._unnamed(result)

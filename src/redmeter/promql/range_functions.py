@@ -20,7 +20,7 @@ from redmeter.promql.aggregation import (
     masked_sum,
     masked_variance,
 )
-from redmeter.promql.errors import Limits, Note, Notes
+from redmeter.promql.errors import Note
 from redmeter.promql.histogram import NativeHistogram
 from redmeter.promql.semantics import RangeCall, SampledSeries
 from redmeter.promql.values import (
@@ -40,17 +40,17 @@ _TABLE = 1_000_000
 COUNTER_SUFFIXES = ("_total", "_sum", "_count", "_bucket")
 
 
-def apply(call: RangeCall, found: list[SampledSeries], limits: Limits, notes: Notes) -> Vector:
+def apply(call: RangeCall, found: list[SampledSeries]) -> Vector:
     """Return a range function of each series; metric names are kept."""
     if not found:
         return empty_vector(len(call.times))
-    limits.check_cells(len(found), len(call.times))
+    call.limits.check_cells(len(found), len(call.times))
     shape = (len(found), len(call.times))
     values, present = np.zeros(shape), np.zeros(shape, bool)
     histograms: Objects | None = None
     needed = 2 if call.function in OF_TWO else 1
     for row, series in enumerate(found):
-        limits.interrupt()
+        call.limits.interrupt()
         is_histogram = series.is_histogram
         native = is_histogram.any()
         floats = series.chosen(~is_histogram) if native else series
@@ -61,13 +61,13 @@ def apply(call: RangeCall, found: list[SampledSeries], limits: Limits, notes: No
         if call.function in ("rate", "increase") and present[row].any():
             name = label(series.labels, METRIC_NAME)
             if name and not name.endswith(COUNTER_SUFFIXES):
-                notes.add(Note.POSSIBLY_NO_COUNTER, call.position, name=name)
+                call.notes.add(Note.POSSIBLY_NO_COUNTER, call.position, name=name)
         if native:
             if histograms is None:
                 histograms = np.full(shape, None, dtype=object)
-            _apply_to_histograms(call, series, (values[row], present[row], histograms[row]), notes)
+            _apply_to_histograms(call, series, (values[row], present[row], histograms[row]))
     if call.function == "quantile_over_time":
-        check_quantiles(call.arguments[0], present, call.argument_position, notes)
+        check_quantiles(call.arguments[0], present, call.argument_position, call.notes)
     nameless = np.array([series.nameless for series in found], bool)
     labels = [series.labels for series in found]
     return Vector(labels, values, present, histograms, nameless).nonempty()
@@ -281,7 +281,6 @@ class HistogramWindow:
         end: of the window in milliseconds.
         name: the metric's name.
         call: the function.
-        notes: where warnings go.
     """
 
     times: Times
@@ -290,15 +289,14 @@ class HistogramWindow:
     end: int
     name: str
     call: RangeCall
-    notes: Notes
 
     def note(self, note: Note) -> None:
         """Add a note about the metric."""
-        self.notes.add(note, self.call.position, name=self.name)
+        self.call.notes.add(note, self.call.position, name=self.name)
 
 
 def _apply_to_histograms(
-    call: RangeCall, series: SampledSeries, row: tuple[Floats, Bools, Objects], notes: Notes
+    call: RangeCall, series: SampledSeries, row: tuple[Floats, Bools, Objects]
 ) -> None:
     """Fill the windows of a series that have histograms, maybe among floats.
 
@@ -313,13 +311,13 @@ def _apply_to_histograms(
     name = label(series.labels, METRIC_NAME)
     if function is None:
         if ((count > 0) & (count < high - low)).any():
-            notes.add(Note.IGNORED_IN_RANGE, call.position, name=name)
+            call.notes.add(Note.IGNORED_IN_RANGE, call.position, name=name)
         return
     assert series.histograms is not None
     for column in np.flatnonzero(count):
         part = slice(int(low[column]), int(high[column]))
         samples = series.times[part], series.values[part], series.histograms[part]
-        window = HistogramWindow(*samples, int(call.ends[column]), name, call, notes)
+        window = HistogramWindow(*samples, int(call.ends[column]), name, call)
         result = function(window)
         present[column] = result is not None
         if isinstance(result, NativeHistogram):

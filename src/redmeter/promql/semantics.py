@@ -74,6 +74,8 @@ class RangeCall:
         window: how long the windows are, in milliseconds.
         position: where the range is in the query.
         argument_position: where the scalar argument is.
+        limits: bounds on the work.
+        notes: where warnings go.
     """
 
     function: str
@@ -83,6 +85,8 @@ class RangeCall:
     window: int
     position: str
     argument_position: str
+    limits: Limits
+    notes: Notes
 
 
 class Semantics(Protocol):
@@ -93,9 +97,7 @@ class Semantics(Protocol):
     ) -> tuple[Vector, Floats]:
         """Return the sample that each series has at each time, and the sample's time in seconds."""
 
-    def apply(
-        self, call: RangeCall, matchers: Sequence[Matcher], limits: Limits, notes: Notes
-    ) -> Vector:
+    def apply(self, call: RangeCall, matchers: Sequence[Matcher]) -> Vector:
         """Return a range function of each series; metric names are kept."""
 
     def select(

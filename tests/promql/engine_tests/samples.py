@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from redmeter.promql.errors import Limits, Notes
+from redmeter.promql.errors import Limits
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.range_functions import apply
 from redmeter.promql.semantics import RangeCall, SampledSeries
@@ -85,12 +85,10 @@ class Samples:
         kept = present.any(axis=1)
         return vector.rows(kept), stamps[kept]
 
-    def apply(
-        self, call: RangeCall, matchers: Sequence[Matcher], limits: Limits, notes: Notes
-    ) -> Vector:
+    def apply(self, call: RangeCall, matchers: Sequence[Matcher]) -> Vector:
         """Return a range function of each series."""
         after, until = int(call.ends.min()) - call.window, int(call.ends.max())
-        return apply(call, self.select(matchers, after, until, limits), limits, notes)
+        return apply(call, self.select(matchers, after, until, call.limits))
 
     def select(
         self, matchers: Sequence[Matcher], after: int, until: int, limits: Limits

@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from redmeter.names import PART_SECONDS, is_part
-from redmeter.promql.errors import Limits, Note, Notes
+from redmeter.promql.errors import Limits, Note
 from redmeter.promql.histogram import Hint, NativeHistogram
 from redmeter.promql.intervals.grid import CounterTable, Grid
 from redmeter.promql.nodes import Matcher
@@ -158,25 +158,23 @@ class Intervals:
         stamps = np.concatenate([rows for vector, rows in parts if len(vector)])
         return whole.rows(kept), stamps[kept]
 
-    def apply(
-        self, call: RangeCall, matchers: Sequence[Matcher], limits: Limits, notes: Notes
-    ) -> Vector:
+    def apply(self, call: RangeCall, matchers: Sequence[Matcher]) -> Vector:
         """Return a range function of each series."""
         since = int(call.ends.min()) - max(call.window, self._lookback)
-        stored = self._source.read(matchers, since, limits)
+        stored = self._source.read(matchers, since, call.limits)
         vectors = []
         for table in stored.counters:
-            limits.check_cells(len(table.labels), len(call.times))
-            vectors.append(counter_range(call, table, limits, notes))
-        limits.check_histograms(len(stored.natives), len(call.times))
+            call.limits.check_cells(len(table.labels), len(call.times))
+            vectors.append(counter_range(call, table))
+        call.limits.check_histograms(len(stored.natives), len(call.times))
         for native in stored.natives:
-            limits.interrupt()
-            vectors.append(native_range(call, native, limits, notes))
+            call.limits.interrupt()
+            vectors.append(native_range(call, native))
         if stored.gauges:
-            held = self._held(stored.gauges, call.ends, limits)[0]
-            vectors.append(gauge_range(call, stored.gauges, held, limits, notes))
+            held = self._held(stored.gauges, call.ends, call.limits)[0]
+            vectors.append(gauge_range(call, stored.gauges, held))
         whole = concatenate(vectors, len(call.times))
-        self._note_widths(call, stored, notes)
+        self._note_widths(call, stored)
         return whole.nonempty()
 
     def select(
@@ -220,7 +218,7 @@ class Intervals:
         labels = [series.labels for series in gauges[0].series]
         return Vector(labels, values, present), stamps
 
-    def _note_widths(self, call: RangeCall, stored: Stored, notes: Notes) -> None:
+    def _note_widths(self, call: RangeCall, stored: Stored) -> None:
         """Inform where intervals are wider than the windows of a rate."""
         if call.function not in DIFFERENCES:
             return
@@ -233,7 +231,7 @@ class Intervals:
                 until, width = wide
                 moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(until // 1000))
                 details = _duration(call.window), moment, _duration(width)
-                notes.add(Note.WIDE_INTERVALS, call.position, *details)
+                call.notes.add(Note.WIDE_INTERVALS, call.position, *details)
 
 
 def _duration(milliseconds: int) -> str:
@@ -286,7 +284,7 @@ _OF_CUMULATIVE = dict.fromkeys(DIFFERENCES, differences) | dict.fromkeys(
 )
 
 
-def counter_range(call: RangeCall, table: CounterTable, limits: Limits, notes: Notes) -> Vector:
+def counter_range(call: RangeCall, table: CounterTable) -> Vector:
     """Return a range function of counters."""
     columns = len(call.times)
     if not table.labels:
@@ -297,29 +295,23 @@ def counter_range(call: RangeCall, table: CounterTable, limits: Limits, notes: N
         present = table.present(call.ends)
         return Vector(table.labels, np.zeros(present.shape), present)
     after, until = int(call.ends.min()) - call.window, int(call.ends.max())
-    sampled = apply(call, table.series(after, until), limits, notes)
+    sampled = apply(call, table.series(after, until))
     held = Vector(table.labels, table.at(call.ends), table.present(call.ends))
-    return with_held(call, sampled, held, limits, notes)
+    return with_held(call, sampled, held)
 
 
-def native_range(call: RangeCall, native: Native, limits: Limits, notes: Notes) -> Vector:
+def native_range(call: RangeCall, native: Native) -> Vector:
     """Return a range function of a histogram."""
     if call.function not in _OF_CUMULATIVE:
         after, until = int(call.ends.min()) - call.window, int(call.ends.max())
-        return apply(call, [native.series(after, until)], limits, notes)
+        return apply(call, [native.series(after, until)])
     numbers, present = _OF_CUMULATIVE[call.function](native.table, call)
     rows = present[:1]
     histograms = native.histograms(numbers, rows[0], "gauge")
     return Vector([native.labels], np.zeros(rows.shape), rows, histograms[None])
 
 
-def gauge_range(
-    call: RangeCall,
-    gauges: Sequence[GaugeSamples],
-    held: Vector,
-    limits: Limits,
-    notes: Notes,
-) -> Vector:
+def gauge_range(call: RangeCall, gauges: Sequence[GaugeSamples], held: Vector) -> Vector:
     """Return a range function of gauges, each window from the finest precision that holds it."""
     columns = len(call.times)
     labels = held.labels
@@ -333,16 +325,14 @@ def gauge_range(
         part = np.flatnonzero(chosen)
         if not len(part):
             continue
-        vector = apply(_columns(call, part), samples.series, limits, notes)
+        vector = apply(_columns(call, part), samples.series)
         for row, own in enumerate(vector.labels):
             values[rows[own], part] = vector.values[row]
             present[rows[own], part] = vector.present[row]
-    return with_held(call, Vector(labels, values, present), held, limits, notes)
+    return with_held(call, Vector(labels, values, present), held)
 
 
-def with_held(
-    call: RangeCall, sampled: Vector, held: Vector, limits: Limits, notes: Notes
-) -> Vector:
+def with_held(call: RangeCall, sampled: Vector, held: Vector) -> Vector:
     """Return a function over time, of the value held where a window has no sample.
 
     Args:
@@ -362,7 +352,7 @@ def with_held(
         # Windows of a millisecond, each with one sample.
         moments, first = np.unique(call.ends[part], return_index=True)
         single = SampledSeries(own, moments, held.values[row, part][first])
-        function = apply(replace(_columns(call, part), window=1), [single], limits, notes)
+        function = apply(replace(_columns(call, part), window=1), [single])
         if len(function):
             values[row, part], present[row, part] = function.values[0], function.present[0]
     return Vector(held.labels, values, present)
