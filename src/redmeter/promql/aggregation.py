@@ -98,12 +98,15 @@ def masked_quantile(values: Floats, mask: Bools, quantile: Floats) -> Floats:
 
     weight = rank - np.floor(rank)
     below, above = at(low), at(high)
-    quantiles = below * (1 - weight) + above * weight
-    quantiles = np.where(quantile < 0, -np.inf, np.where(quantile > 1, np.inf, quantiles))
-    return np.where(np.isnan(quantile), np.nan, quantiles)
+    return beyond_range(quantile, below * (1 - weight) + above * weight)
 
 
-#: Functions of columns: the cells of a group at one time are in the last axis.
+def beyond_range(quantile: Floats, results: Floats) -> Floats:
+    """Return results of quantiles, infinite where one is not 0 to 1, NaN where it is NaN."""
+    results = np.where(quantile < 0, -np.inf, np.where(quantile > 1, np.inf, results))
+    return np.where(np.isnan(quantile), np.nan, results)
+
+
 REDUCE: dict[str, Callable[[Floats, Bools], Floats]] = {
     "sum": masked_sum,
     "avg": masked_mean,

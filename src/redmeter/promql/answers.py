@@ -122,8 +122,6 @@ _UNITS = {
 }
 _DURATION = re.compile("".join(rf"(?:(?P<{unit}>[0-9]{{1,12}}){unit})?" for unit in _UNITS))
 _NUMBER = re.compile(r"[+-]?([0-9]{1,20}(\.[0-9]{0,20})?|\.[0-9]{1,20})([eE][+-]?[0-9]{1,2})?")
-#: 10,000 years.
-_LONGEST = 10_000 * _UNITS["y"]
 
 
 def parse_time(name: str, text: str) -> int:
@@ -145,7 +143,7 @@ def parse_time(name: str, text: str) -> int:
             f'invalid parameter "{name}": cannot parse "{text[:80]}" to a valid timestamp.'
             " Give Unix seconds, or a time such as 2026-11-23T12:00:00Z"
         ) from None
-    if not -_LONGEST < seconds * 1000 < _LONGEST:
+    if not abs(seconds * 1000) < nodes.LONGEST_DURATION:
         raise BadQuery(f'invalid parameter "{name}": {text[:80]} is out of range')
     return round(seconds * 1000)
 
@@ -163,7 +161,7 @@ def parse_duration(name: str, text: str) -> int:
     elif text and parts:
         counts = parts.groupdict().items()
         milliseconds = sum(int(count or 0) * _UNITS[unit] for unit, count in counts)
-    if not abs(milliseconds) < _LONGEST:
+    if not abs(milliseconds) < nodes.LONGEST_DURATION:
         raise BadQuery(
             f'invalid parameter "{name}": cannot parse "{text[:80]}" to a valid duration.'
             " Give seconds, or a duration such as 30s, 5m or 1h"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from redmeter.promql.aggregation import check_quantiles
+from redmeter.promql.aggregation import beyond_range, check_quantiles
 from redmeter.promql.errors import Note, Notes, quoted
 from redmeter.promql.histogram import NativeBucket, NativeHistogram, divide
 from redmeter.promql.values import (
@@ -220,8 +220,7 @@ def classic_quantile(quantile: Floats, bounds: Floats, counts: Floats) -> Floats
         result = np.where((place == 0) & (bounds[0] <= 0), bounds[0], result)
         result = np.where(last, bounds[-2], result)
         result = np.where(counts[-1] == 0, np.nan, result)
-    result = np.where(quantile < 0, -np.inf, np.where(quantile > 1, np.inf, result))
-    return np.where(np.isnan(quantile), np.nan, result)
+    return beyond_range(quantile, result)
 
 
 def classic_fraction(lower: Floats, upper: Floats, bounds: Floats, counts: Floats) -> Floats:

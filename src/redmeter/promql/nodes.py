@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
+#: 10,000 years.
+LONGEST_DURATION = 10_000 * 365 * 86_400_000
+
 MatchOperator = Literal["=", "!=", "=~", "!~"]
 
 

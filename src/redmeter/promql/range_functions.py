@@ -13,13 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from redmeter.promql.aggregation import (
-    check_quantiles,
-    masked_mean,
-    masked_quantile,
-    masked_sum,
-    masked_variance,
-)
+from redmeter.promql.aggregation import REDUCE, check_quantiles, masked_mean, masked_quantile
 from redmeter.promql.errors import Note
 from redmeter.promql.histogram import NativeHistogram
 from redmeter.promql.semantics import RangeCall, SampledSeries
@@ -238,8 +232,8 @@ def _counted(mask: Bools) -> Floats:
     return counts
 
 
-def _filled(table: Table) -> Floats:
-    return np.where(table.mask, table.values, np.nan)
+def _over_time(reduce: Callable[[Floats, Bools], Floats]) -> Callable[[Table], Floats]:
+    return lambda table: reduce(table.values, table.mask)
 
 
 #: Functions that need two samples; the others need one.
@@ -254,16 +248,13 @@ FUNCTIONS: dict[str, Callable[[Table], Floats]] = {
     "predict_linear": prediction,
     "changes": _changes,
     "resets": resets,
-    "sum_over_time": lambda t: masked_sum(t.values, t.mask),
-    "avg_over_time": lambda t: masked_mean(t.values, t.mask),
-    "min_over_time": lambda t: np.fmin.reduce(_filled(t), axis=1),
-    "max_over_time": lambda t: np.fmax.reduce(_filled(t), axis=1),
-    "count_over_time": lambda t: t.count.astype(float),
-    "present_over_time": lambda t: np.ones(len(t.count)),
-    "last_over_time": lambda t: t.from_end(0)[0],
-    "stdvar_over_time": lambda t: masked_variance(t.values, t.mask),
-    "stddev_over_time": lambda t: np.sqrt(masked_variance(t.values, t.mask)),
-    "quantile_over_time": lambda t: masked_quantile(t.values, t.mask, t.arguments[0]),
+    **{f"{name}_over_time": _over_time(reduce) for name, reduce in REDUCE.items()},
+    "count_over_time": lambda table: table.count.astype(float),
+    "present_over_time": lambda table: np.ones(len(table.count)),
+    "last_over_time": lambda table: table.from_end(0)[0],
+    "quantile_over_time": lambda table: masked_quantile(
+        table.values, table.mask, table.arguments[0]
+    ),
 }
 
 
