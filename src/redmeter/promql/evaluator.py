@@ -344,6 +344,7 @@ class _Evaluation:
             result = self._engine.semantics.apply(call, matchers)
         else:
             result = apply(call, self._subquery(argument, call.ends))
+        result = result.nonempty()
         self._limits.check_cells(len(result), result.columns)
         keeps_name = node.function in ("last_over_time", "absent_over_time")
         return result if keeps_name else self._unnamed(result)

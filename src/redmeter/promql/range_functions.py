@@ -24,7 +24,6 @@ from redmeter.promql.values import (
     Objects,
     Times,
     Vector,
-    empty_vector,
     label,
 )
 
@@ -35,9 +34,7 @@ COUNTER_SUFFIXES = ("_total", "_sum", "_count", "_bucket")
 
 
 def apply(call: RangeCall, found: list[SampledSeries]) -> Vector:
-    """Return a range function of each series; metric names are kept."""
-    if not found:
-        return empty_vector(len(call.times))
+    """Return a range function of each series, in this order; metric names are kept."""
     call.limits.check_cells(len(found), len(call.times))
     shape = (len(found), len(call.times))
     values, present = np.zeros(shape), np.zeros(shape, bool)
@@ -64,7 +61,7 @@ def apply(call: RangeCall, found: list[SampledSeries]) -> Vector:
         check_quantiles(call.arguments[0], present, call.argument_position, call.notes)
     nameless = np.array([series.nameless for series in found], bool)
     labels = [series.labels for series in found]
-    return Vector(labels, values, present, histograms, nameless).nonempty()
+    return Vector(labels, values, present, histograms, nameless)
 
 
 def _places(series: SampledSeries, call: RangeCall) -> tuple[Times, Times]:

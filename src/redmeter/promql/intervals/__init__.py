@@ -32,7 +32,6 @@ from redmeter.promql.values import (
     Times,
     Vector,
     concatenate,
-    empty_vector,
 )
 
 #: How long a gauge keeps its last value, in milliseconds; longer where its intervals are wider.
@@ -173,9 +172,8 @@ class Intervals:
         if stored.gauges:
             held = self._held(stored.gauges, call.ends, call.limits)[0]
             vectors.append(gauge_range(call, stored.gauges, held))
-        whole = concatenate(vectors, len(call.times))
         self._note_widths(call, stored)
-        return whole.nonempty()
+        return concatenate(vectors, len(call.times))
 
     def select(
         self, matchers: Sequence[Matcher], after: int, until: int, limits: Limits
@@ -286,9 +284,6 @@ _OF_CUMULATIVE = dict.fromkeys(DIFFERENCES, differences) | dict.fromkeys(
 
 def counter_range(call: RangeCall, table: CounterTable) -> Vector:
     """Return a range function of counters."""
-    columns = len(call.times)
-    if not table.labels:
-        return empty_vector(columns)
     if call.function in _OF_CUMULATIVE:
         return Vector(table.labels, *_OF_CUMULATIVE[call.function](table, call))
     if call.function == "resets":
@@ -313,11 +308,8 @@ def native_range(call: RangeCall, native: Native) -> Vector:
 
 def gauge_range(call: RangeCall, gauges: Sequence[GaugeSamples], held: Vector) -> Vector:
     """Return a range function of gauges, each window from the finest precision that holds it."""
-    columns = len(call.times)
-    labels = held.labels
-    values, present = np.zeros((len(labels), columns)), np.zeros((len(labels), columns), bool)
-    rows = {each: row for row, each in enumerate(labels)}
-    left = np.ones(columns, bool)
+    values, present = np.zeros(held.values.shape), np.zeros(held.values.shape, bool)
+    left = np.ones(held.columns, bool)
     for number, samples in enumerate(gauges):
         last = number == len(gauges) - 1
         chosen = left & ((call.ends - call.window >= samples.oldest) | last)
@@ -326,10 +318,8 @@ def gauge_range(call: RangeCall, gauges: Sequence[GaugeSamples], held: Vector) -
         if not len(part):
             continue
         vector = apply(_columns(call, part), samples.series)
-        for row, own in enumerate(vector.labels):
-            values[rows[own], part] = vector.values[row]
-            present[rows[own], part] = vector.present[row]
-    return with_held(call, Vector(labels, values, present), held)
+        values[:, part], present[:, part] = vector.values, vector.present
+    return with_held(call, Vector(held.labels, values, present), held)
 
 
 def with_held(call: RangeCall, sampled: Vector, held: Vector) -> Vector:
@@ -337,15 +327,12 @@ def with_held(call: RangeCall, sampled: Vector, held: Vector) -> Vector:
 
     Args:
         sampled: the function where windows have samples.
-        held: the value of each series at the end of each window.
+        held: the value of each series at the end of each window, in the same order.
     """
     if not call.function.endswith("_over_time"):
         return sampled
-    values, present = np.zeros(held.values.shape), np.zeros(held.values.shape, bool)
-    rows = {own: row for row, own in enumerate(sampled.labels)}
+    values, present = sampled.values.copy(), sampled.present.copy()
     for row, own in enumerate(held.labels):
-        if own in rows:
-            values[row], present[row] = sampled.values[rows[own]], sampled.present[rows[own]]
         part = np.flatnonzero(held.present[row] & ~present[row])
         if not len(part):
             continue
@@ -353,8 +340,7 @@ def with_held(call: RangeCall, sampled: Vector, held: Vector) -> Vector:
         moments, first = np.unique(call.ends[part], return_index=True)
         single = SampledSeries(own, moments, held.values[row, part][first])
         function = apply(replace(_columns(call, part), window=1), [single])
-        if len(function):
-            values[row, part], present[row, part] = function.values[0], function.present[0]
+        values[row, part], present[row, part] = function.values[0], function.present[0]
     return Vector(held.labels, values, present)
 
 

@@ -238,12 +238,11 @@ class _Request:
                 for one in chunk
                 for precision in needed
             ]
-            grid = self._grid(needed, view.now)
-            for series in _by_series(chunk, replies, len(needed)).values():
-                for part in grid.parts:
-                    empty = GaugeSamples(part.precision * 1000, part.first * 1000, [])
-                    gauge_samples = series[list(needed).index(part.precision)]
-                    samples.setdefault(part.precision, empty).series.append(gauge_samples)
+            for row in _by_series(chunk, replies, len(needed)).values():
+                for (precision, count), series in zip(needed.items(), row, strict=True):
+                    oldest = (int(view.now) // precision - count + 1) * precision
+                    empty = GaugeSamples(precision * 1000, oldest * 1000, [])
+                    samples.setdefault(precision, empty).series.append(series)
         return list(samples.values())
 
 
