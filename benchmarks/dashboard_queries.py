@@ -39,9 +39,9 @@ from redmeter.promql.answers import as_data  # noqa: E402
 from redmeter.promql.errors import QueryError  # noqa: E402
 from redmeter.promql.evaluator import Engine  # noqa: E402
 from redmeter.promql.nodes import Matcher, Selector  # noqa: E402
-from redmeter.promql.parser import parse  # noqa: E402
-from redmeter.promql.semantics import Series, matches  # noqa: E402
-from redmeter.promql.values import NAME, Floats, Labels, with_label, without  # noqa: E402
+from redmeter.promql.parser import parse_query  # noqa: E402
+from redmeter.promql.semantics import SampledSeries, matches  # noqa: E402
+from redmeter.promql.values import METRIC_NAME, Floats, LabelSet, with_label, without  # noqa: E402
 from redmeter.reading.export.listing import ExportList  # noqa: E402
 from redmeter.reading.promql import query as promql  # noqa: E402
 from regex_samples import samples  # noqa: E402
@@ -62,7 +62,7 @@ SUFFIXES = ("_bucket", "_sum", "_count")
 TOLERANCE = 1e-9
 
 #: An answer: label set -> time in ms -> value; or the error.
-Values = dict[Labels, dict[int, float]]
+Values = dict[LabelSet, dict[int, float]]
 Answer = Values | str
 
 
@@ -78,9 +78,9 @@ def selectors(node: Any) -> Iterator[Selector]:
             yield from selectors(each)
 
 
-def labels_for(matchers: Sequence[Matcher]) -> Labels | None:
+def labels_for(matchers: Sequence[Matcher]) -> LabelSet | None:
     """Return labels that fulfill matchers, but those of `le`; None if no text fulfills them all."""
-    labels = {NAME: "anything", "instance": "one"}
+    labels = {METRIC_NAME: "anything", "instance": "one"}
     for name in dict.fromkeys(matcher.name for matcher in matchers if matcher.name != "le"):
         own = [matcher for matcher in matchers if matcher.name == name]
         found = next((text for text in candidates(own, labels.get(name)) if fits(text, own)), None)
@@ -123,31 +123,31 @@ def base_of(name: str, histograms: set[str]) -> tuple[str, str]:
 class Data:
     """Generated series: counters, histograms and gauges by their labels without a suffix."""
 
-    counters: set[Labels]
-    histograms: set[Labels]
-    gauges: set[Labels]
+    counters: set[LabelSet]
+    histograms: set[LabelSet]
+    gauges: set[LabelSet]
     times: np.ndarray[Any, Any]
 
-    def samples(self) -> Iterator[Series]:
+    def samples(self) -> Iterator[SampledSeries]:
         """Yield the series of a Prometheus that is scraped."""
         rise = np.arange(BEFORE, BEFORE + len(self.times), dtype=np.float64)
         wave: Floats = 5 + np.arange(len(self.times), dtype=np.float64) % 7
         for labels in self.counters:
-            yield Series(renamed(labels, "_total"), self.times, 3 * rise)
+            yield SampledSeries(renamed(labels, "_total"), self.times, 3 * rise)
         for labels in self.gauges:
-            yield Series(labels, self.times, wave)
+            yield SampledSeries(labels, self.times, wave)
         for labels in self.histograms:
-            yield Series(renamed(labels, "_count"), self.times, 2 * rise)
-            yield Series(renamed(labels, "_sum"), self.times, 0.55 * rise)
+            yield SampledSeries(renamed(labels, "_count"), self.times, 2 * rise)
+            yield SampledSeries(renamed(labels, "_sum"), self.times, 0.55 * rise)
             for bound, count in zip(BOUNDS, (1, 2, 2), strict=True):
                 bucket = with_label(renamed(labels, "_bucket"), "le", bound)
-                yield Series(bucket, self.times, count * rise)
+                yield SampledSeries(bucket, self.times, count * rise)
 
     def record(self, meter: Meter) -> int:
         """Write the same events to a store; return how many series are stored as overflow."""
         long = 0
         for number, labels in enumerate([*self.counters, *self.gauges, *self.histograms]):
-            name, rest = dict(labels)[NAME], dict(without(labels, (NAME,)))
+            name, rest = dict(labels)[METRIC_NAME], dict(without(labels, (METRIC_NAME,)))
             try:
                 canonical(name, rest)
             except InvalidName:
@@ -158,7 +158,7 @@ class Data:
         assert meter.flush(60), meter.recorder_health()
         return long
 
-    def _record(self, meter: Meter, labels: Labels, name: str, rest: dict[str, str]) -> None:
+    def _record(self, meter: Meter, labels: LabelSet, name: str, rest: dict[str, str]) -> None:
         for place, moment in enumerate(self.times):
             at = float(moment) / 1000
             if labels in self.counters:
@@ -170,32 +170,32 @@ class Data:
                 meter.observe(name, 0.5, labels=rest, at=at)
 
 
-def renamed(labels: Labels, suffix: str) -> Labels:
+def renamed(labels: LabelSet, suffix: str) -> LabelSet:
     """Return labels with a suffix to the name."""
-    return with_label(labels, NAME, dict(labels)[NAME] + suffix)
+    return with_label(labels, METRIC_NAME, dict(labels)[METRIC_NAME] + suffix)
 
 
 def generated(queries: Sequence[str], now: float) -> tuple[Data, int]:
     """Return series for every selector, and how many selectors none was found for."""
-    found: set[Labels] = set()
+    found: set[LabelSet] = set()
     unmatched = 0
     for query in queries:
         try:
-            chosen = list(selectors(parse(query)))
+            chosen = list(selectors(parse_query(query)))
         except QueryError:
             continue
         for selector in chosen:
             labels = labels_for(selector.matchers)
             unmatched += labels is None
             found |= {labels} if labels is not None else set()
-    names = {dict(labels)[NAME] for labels in found}
+    names = {dict(labels)[METRIC_NAME] for labels in found}
     histograms = {name.removesuffix("_bucket") for name in names if name.endswith("_bucket")}
     first = int(now - SPAN) // STEP * STEP + SCRAPED
     times = np.arange(first, int(now - 5), SCRAPE, dtype=np.int64) * 1000
     data = Data(set(), set(), set(), times)
     for labels in found:
-        base, suffix = base_of(dict(labels)[NAME], histograms)
-        stored = with_label(labels, NAME, base)
+        base, suffix = base_of(dict(labels)[METRIC_NAME], histograms)
+        stored = with_label(labels, METRIC_NAME, base)
         kinds = {"_total": data.counters, "": data.gauges}
         kinds.get(suffix, data.histograms).add(stored)
     return data, unmatched
@@ -204,16 +204,16 @@ def generated(queries: Sequence[str], now: float) -> tuple[Data, int]:
 class Indexed:
     """Generated samples, by metric name."""
 
-    def __init__(self, series: Sequence[Series]) -> None:
+    def __init__(self, series: Sequence[SampledSeries]) -> None:
         self._all = series
-        self._named: dict[str, list[Series]] = {}
+        self._named: dict[str, list[SampledSeries]] = {}
         for one in series:
-            self._named.setdefault(dict(one.labels)[NAME], []).append(one)
+            self._named.setdefault(dict(one.labels)[METRIC_NAME], []).append(one)
 
-    def read(self, matchers: Sequence[Matcher], after: int, until: int) -> list[Series]:
+    def read(self, matchers: Sequence[Matcher], after: int, until: int) -> list[SampledSeries]:
         """Return the series that fulfill all matchers."""
         del after, until
-        exact = [m.value for m in matchers if (m.name, m.operator) == (NAME, "=")]
+        exact = [m.value for m in matchers if (m.name, m.operator) == (METRIC_NAME, "=")]
         among = self._named.get(exact[0], []) if exact else self._all
         return [one for one in among if matches(one.labels, matchers)]
 
@@ -249,7 +249,7 @@ def same(one: Values, other: Values) -> bool:
 def answered(evaluate: Callable[[], Any]) -> Answer:
     """Return an answer of our evaluator as values, or its error."""
     try:
-        return values_of(as_data(evaluate(), instant=False))
+        return values_of(as_data(evaluate()))
     except QueryError as error:
         return f"{error}"
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode
 
-from redmeter.promql.semantics import Series
-from redmeter.promql.values import NAME, Labels, format_float, without
+from redmeter.promql.semantics import SampledSeries
+from redmeter.promql.values import METRIC_NAME, LabelSet, format_float, without
 from support.servers import free_port
 
 
@@ -30,7 +30,7 @@ class PrometheusServer:
         series: of floats.
     """
 
-    def __init__(self, series: Iterable[Series]) -> None:
+    def __init__(self, series: Iterable[SampledSeries]) -> None:
         self._series = series
         self._process: subprocess.Popen[bytes] | None = None
         self._home: tempfile.TemporaryDirectory[str] | None = None
@@ -85,11 +85,11 @@ class PrometheusServer:
             return str(json.load(error)["error"])
 
 
-def openmetrics(series: Iterable[Series]) -> str:
+def openmetrics(series: Iterable[SampledSeries]) -> str:
     """Return samples as text that promtool reads."""
     lines = []
     for one in series:
-        name = dict(one.labels)[NAME] + _braces(without(one.labels, (NAME,)))
+        name = dict(one.labels)[METRIC_NAME] + _braces(without(one.labels, (METRIC_NAME,)))
         lines += [
             f"{name} {format_float(value)} {at / 1000}"
             for at, value in zip(one.times.tolist(), one.values.tolist(), strict=True)
@@ -97,7 +97,7 @@ def openmetrics(series: Iterable[Series]) -> str:
     return "\n".join([*lines, "# EOF\n"])
 
 
-def _braces(labels: Labels) -> str:
+def _braces(labels: LabelSet) -> str:
     escaped = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
     pairs = ",".join(f'{name}="{value.translate(escaped)}"' for name, value in labels)
     return f"{{{pairs}}}" if pairs else ""

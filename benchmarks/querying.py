@@ -16,8 +16,8 @@ from dashboard import _cpu, _opened, _served
 from prometheus_server import PrometheusServer, found
 from redmeter import Meter
 from redmeter.promql.errors import Limits
-from redmeter.promql.parser import parse
-from redmeter.promql.semantics import Series
+from redmeter.promql.parser import parse_query
+from redmeter.promql.semantics import SampledSeries
 from redmeter.reading.export.listing import ExportList
 from redmeter.reading.promql import query as promql
 from redmeter.reading.promql.source import StoreSource
@@ -59,7 +59,7 @@ def rates(conn: redis.Redis, url: str) -> Iterator[Row]:
     with _opened(url) as store:
         exports = ExportList(store, seconds=3600)
         exports.read()
-        matchers = parse(RATE.removeprefix("rate(").partition("[")[0]).matchers  # type: ignore[attr-defined]
+        matchers = parse_query(RATE.removeprefix("rate(").partition("[")[0]).matchers  # type: ignore[attr-defined]
         source = StoreSource(store, exports.read())
         limits = Limits()
         ours = _asking(exports, RATE, window)
@@ -82,7 +82,7 @@ def rates(conn: redis.Redis, url: str) -> Iterator[Row]:
         times = np.arange(window[0] - 60, window[1] + 1, 15, dtype=np.int64) * 1000
         rise = np.arange(len(times), dtype=np.float64)
         series = [
-            Series(
+            SampledSeries(
                 (("__name__", "bench_total"), ("route", f"/{number}")), times, (number + 1) * rise
             )
             for number in range(COUNTERS)

@@ -25,7 +25,7 @@ from promql.interval_source import Memory, labels_of  # noqa: E402
 from redmeter.promql.evaluator import Engine  # noqa: E402
 from redmeter.promql.intervals import Intervals  # noqa: E402
 from redmeter.promql.nodes import Matcher  # noqa: E402
-from redmeter.promql.semantics import Series  # noqa: E402
+from redmeter.promql.semantics import SampledSeries  # noqa: E402
 from redmeter.promql.values import Floats, Times, Vector  # noqa: E402
 from redmeter.stored.keys import DEFAULT_RETENTION  # noqa: E402
 from table import SMOKE  # noqa: E402
@@ -92,7 +92,7 @@ class Scraped:
             self._of(number, np.array(events[number::PROCESSES])) for number in range(PROCESSES)
         ]
 
-    def _of(self, number: int, events: Floats) -> Series:
+    def _of(self, number: int, events: Floats) -> SampledSeries:
         first = int(events[0]) if len(events) else int(NOW)
         scrapes = np.arange(first // SCRAPE * SCRAPE + number + 3, NOW, SCRAPE, dtype=np.int64)
         counted = np.searchsorted(events, scrapes, side="right").astype(np.float64)
@@ -101,9 +101,9 @@ class Scraped:
         values = counted - np.searchsorted(events, begun, side="right")
         shown = values > 0  # a series begins with its first count
         labels = labels_of("x_total", process=str(number))
-        return Series(labels, scrapes[shown] * 1000, values[shown])
+        return SampledSeries(labels, scrapes[shown] * 1000, values[shown])
 
-    def read(self, matchers: Sequence[Matcher], after: int, until: int) -> list[Series]:
+    def read(self, matchers: Sequence[Matcher], after: int, until: int) -> list[SampledSeries]:
         """Return all series."""
         del matchers, after, until
         return self._series

@@ -193,7 +193,7 @@ def test_more_histograms_than_a_query_reads_are_refused(
     open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error names the remedy."""
-    monkeypatch.setattr(promql_source, "MAX_HISTOGRAMS", 1)
+    monkeypatch.setattr(promql_source, "MAX_SELECTED_HISTOGRAMS", 1)
     meter = open_meter()
     for shop in "ab":
         meter.observe("h", 1, labels={"shop": shop})

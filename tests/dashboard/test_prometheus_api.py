@@ -250,8 +250,8 @@ def test_of_many_histograms_only_the_last_bound_is_listed(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And a warning says so; a list that cannot be narrowed to the range says that, too."""
-    monkeypatch.setattr(promql, "MAX_BOUNDED", 0)
-    monkeypatch.setattr(promql, "MAX_TIMED", 0)
+    monkeypatch.setattr(promql, "MAX_BOUNDED_HISTOGRAMS", 0)
+    monkeypatch.setattr(promql, "MAX_TIMED_SERIES", 0)
     match = '{__name__=~"cart_value_bucket|queue_length"}'
     body = client.raw("/api/v1/series", match=match, start=time.time() - 600).json()
     assert {"__name__": "cart_value_bucket", "le": "+Inf"} in body["data"]

@@ -9,14 +9,14 @@ from redmeter.promql.errors import Limits
 from redmeter.promql.intervals import GaugeSamples, Native, Stored
 from redmeter.promql.intervals.grid import CounterTable, Grid, accumulate, lay, make_grid
 from redmeter.promql.nodes import Matcher
-from redmeter.promql.semantics import Series, matches
-from redmeter.promql.values import Labels
+from redmeter.promql.semantics import SampledSeries, matches
+from redmeter.promql.values import LabelSet
 
 #: Events: (time in seconds, how many).
 Events = Sequence[tuple[float, int]]
 
 
-def labels_of(name: str, **labels: str) -> Labels:
+def labels_of(name: str, **labels: str) -> LabelSet:
     """Return a label set."""
     return tuple(sorted({"__name__": name, **labels}.items()))
 
@@ -37,7 +37,7 @@ def kept(events: Events, retention: Mapping[int, int], now: float) -> dict[int, 
 
 def cumulative(
     grid: Grid,
-    labels: list[Labels],
+    labels: list[LabelSet],
     rows: Sequence[Mapping[int, Mapping[int, float]]],
     totals: Sequence[float] | None,
     *,
@@ -66,9 +66,9 @@ class Memory:
 
     def __init__(self, now: float, retention: Mapping[int, int]) -> None:
         self.now, self.retention = now, retention
-        self.counters: dict[Labels, Events] = {}
-        self.gauges: dict[Labels, list[tuple[float, float]]] = {}
-        self.natives: dict[Labels, Mapping[int, Events]] = {}
+        self.counters: dict[LabelSet, Events] = {}
+        self.gauges: dict[LabelSet, list[tuple[float, float]]] = {}
+        self.natives: dict[LabelSet, Mapping[int, Events]] = {}
 
     def read(self, matchers: Sequence[Matcher], since: int, limits: Limits) -> Stored:
         """Return the data that fulfills all matchers."""
@@ -91,7 +91,7 @@ class Memory:
         return stored
 
     def _native(
-        self, grid: Grid, own: Labels, buckets: Mapping[int, Events], *, whole: bool
+        self, grid: Grid, own: LabelSet, buckets: Mapping[int, Events], *, whole: bool
     ) -> Native:
         indexes = tuple(sorted(buckets))
         every = [event for index in indexes for event in buckets[index]]
@@ -102,9 +102,11 @@ class Memory:
         table = cumulative(grid, [own] * len(rows), rows, None, whole=whole)
         return Native(own, table, indexes, ())
 
-    def _samples(self, own: Labels, precision: int, values: list[tuple[float, float]]) -> Series:
+    def _samples(
+        self, own: LabelSet, precision: int, values: list[tuple[float, float]]
+    ) -> SampledSeries:
         newest: dict[int, tuple[float, float]] = {}
         for at, value in sorted(values):
             newest[int(at) // precision] = at, value
         times = np.array([at * 1000 for at, _ in newest.values()], np.int64)
-        return Series(own, times, np.array([value for _, value in newest.values()], float))
+        return SampledSeries(own, times, np.array([value for _, value in newest.values()], float))

@@ -75,8 +75,8 @@ def test_answers_are_compared_by_value(tool: Any) -> None:
 )
 def test_labels_fulfill_all_matchers(tool: Any, selector: str) -> None:
     """Those of each selector are found."""
-    matchers = tool.parse(selector).matchers
+    matchers = tool.parse_query(selector).matchers
     labels = tool.labels_for(matchers)
     assert labels is not None
     assert matches(labels, matchers)
-    assert tool.labels_for(tool.parse('x{a="b", a="c"}').matchers) is None
+    assert tool.labels_for(tool.parse_query('x{a="b", a="c"}').matchers) is None

@@ -9,7 +9,7 @@ import pytest
 from promql.engine_tests.samples import Samples
 from redmeter.promql.evaluator import Engine
 from redmeter.promql.nodes import Matcher
-from redmeter.promql.semantics import Series, matches
+from redmeter.promql.semantics import SampledSeries, matches
 from support.realdata import FOLDER, NAMED
 
 QUERIES = FOLDER / "prometheus" / "dashboard_queries.txt"
@@ -22,7 +22,7 @@ class Anything:
     def __init__(self) -> None:
         self.unmatched: list[Sequence[Matcher]] = []
 
-    def read(self, matchers: Sequence[Matcher], after: int, until: int) -> list[Series]:
+    def read(self, matchers: Sequence[Matcher], after: int, until: int) -> list[SampledSeries]:
         """Return a counter whose labels fulfill the matchers."""
         del after, until
         labels = {"__name__": "anything", "instance": "one"}
@@ -38,7 +38,7 @@ class Anything:
         if not matches(pairs, matchers):
             self.unmatched.append(matchers)
             return []
-        return [Series(pairs, TIMES, np.arange(len(TIMES), dtype=np.float64))]
+        return [SampledSeries(pairs, TIMES, np.arange(len(TIMES), dtype=np.float64))]
 
 
 @pytest.mark.realdata

@@ -12,8 +12,8 @@ from promql.engine_tests.samples import Samples
 from redmeter.promql import regex
 from redmeter.promql.errors import BadQuery, Limits, QueryError
 from redmeter.promql.evaluator import Engine
-from redmeter.promql.parser import parse, scan
-from redmeter.promql.semantics import Series
+from redmeter.promql.parser import parse_query, scan_query
+from redmeter.promql.semantics import SampledSeries
 from support.fuzzing import assert_work_is_linear, fuzzed, fuzzed_slowly, grown, mutated
 
 TIMES = np.arange(0, 600_000, 60_000, dtype=np.int64)
@@ -25,11 +25,11 @@ class Many:
     def __init__(self, count: int) -> None:
         self.count = count
 
-    def read(self, matchers: object, after: int, until: int) -> list[Series]:
+    def read(self, matchers: object, after: int, until: int) -> list[SampledSeries]:
         """Return the series, whatever is asked for."""
         del matchers, after, until
         return [
-            Series(
+            SampledSeries(
                 (("__name__", "x"), ("i", str(number))),
                 TIMES,
                 np.arange(len(TIMES), dtype=np.float64),
@@ -202,7 +202,7 @@ def test_a_warning_names_the_line_and_column_of_its_cause() -> None:
 def scanned(text: str) -> None:
     """Do what depends on a text's length before the limits apply."""
     with contextlib.suppress(BadQuery):
-        scan(text, Limits(text=10_000_000, nesting=10_000_000, operators=10_000_000))
+        scan_query(text, Limits(text=10_000_000, nesting=10_000_000, operators=10_000_000))
     with contextlib.suppress(BadQuery):
         regex.Expression(text)
 
@@ -237,6 +237,6 @@ def test_a_nearly_valid_query_is_answered_or_refused(query: str) -> None:
 def test_any_text_is_parsed_or_refused(query: str) -> None:
     """Nothing but BadQuery comes out."""
     try:
-        parse(query)
+        parse_query(query)
     except BadQuery:
         return

@@ -12,15 +12,15 @@ from promql.interval_source import Events, Memory, cumulative, kept, labels_of
 from redmeter.promql.evaluator import Answer, Engine
 from redmeter.promql.intervals import Intervals, Native
 from redmeter.promql.intervals.buckets import (
-    MAX_BOUNDS,
+    MAX_CLASSIC_BOUNDS,
     classic_buckets,
     full_resolution,
     named_bounds,
 )
 from redmeter.promql.intervals.grid import FLUSHED, make_grid
 from redmeter.promql.nodes import Matcher
-from redmeter.promql.parser import parse
-from redmeter.promql.values import Labels, Vector
+from redmeter.promql.parser import parse_query
+from redmeter.promql.values import LabelSet, Vector
 from support.examples import scaled
 
 #: Precisions of which neighbours share edges, and one pair, 5 and 7, that rarely does.
@@ -41,7 +41,7 @@ def counted(events: Events, now: float = NOW, retention: dict[int, int] = RETENT
     return engine(memory)
 
 
-def values(answer: Answer) -> dict[Labels, list[float | None]]:
+def values(answer: Answer) -> dict[LabelSet, list[float | None]]:
     """Return an answer's values by labels, None where there is none."""
     found = answer.value
     assert isinstance(found, Vector)
@@ -187,7 +187,7 @@ def test_buckets_that_are_shown_keep_all_counts(negative: bool) -> None:
     (table,) = classic_buckets([native])
     bounds = [float(dict(labels)["le"].replace("+Inf", "inf")) for labels in table.labels]
     assert bounds == sorted(bounds)
-    assert len(bounds) <= MAX_BOUNDS + 2
+    assert len(bounds) <= MAX_CLASSIC_BOUNDS + 2
     assert bounds[-1] == math.inf
     last = table.values[:, -1]
     assert list(last) == sorted(last)
@@ -290,7 +290,7 @@ def test_quantiles_of_buckets_have_the_full_resolution() -> None:
 
 def full_resolution_of(query: str) -> str:
     """Return a query's nodes after they are rewritten, as text."""
-    return repr(full_resolution(parse(query)))
+    return repr(full_resolution(parse_query(query)))
 
 
 def test_buckets_that_are_shown_are_not_rewritten() -> None:

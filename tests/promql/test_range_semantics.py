@@ -11,30 +11,32 @@ from hypothesis import strategies as st
 from promql.engine_tests.samples import Samples
 from redmeter.promql.evaluator import Answer, Engine
 from redmeter.promql.nodes import Matcher
-from redmeter.promql.semantics import Series, matches
-from redmeter.promql.values import Labels, Vector
+from redmeter.promql.semantics import SampledSeries, matches
+from redmeter.promql.values import LabelSet, Vector
 from support.examples import scaled
 
 
 class Kept:
     """Series in memory."""
 
-    def __init__(self, *series: Series) -> None:
+    def __init__(self, *series: SampledSeries) -> None:
         self.series = series
 
-    def read(self, matchers: Sequence[Matcher], after: int, until: int) -> list[Series]:
+    def read(self, matchers: Sequence[Matcher], after: int, until: int) -> list[SampledSeries]:
         """Return the series that fulfill all matchers."""
         del after, until
         return [each for each in self.series if matches(each.labels, matchers)]
 
 
-def series(name: str, times: Sequence[int], values: Sequence[float], **labels: str) -> Series:
+def series(
+    name: str, times: Sequence[int], values: Sequence[float], **labels: str
+) -> SampledSeries:
     """Return a series; times in milliseconds."""
     pairs = tuple(sorted({"__name__": name, **labels}.items()))
-    return Series(pairs, np.array(times, np.int64), np.array(values, float))
+    return SampledSeries(pairs, np.array(times, np.int64), np.array(values, float))
 
 
-def cells(answer: Answer) -> dict[Labels, list[float | None]]:
+def cells(answer: Answer) -> dict[LabelSet, list[float | None]]:
     """Return an answer's values by labels, None where there is none."""
     assert isinstance(answer.value, Vector)
     found = answer.value

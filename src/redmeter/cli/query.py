@@ -63,9 +63,9 @@ def query(
             end = now if end is None else end
             window = (start, end, _step(step, end - start))
         answer = evaluation.answer(exports, promql, time_of("--at", at, now), window)
-    result = evaluation.result_of(answer, instant=window is None)
+    result = evaluation.result_of(answer)
     if json:
-        data = as_data(answer, instant=window is None)
+        data = as_data(answer)
         output.as_json({**data, "warnings": answer.warnings, "infos": answer.infos})
     else:
         for text in (*result.warnings, *result.infos):

@@ -16,18 +16,14 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from redmeter.export.prometheus_names import (
-    COUNTER,
-    HISTOGRAM,
-    Catalog,
-    Exported,
-    metric_name,
-)
+from redmeter.export.prometheus_names import COUNTER, HISTOGRAM, Catalog, Exported, metric_name
 from redmeter.lazy_regex import late
 from redmeter.stored.exponential_histogram import SCALE, Distribution, upper_edge
 
 OPENMETRICS = "application/openmetrics-text"
 TEXT = "text/plain"
+#: The versions that we write, and None for any.
+_VERSIONS = {OPENMETRICS: (None, "1.0.0", "0.0.1"), TEXT: (None, "1.0.0", "0.0.4")}
 #: The family that counts series that are not exported.
 HIDDEN = "redmeter_not_exported_series"
 
@@ -73,14 +69,8 @@ def negotiated(accept: str) -> Format:
             continue
         version, media_type = parameters.get("version"), media_type.strip().lower()
         utf8 = parameters.get("escaping") == "allow-utf-8"
-        if media_type == OPENMETRICS and version in (None, "1.0.0", "0.0.1"):
-            offer = Format(True, utf8 and version == "1.0.0")
-        elif media_type == TEXT and version in (None, "1.0.0", "0.0.4"):
-            offer = Format(False, utf8 and version == "1.0.0")
-        else:
-            continue
-        if quality > weight:
-            best, weight = offer, quality
+        if version in _VERSIONS.get(media_type, ()) and quality > weight:
+            best, weight = Format(media_type == OPENMETRICS, utf8 and version == "1.0.0"), quality
     return best
 
 

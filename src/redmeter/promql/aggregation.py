@@ -1,24 +1,23 @@
 """Aggregations: from many rows to one for each group, or to some rows of each."""
 
+import functools
+import operator
 from collections.abc import Callable
 
 import numpy as np
 
-from redmeter.promql.errors import Notes, QueryError
+from redmeter.promql.errors import Note, Notes, QueryError
 from redmeter.promql.functions import check_label_name
-from redmeter.promql.histogram import Histogram
+from redmeter.promql.histogram import NativeHistogram
 from redmeter.promql.nodes import Aggregation
 from redmeter.promql.values import (
-    NAME,
+    METRIC_NAME,
     Bools,
     Floats,
-    Labels,
+    LabelSet,
     Objects,
     Vector,
-    concatenate,
-    empty_vector,
     format_float,
-    merge_duplicates,
     only,
     with_label,
     without,
@@ -27,15 +26,13 @@ from redmeter.promql.values import (
 # --- Sums ----------------------------------------------------------------------------------------
 
 # Sums that keep small values next to large ones, and means and spreads, over parts of an array.
-#
 # All functions reduce the last axis to the cells where `mask` is true.
-
 
 #: Above this ratio of the sum of magnitudes to the magnitude of the sum, digits have been lost.
 _CANCELLATION = 1e3
 
 
-def compensated_sum(values: list[float]) -> float:
+def _compensated_sum(values: list[float]) -> float:
     """Return a sum by Kahan's and Neumaier's method."""
     total = compensation = 0.0
     for value in values:
@@ -57,7 +54,7 @@ def masked_sum(values: Floats, mask: Bools) -> Floats:
     magnitudes = np.abs(chosen).sum(axis=-1)
     lossy = (magnitudes > _CANCELLATION * np.abs(sums)) & np.isfinite(sums)
     for index in zip(*np.nonzero(lossy), strict=True):
-        sums[index] = compensated_sum(values[index][mask[index]].tolist())
+        sums[index] = _compensated_sum(values[index][mask[index]].tolist())
     return sums
 
 
@@ -101,15 +98,16 @@ def masked_quantile(values: Floats, mask: Bools, quantile: Floats) -> Floats:
 
     weight = rank - np.floor(rank)
     below, above = at(low), at(high)
-    quantiles = below * (1 - weight) + above * weight
-    quantiles = np.where(quantile < 0, -np.inf, np.where(quantile > 1, np.inf, quantiles))
-    return np.where(np.isnan(quantile), np.nan, quantiles)
+    return beyond_range(quantile, below * (1 - weight) + above * weight)
 
 
-Reduce = Callable[[Floats, Bools], Floats]
+def beyond_range(quantile: Floats, results: Floats) -> Floats:
+    """Return results of quantiles, infinite where one is not 0 to 1, NaN where it is NaN."""
+    results = np.where(quantile < 0, -np.inf, np.where(quantile > 1, np.inf, results))
+    return np.where(np.isnan(quantile), np.nan, results)
 
-#: Functions of columns: the cells of a group at one time are in the last axis.
-REDUCE: dict[str, Reduce] = {
+
+REDUCE: dict[str, Callable[[Floats, Bools], Floats]] = {
     "sum": masked_sum,
     "avg": masked_mean,
     "min": lambda values, mask: np.fmin.reduce(np.where(mask, values, np.nan), axis=-1),
@@ -119,10 +117,10 @@ REDUCE: dict[str, Reduce] = {
 }
 
 
-def groups(vector: Vector, node: Aggregation) -> dict[Labels, list[int]]:
+def groups(vector: Vector, node: Aggregation) -> dict[LabelSet, list[int]]:
     """Return the rows of each group; without certain labels is also without the metric name."""
-    rows: dict[Labels, list[int]] = {}
-    removed = {*node.labels, NAME}
+    rows: dict[LabelSet, list[int]] = {}
+    removed = {*node.labels, METRIC_NAME}
     for row, labels in enumerate(vector.labels):
         key = without(labels, removed) if node.without else only(labels, node.labels)
         rows.setdefault(key, []).append(row)
@@ -162,11 +160,11 @@ def aggregate(vector: Vector, node: Aggregation, parameter: Floats | str, notes:
         if not native.any():
             continue
         if node.operator not in ("sum", "avg"):
-            notes.ignored_in_aggregation(node.operator, node.expression.position)
+            notes.add(Note.IGNORED_IN_AGGREGATION, node.expression.position, node.operator)
             continue
         mixed = present[group] & native.any(axis=0)
         if mixed.any():
-            notes.mixed_aggregation(node.expression.position)
+            notes.add(Note.MIXED_AGGREGATION, node.expression.position)
         if histograms is None:
             histograms = np.full(shape, None, dtype=object)
         assert vector.histograms is not None
@@ -184,16 +182,14 @@ def check_quantiles(quantiles: Floats, present: Bools, position: str, notes: Not
     """Warn about quantiles outside of 0 to 1, at the times at which a row of results has one."""
     for quantile in np.unique(quantiles[present.any(axis=0)]):
         if not 0 <= quantile <= 1:
-            notes.bad_quantile(format_float(quantile), position)
+            notes.add(Note.BAD_QUANTILE, position, format_float(quantile))
 
 
 def _total(histograms: Objects, mask: Bools, *, mean: bool) -> Objects:
     result = np.full(histograms.shape[1], None, dtype=object)
     for column in np.flatnonzero(mask.any(axis=0)):
-        chosen: list[Histogram] = list(histograms[mask[:, column], column])
-        total = chosen[0]
-        for histogram in chosen[1:]:
-            total = total + histogram
+        chosen = histograms[mask[:, column], column]
+        total = functools.reduce(operator.add, chosen)
         result[column] = total.divided(len(chosen)) if mean else total
     return result
 
@@ -206,7 +202,7 @@ def _extremes(vector: Vector, node: Aggregation, parameter: Floats, notes: Notes
         raise QueryError(f"Scalar value {format_float(parameter[0])} overflows int64")
     floats = vector.is_float
     if (vector.present & ~floats).any():
-        notes.ignored_in_aggregation(node.operator, node.expression.position)
+        notes.add(Note.IGNORED_IN_AGGREGATION, node.expression.position, node.operator)
     order: list[int] = []
     chosen = np.zeros_like(vector.present)
     for rows in groups(vector, node).values():
@@ -225,32 +221,19 @@ def _extremes(vector: Vector, node: Aggregation, parameter: Floats, notes: Notes
 def _count_values(vector: Vector, node: Aggregation, name: str) -> Vector:
     """Return a row for each distinct value, with the number of samples that have it."""
     check_label_name(name)
-    result = []
-    is_histogram = vector.is_histogram
+    totals: dict[LabelSet, Floats] = {}
     for labels, rows in groups(vector, node).items():
         counts: dict[str, Floats] = {}
         for row in rows:
             for column in np.flatnonzero(vector.present[row]):
-                sample: float | Histogram = vector.values[row, column]
-                if is_histogram[row, column]:
-                    assert vector.histograms is not None
+                sample: float | NativeHistogram = vector.values[row, column]
+                if vector.histograms is not None and vector.histograms[row, column] is not None:
                     sample = vector.histograms[row, column]
-                text = str(sample) if isinstance(sample, Histogram) else format_float(sample)
+                text = str(sample) if isinstance(sample, NativeHistogram) else format_float(sample)
                 counts.setdefault(text, np.zeros(vector.columns))[column] += 1
-        if counts:
-            values = np.array(list(counts.values()))
-            names = [with_label(labels, name, text) for text in counts]
-            result.append(Vector(names, values, values > 0))
-    if not result:
-        return empty_vector(vector.columns)
-    joined = concatenate(result, vector.columns)
-    return merge_counts(joined)
-
-
-def merge_counts(vector: Vector) -> Vector:
-    """Return a vector whose rows of the same labels are added."""
-    totals: dict[Labels, Floats] = {}
-    for labels, values in zip(vector.labels, vector.values, strict=True):
-        totals[labels] = totals.get(labels, 0) + values
-    values = np.array(list(totals.values()))
-    return merge_duplicates(Vector(list(totals), values, values > 0))
+        # Groups that differ by this label alone become one.
+        for text, numbers in counts.items():
+            counted = with_label(labels, name, text)
+            totals[counted] = totals.get(counted, 0) + numbers
+    values = np.array(list(totals.values())).reshape(len(totals), vector.columns)
+    return Vector(list(totals), values, values > 0)

@@ -11,75 +11,76 @@ import numpy as np
 from redmeter.promql import nodes
 from redmeter.promql.errors import BadQuery
 from redmeter.promql.evaluator import Answer
-from redmeter.promql.histogram import Bucket, Histogram
-from redmeter.promql.values import Labels, Vector, format_float
+from redmeter.promql.histogram import NativeHistogram
+from redmeter.promql.values import (
+    Floats,
+    LabelSet,
+    Objects,
+    Times,
+    Vector,
+    are_histograms,
+    format_float,
+)
 
 #: A sample: milliseconds, and its value.
-Sample = tuple[int, float | Histogram]
+_Sample = tuple[int, float | NativeHistogram]
 
 
-def series_of(answer: Answer) -> Iterator[tuple[Labels, list[Sample]]]:
+def series_of(answer: Answer) -> Iterator[tuple[LabelSet, list[_Sample]]]:
     """Yield the series of an answer, which is no text, with their samples."""
     value = answer.value
     if isinstance(value, np.ndarray):
-        times = answer.times.tolist()
-        yield (), list(zip(times, value.tolist(), strict=True))
+        yield (), _samples(answer.times, value, None)
     elif isinstance(value, Vector):
         for row, labels in enumerate(value.labels):
-            histograms = None if value.histograms is None else value.histograms[row]
             columns = np.flatnonzero(value.present[row])
-            times = answer.times[columns].tolist()
-            yield labels, _samples(times, value.values[row, columns].tolist(), columns, histograms)
+            histograms = None if value.histograms is None else value.histograms[row, columns]
+            yield labels, _samples(answer.times[columns], value.values[row, columns], histograms)
     elif isinstance(value, list):
         for one in value:
-            columns = np.arange(len(one.times))
-            times, values = one.times.tolist(), one.values.tolist()
-            yield one.labels, _samples(times, values, columns, one.histograms)
+            yield one.labels, _samples(one.times, one.values, one.histograms)
 
 
-def _samples(times: list[int], values: list[float], columns: Any, histograms: Any) -> list[Sample]:
-    samples: list[Sample] = list(zip(times, values, strict=True))
+def _samples(times: Times, values: Floats, histograms: Objects | None) -> list[_Sample]:
+    samples: list[_Sample] = list(zip(times.tolist(), values.tolist(), strict=True))
     if histograms is not None:
-        for place, column in enumerate(columns.tolist()):
-            if histograms[column] is not None:
-                samples[place] = times[place], histograms[column]
+        for place in np.flatnonzero(are_histograms(histograms)).tolist():
+            samples[place] = samples[place][0], histograms[place]
     return samples
 
 
-def as_data(answer: Answer, *, instant: bool) -> dict[str, Any]:
-    """Return an answer as the `data` of Prometheus' HTTP API.
-
-    Args:
-        instant: whether the query was evaluated at one time.
-    """
+def as_data(answer: Answer) -> dict[str, Any]:
+    """Return an answer as the `data` of Prometheus' HTTP API."""
+    result: list[Any]
     if isinstance(answer.value, str):
-        return {"resultType": "string", "result": [seconds(int(answer.times[0])), answer.value]}
-    if instant and answer.kind is nodes.Kind.SCALAR:
+        result = [seconds(int(answer.times[0])), answer.value]
+    elif answer.kind is nodes.ValueType.SCALAR:
         ((_, (sample,)),) = series_of(answer)
-        return {"resultType": "scalar", "result": _pair(sample)}
-    if instant and answer.kind is nodes.Kind.VECTOR:
-        vector = [
+        result = _pair(sample)
+    elif answer.kind is nodes.ValueType.VECTOR:
+        result = [
             {"metric": dict(labels), _key(sample): _pair(sample)}
             for labels, (sample,) in series_of(answer)
         ]
-        return {"resultType": "vector", "result": vector}
-    return {"resultType": "matrix", "result": [_row(*each) for each in series_of(answer)]}
+    else:
+        result = [_row(*each) for each in series_of(answer)]
+    return {"resultType": answer.kind.value, "result": result}
 
 
-def _row(labels: Labels, samples: list[Sample]) -> dict[str, Any]:
+def _row(labels: LabelSet, samples: list[_Sample]) -> dict[str, Any]:
     row: dict[str, Any] = {"metric": dict(labels)}
     for sample in samples:
         row.setdefault(f"{_key(sample)}s", []).append(_pair(sample))
     return row
 
 
-def _key(sample: Sample) -> str:
-    return "histogram" if isinstance(sample[1], Histogram) else "value"
+def _key(sample: _Sample) -> str:
+    return "histogram" if isinstance(sample[1], NativeHistogram) else "value"
 
 
-def _pair(sample: Sample) -> list[Any]:
+def _pair(sample: _Sample) -> list[Any]:
     time, value = sample
-    if isinstance(value, Histogram):
+    if isinstance(value, NativeHistogram):
         return [seconds(time), _histogram(value)]
     return [seconds(time), format_float(value)]
 
@@ -90,39 +91,37 @@ def seconds(milliseconds: int) -> float:
     return whole if not rest else milliseconds / 1000
 
 
-def _histogram(histogram: Histogram) -> dict[str, Any]:
-    buckets = [
-        [
-            _boundaries(bucket),
-            *(format_float(n) for n in (bucket.lower, bucket.upper, bucket.count)),
-        ]
-        for bucket in histogram.buckets()
-    ]
-    numbers = {"count": format_float(histogram.count), "sum": format_float(histogram.sum)}
-    return {**numbers, "buckets": buckets} if buckets else numbers
+def _histogram(histogram: NativeHistogram) -> dict[str, Any]:
+    buckets = []
+    for bucket in histogram.buckets():
+        numbers = (bucket.lower, bucket.upper, bucket.count)
+        which = _BOUNDARIES[bucket.lower_inclusive, bucket.upper_inclusive]
+        buckets.append([which, *(format_float(number) for number in numbers)])
+    totals = {"count": format_float(histogram.count), "sum": format_float(histogram.sum)}
+    return {**totals, "buckets": buckets} if buckets else totals
 
 
-def _boundaries(bucket: Bucket) -> int:
-    """Return 0 if the upper bound is in the bucket, 1 if the lower is, 2 if none is, 3 if both."""
-    if bucket.lower_inclusive:
-        return 3 if bucket.upper_inclusive else 1
-    return 0 if bucket.upper_inclusive else 2
+#: Whether the lower and the upper bound are in a bucket -> how the API writes this.
+_BOUNDARIES = {(False, True): 0, (True, False): 1, (False, False): 2, (True, True): 3}
 
 
 # --- Parameters ----------------------------------------------------------------------------------
 
 # Times and durations as Prometheus' HTTP API takes them, in milliseconds.
 
-
-_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_UNITS |= {"w": 7 * _UNITS["d"], "y": 365 * _UNITS["d"]}
-_DURATION = re.compile(
-    r"(?:([0-9]{1,12})y)?(?:([0-9]{1,12})w)?(?:([0-9]{1,12})d)?(?:([0-9]{1,12})h)?"
-    r"(?:([0-9]{1,12})m)?(?:([0-9]{1,12})s)?(?:([0-9]{1,12})ms)?"
-)
+_DAY = 86_400_000
+#: In the order in which a duration has them.
+_UNITS = {
+    "y": 365 * _DAY,
+    "w": 7 * _DAY,
+    "d": _DAY,
+    "h": 3_600_000,
+    "m": 60_000,
+    "s": 1000,
+    "ms": 1,
+}
+_DURATION = re.compile("".join(rf"(?:(?P<{unit}>[0-9]{{1,12}}){unit})?" for unit in _UNITS))
 _NUMBER = re.compile(r"[+-]?([0-9]{1,20}(\.[0-9]{0,20})?|\.[0-9]{1,20})([eE][+-]?[0-9]{1,2})?")
-#: 10,000 years.
-_LONGEST = 10_000 * _UNITS["y"]
 
 
 def parse_time(name: str, text: str) -> int:
@@ -144,7 +143,7 @@ def parse_time(name: str, text: str) -> int:
             f'invalid parameter "{name}": cannot parse "{text[:80]}" to a valid timestamp.'
             " Give Unix seconds, or a time such as 2026-11-23T12:00:00Z"
         ) from None
-    if not -_LONGEST < seconds * 1000 < _LONGEST:
+    if not abs(seconds * 1000) < nodes.LONGEST_DURATION:
         raise BadQuery(f'invalid parameter "{name}": {text[:80]} is out of range')
     return round(seconds * 1000)
 
@@ -160,10 +159,9 @@ def parse_duration(name: str, text: str) -> int:
     if _NUMBER.fullmatch(text):
         milliseconds = float(text) * 1000
     elif text and parts:
-        units = ("y", "w", "d", "h", "m", "s", "ms")
-        both = zip(parts.groups(), units, strict=True)
-        milliseconds = sum(int(count or 0) * _UNITS[unit] for count, unit in both)
-    if not abs(milliseconds) < _LONGEST:
+        counts = parts.groupdict().items()
+        milliseconds = sum(int(count or 0) * _UNITS[unit] for unit, count in counts)
+    if not abs(milliseconds) < nodes.LONGEST_DURATION:
         raise BadQuery(
             f'invalid parameter "{name}": cannot parse "{text[:80]}" to a valid duration.'
             " Give seconds, or a duration such as 30s, 5m or 1h"

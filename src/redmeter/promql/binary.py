@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from redmeter.promql.errors import Limits, Notes, QueryError, quoted
-from redmeter.promql.histogram import Histogram
+from redmeter.promql.errors import Limits, Note, Notes, QueryError, quoted
+from redmeter.promql.histogram import NativeHistogram
 from redmeter.promql.nodes import Binary, Matching
 from redmeter.promql.values import (
-    NAME,
+    METRIC_NAME,
     Bools,
     Floats,
-    Labels,
+    LabelSet,
     Objects,
     Vector,
     concatenate,
@@ -43,6 +43,11 @@ COMPARISONS: dict[str, Callable[[Floats, Floats], Bools]] = {
 }
 SETS = ("and", "or", "unless")
 
+_NOT_GROUPED = (
+    "multiple matches for labels: many-to-one matching must be explicit (group_left/group_right)"
+)
+_NOT_UNIQUE = "multiple matches for labels: grouping labels must ensure unique matches"
+
 
 def scalars(operator: str, left: Floats, right: Floats) -> Floats:
     """Return an operation of two scalars at each time; comparisons are 0 or 1."""
@@ -56,68 +61,61 @@ def keeps_name(node: Binary) -> bool:
     return node.operator in COMPARISONS and not node.returns_bool
 
 
-class Sides:
-    """Two tables of samples of the same shape, to be combined cell by cell."""
-
-    def __init__(self, left: Vector, right: Vector) -> None:
-        """Take both sides; their labels do not matter."""
-        self.left, self.right = left, right
-        self.both = left.present & right.present
-        self.native = left.is_histogram & self.both, right.is_histogram & self.both
-
-    def combine(self, node: Binary, notes: Notes) -> tuple[Floats, Bools, Objects | None]:
-        """Return values, presence and histograms of the results."""
-        left_native, right_native = self.native
-        floats = self.both & ~left_native & ~right_native
-        values, present = self._floats(node, floats)
-        histograms: Objects | None = None
-        for column in zip(*np.nonzero(left_native | right_native), strict=True):
-            left: Histogram | float = self.left.values[column]
-            right: Histogram | float = self.right.values[column]
-            if left_native[column] and self.left.histograms is not None:
-                left = self.left.histograms[column]
-            if right_native[column] and self.right.histograms is not None:
-                right = self.right.histograms[column]
-            result = _combine_histograms(node, left, right, notes)
-            if result is None:
-                continue
-            present[column] = True
-            if isinstance(result, Histogram):
-                if histograms is None:
-                    histograms = np.full(present.shape, None, dtype=object)
-                histograms[column] = result
-            else:
-                values[column] = result
-        return values, present, histograms
-
-    def _floats(self, node: Binary, floats: Bools) -> tuple[Floats, Bools]:
-        left, right = self.left.values, self.right.values
-        if node.operator in ARITHMETIC:
-            return ARITHMETIC[node.operator](left, right), floats.copy()
-        true = COMPARISONS[node.operator](left, right)
-        if node.returns_bool:
-            return true.astype(float), floats.copy()
-        return left.copy(), floats & true
+def _combine(
+    node: Binary, left: Vector, right: Vector, notes: Notes
+) -> tuple[Floats, Bools, Objects | None]:
+    """Combine vectors cell by cell, whatever their labels; return what a Vector has."""
+    both = left.present & right.present
+    left_native, right_native = left.is_histogram & both, right.is_histogram & both
+    present = both & ~left_native & ~right_native
+    if node.operator in ARITHMETIC:
+        values = ARITHMETIC[node.operator](left.values, right.values)
+    else:
+        true = COMPARISONS[node.operator](left.values, right.values)
+        values = true.astype(float) if node.returns_bool else left.values.copy()
+        if not node.returns_bool:
+            present &= true
+    histograms: Objects | None = None
+    for cell in zip(*np.nonzero(left_native | right_native), strict=True):
+        one: NativeHistogram | float = left.values[cell]
+        other: NativeHistogram | float = right.values[cell]
+        if left_native[cell] and left.histograms is not None:
+            one = left.histograms[cell]
+        if right_native[cell] and right.histograms is not None:
+            other = right.histograms[cell]
+        result = _combine_histograms(node, one, other, notes)
+        if result is None:
+            continue
+        present[cell] = True
+        if isinstance(result, NativeHistogram):
+            if histograms is None:
+                histograms = np.full(present.shape, None, dtype=object)
+            histograms[cell] = result
+        else:
+            values[cell] = result
+    return values, present, histograms
 
 
 def _combine_histograms(
-    node: Binary, left: Histogram | float, right: Histogram | float, notes: Notes
-) -> Histogram | float | None:
+    node: Binary, left: NativeHistogram | float, right: NativeHistogram | float, notes: Notes
+) -> NativeHistogram | float | None:
     operator = node.operator
-    if isinstance(left, Histogram) and isinstance(right, Histogram):
+    if isinstance(left, NativeHistogram) and isinstance(right, NativeHistogram):
         if operator in ("+", "-"):
             result = left + right if operator == "+" else left - right
             return result.as_gauge() if operator == "-" else result.compacted()
         if operator in ("==", "!="):
             true = left.same(right) == (operator == "==")
             return float(true) if node.returns_bool else (left if true else None)
-    elif isinstance(left, Histogram) and isinstance(right, float) and operator in ("*", "/"):
+    elif isinstance(left, NativeHistogram) and isinstance(right, float) and operator in ("*", "/"):
         result = left.scaled(right) if operator == "*" else left.divided(right)
         return result.compacted()
-    elif isinstance(right, Histogram) and isinstance(left, float) and operator == "*":
+    elif isinstance(right, NativeHistogram) and isinstance(left, float) and operator == "*":
         return right.scaled(left).compacted()
-    kinds = ["histogram" if isinstance(side, Histogram) else "float" for side in (left, right)]
-    notes.incompatible_types(kinds[0], operator, kinds[1], node.left.position)
+    kinds = [
+        "histogram" if isinstance(side, NativeHistogram) else "float" for side in (left, right)
+    ]
+    notes.add(Note.INCOMPATIBLE_TYPES, node.left.position, kinds[0], operator, kinds[1])
     return None
 
 
@@ -127,8 +125,8 @@ def with_scalar(
     """Return an operation of a vector and a scalar; `swapped` if the scalar is on the left."""
     shape = vector.values.shape
     other = Vector(vector.labels, np.broadcast_to(scalar, shape), np.ones(shape, bool))
-    sides = Sides(other, vector) if swapped else Sides(vector, other)
-    values, present, histograms = sides.combine(node, notes)
+    sides = (other, vector) if swapped else (vector, other)
+    values, present, histograms = _combine(node, *sides, notes)
     if keeps_name(node):
         # A filter keeps the sample of the vector, on whichever side it is.
         values, histograms = vector.values, vector.histograms
@@ -137,21 +135,21 @@ def with_scalar(
     return Vector(vector.labels, values, present, histograms, vector.nameless).nonempty()
 
 
-def signature(labels: Labels, matching: Matching) -> Labels:
+def signature(labels: LabelSet, matching: Matching) -> LabelSet:
     """Return the labels by which the sides of an operation find each other."""
     if matching.on:
         return only(labels, matching.labels)
-    return without(labels, (NAME, *matching.labels))
+    return without(labels, (METRIC_NAME, *matching.labels))
 
 
 def combine_sets(node: Binary, left: Vector, right: Vector) -> Vector:
     """Return `and`, `or` or `unless` of two vectors."""
     base, other = (right, left) if node.operator == "or" else (left, right)
-    known: dict[Labels, Bools] = {}
+    nowhere = np.zeros(left.columns, bool)
+    known: dict[LabelSet, Bools] = {}
     for row, labels in enumerate(other.labels):
         key = signature(labels, node.matching)
-        known[key] = known[key] | other.present[row] if key in known else other.present[row]
-    nowhere = np.zeros(left.columns, bool)
+        known[key] = known.get(key, nowhere) | other.present[row]
     matched = np.array(
         [known.get(signature(labels, node.matching), nowhere) for labels in base.labels], bool
     ).reshape(base.present.shape)
@@ -169,7 +167,7 @@ def with_vector(node: Binary, left: Vector, right: Vector, limits: Limits, notes
     many, one = (right, left) if matching.many == "right" else (left, right)
     # Where a side is empty, nothing is matched, and ambiguous labels do not matter.
     relevant: Bools = np.asarray(left.present.any(axis=0) & right.present.any(axis=0))
-    by_signature: dict[Labels, list[int]] = {}
+    by_signature: dict[LabelSet, list[int]] = {}
     for row, labels in enumerate(one.labels):
         by_signature.setdefault(signature(labels, matching), []).append(row)
     for key, rows in by_signature.items():
@@ -189,23 +187,18 @@ def with_vector(node: Binary, left: Vector, right: Vector, limits: Limits, notes
     if matching.many is None:
         _check_one_to_one(chosen_many, chosen_one, [key for _, _, key in pairs])
     sides = (chosen_one, chosen_many) if many is right else (chosen_many, chosen_one)
-    values, present, histograms = Sides(*sides).combine(node, notes)
+    values, present, histograms = _combine(node, *sides, notes)
     results = [
         _result_labels(node, many.labels[row], one.labels[partner]) for row, partner, _ in pairs
     ]
     nameless = chosen_many.nameless.copy()
-    if any(name == NAME for name in matching.include):
+    if any(name == METRIC_NAME for name in matching.include):
         nameless &= chosen_one.nameless
     result = Vector(results, values, present, histograms, nameless).nonempty()
-    message = "multiple matches for labels: many-to-one matching must be explicit"
-    if matching.many:
-        message = "multiple matches for labels: grouping labels must ensure unique matches"
-    else:
-        message += " (group_left/group_right)"
-    return merge_duplicates(result, message)
+    return merge_duplicates(result, _NOT_UNIQUE if matching.many else _NOT_GROUPED)
 
 
-def _check_unique(one: Vector, rows: list[int], key: Labels, relevant: Bools, side: str) -> None:
+def _check_unique(one: Vector, rows: list[int], key: LabelSet, relevant: Bools, side: str) -> None:
     """Raise QueryError if several series of the "one" side match at the same time."""
     present = one.present[rows] & relevant
     twice = np.flatnonzero(present.sum(axis=0) > 1)
@@ -214,31 +207,26 @@ def _check_unique(one: Vector, rows: list[int], key: Labels, relevant: Bools, si
     duplicates = [
         one.labels[row] for row, there in zip(rows, present[:, twice[0]], strict=True) if there
     ]
-    listed = ", ".join(written(labels) for labels in sorted(duplicates)[:2])
+    listed = ", ".join(_written(labels) for labels in sorted(duplicates)[:2])
     raise QueryError(
-        f"found duplicate series for the match group {written(key)} on the {side} hand-side of the"
+        f"found duplicate series for the match group {_written(key)} on the {side} hand-side of the"
         f" operation: [{listed}];many-to-many matching not allowed: matching labels must be unique"
         " on one side"
     )
 
 
-def _check_one_to_one(many: Vector, one: Vector, keys: list[Labels]) -> None:
+def _check_one_to_one(many: Vector, one: Vector, keys: list[LabelSet]) -> None:
     """Raise QueryError if several series of the left side have the same partner."""
-    matched: dict[Labels, Bools] = {}
+    matched: dict[LabelSet, Bools] = {}
     for row, key in enumerate(keys):
         both = many.present[row] & one.present[row]
-        if key not in matched:
-            matched[key] = both
-            continue
-        if (matched[key] & both).any():
-            raise QueryError(
-                "multiple matches for labels: many-to-one matching must be explicit"
-                " (group_left/group_right)"
-            )
-        matched[key] = matched[key] | both
+        before = matched.get(key, np.False_)
+        if (before & both).any():
+            raise QueryError(_NOT_GROUPED)
+        matched[key] = before | both
 
 
-def _result_labels(node: Binary, many: Labels, one: Labels) -> Labels:
+def _result_labels(node: Binary, many: LabelSet, one: LabelSet) -> LabelSet:
     matching = node.matching
     labels = many
     if matching.many is None:
@@ -248,6 +236,6 @@ def _result_labels(node: Binary, many: Labels, one: Labels) -> Labels:
     return labels
 
 
-def written(labels: Labels) -> str:
+def _written(labels: LabelSet) -> str:
     """Return a label set in the form of error messages."""
     return "{" + ", ".join(f"{name}={quoted(value)}" for name, value in labels) + "}"

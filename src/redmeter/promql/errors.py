@@ -4,9 +4,9 @@ Each error is a kind of QueryError. Notes are the warnings and infos of an answe
 position that caused it, each once.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
 from redmeter.errors import QueryError as QueryError
 
@@ -35,10 +35,6 @@ class UnsupportedQuery(BadQuery):
         super().__init__(f"{message} (experimental in Prometheus: --enable-feature={feature})")
 
 
-def never_interrupt() -> None:
-    """Let a query run to its end."""
-
-
 @dataclass(frozen=True)
 class Limits:
     """What one query may cost.
@@ -60,7 +56,7 @@ class Limits:
     steps: int = 11_000
     series: int = 5_000
     cells: int = 2_000_000
-    interrupt: Callable[[], None] = never_interrupt
+    interrupt: Callable[[], None] = lambda: None
 
     def check_steps(self, steps: int) -> None:
         """Raise QueryError if a range query has too many steps."""
@@ -109,118 +105,59 @@ def quoted(text: str) -> str:
     return f'"{"".join(parts)}"'
 
 
+class Note(Enum):
+    """Texts of warnings and infos: those of Prometheus, which dashboards look for."""
+
+    BAD_QUANTILE = "warning: quantile value should be between 0 and 1, got {}"
+    BAD_BUCKET = 'warning: bucket label "le" is missing or has a malformed value of {}{of_metric}'
+    MIXED_SAMPLES = "warning: encountered a mix of histograms and floats for metric name {name}"
+    MIXED_AGGREGATION = "warning: encountered a mix of histograms and floats for aggregation"
+    MIXED_HISTOGRAMS = "warning: vector contains a mix of classic and native histograms{of_metric}"
+    NO_COUNTER_HISTOGRAM = "warning: this native histogram metric is not a counter: {name}"
+    NO_GAUGE_HISTOGRAM = "warning: this native histogram metric is not a gauge: {name}"
+    POSSIBLY_NO_COUNTER = (
+        "info: metric might not be a counter, name does not end in _total/_sum/_count/_bucket:"
+        " {name}"
+    )
+    FORCED_MONOTONICITY = (
+        "info: input to histogram_quantile needed to be fixed for monotonicity (see"
+        " https://prometheus.io/docs/prometheus/latest/querying/functions/#histogram_quantile)"
+        "{of_metric}"
+    )
+    NAN_OBSERVATIONS = "info: input to histogram_{} has NaN observations{}{of_metric}"
+    INCOMPATIBLE_TYPES = (
+        'info: incompatible sample types encountered for binary operator "{1}": {0} {1} {2}'
+    )
+    IGNORED_IN_AGGREGATION = "info: ignored histogram in {} aggregation"
+    IGNORED_IN_RANGE = (
+        "info: ignored histograms in a range containing both floats and histograms for metric name"
+        " {name}"
+    )
+    #: Ours: stored intervals are wider than the windows of a rate.
+    WIDE_INTERVALS = (
+        "info: windows of {} before {} are averages of stored intervals of up to {}; a longer"
+        " retention of narrower intervals changes that"
+    )
+
+
 class Notes:
-    """Collects annotations. The texts are those of Prometheus, which dashboards look for."""
+    """Collects annotations."""
 
     def __init__(self) -> None:
-        self._warnings: dict[str, None] = {}
-        self._infos: dict[str, None] = {}
+        self._texts: dict[str, None] = {}
 
     @property
     def warnings(self) -> list[str]:
-        """Return the warnings in the order of their first occurrence."""
-        return list(self._warnings)
+        """The warnings in the order of their first occurrence."""
+        return [text for text in self._texts if text.startswith("PromQL warning")]
 
     @property
     def infos(self) -> list[str]:
-        """Return the infos in the order of their first occurrence."""
-        return list(self._infos)
+        """The infos in the order of their first occurrence."""
+        return [text for text in self._texts if text.startswith("PromQL info")]
 
-    def warn(self, text: str, position: str) -> None:
-        """Add a warning."""
-        self._warnings[f"PromQL warning: {text} ({position})"] = None
-
-    def inform(self, text: str, position: str) -> None:
-        """Add an info."""
-        self._infos[f"PromQL info: {text} ({position})"] = None
-
-    def bad_quantile(self, quantile: str, position: str) -> None:
-        """Warn about a quantile outside of 0 to 1."""
-        self.warn(f"quantile value should be between 0 and 1, got {quantile}", position)
-
-    def bad_bucket(self, label: str, name: str, position: str) -> None:
-        """Warn about a classic histogram's bucket without a valid `le`."""
-        what = f'bucket label "le" is missing or has a malformed value of {quoted(label)}'
-        self.warn(what + _for_metric(name), position)
-
-    def mixed_samples(self, name: str, position: str) -> None:
-        """Warn about floats and histograms within one range."""
-        what = f"encountered a mix of histograms and floats for metric name {quoted(name)}"
-        self.warn(what, position)
-
-    def mixed_aggregation(self, position: str) -> None:
-        """Warn about floats and histograms within one group."""
-        self.warn("encountered a mix of histograms and floats for aggregation", position)
-
-    def mixed_histograms(self, name: str, position: str) -> None:
-        """Warn about classic and native histograms of one label set."""
-        what = "vector contains a mix of classic and native histograms"
-        self.warn(what + _for_metric(name), position)
-
-    def no_counter_histogram(self, name: str, position: str) -> None:
-        """Warn about the rate of a gauge histogram."""
-        self.warn(f"this native histogram metric is not a counter: {quoted(name)}", position)
-
-    def no_gauge_histogram(self, name: str, position: str) -> None:
-        """Warn about the delta of a counter histogram."""
-        self.warn(f"this native histogram metric is not a gauge: {quoted(name)}", position)
-
-    def possibly_no_counter(self, name: str, position: str) -> None:
-        """Inform that a counter's name lacks the usual suffix."""
-        what = "metric might not be a counter, name does not end in _total/_sum/_count/_bucket:"
-        self.inform(f"{what} {quoted(name)}", position)
-
-    def forced_monotonicity(self, name: str, position: str) -> None:
-        """Inform that cumulative bucket counts decreased."""
-        what = (
-            "input to histogram_quantile needed to be fixed for monotonicity"
-            " (see https://prometheus.io/docs/prometheus/latest/querying/functions/"
-            "#histogram_quantile)"
-        )
-        self.inform(what + _for_metric(name), position)
-
-    def nan_observations(self, function: str, effect: str, name: str, position: str) -> None:
-        """Inform that a native histogram has observed NaN."""
-        what = f"input to histogram_{function} has NaN observations{effect}"
-        self.inform(what + _for_metric(name), position)
-
-    def incompatible_types(self, left: str, operator: str, right: str, position: str) -> None:
-        """Inform that an operator is not defined for these types of samples."""
-        what = "incompatible sample types encountered for binary operator"
-        self.inform(f"{what} {quoted(operator)}: {left} {operator} {right}", position)
-
-    def wide_intervals(self, until: int, width: int, window: int, position: str) -> None:
-        """Inform that stored intervals are wider than the windows of a rate.
-
-        Args:
-            until: the end of the last of them, in milliseconds.
-            width, window: milliseconds.
-        """
-        moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(until // 1000))
-        what = (
-            f"windows of {_duration(window)} before {moment} are averages of stored intervals of"
-            f" up to {_duration(width)}; a longer retention of narrower intervals changes that"
-        )
-        self.inform(what, position)
-
-    def ignored_in_aggregation(self, aggregation: str, position: str) -> None:
-        """Inform that an aggregation left histograms out."""
-        self.inform(f"ignored histogram in {aggregation} aggregation", position)
-
-    def ignored_in_range(self, name: str, position: str) -> None:
-        """Inform that a function left the histograms of a mixed range out."""
-        what = "ignored histograms in a range containing both floats and histograms"
-        self.inform(f"{what} for metric name {quoted(name)}", position)
-
-
-def _duration(milliseconds: int) -> str:
-    """Return a duration as PromQL writes it, in its largest whole unit."""
-    units = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000))
-    for unit, size in units:
-        if milliseconds % size == 0:
-            return f"{milliseconds // size}{unit}"
-    return f"{milliseconds}ms"
-
-
-def _for_metric(name: str) -> str:
-    return f" for metric name {quoted(name)}" if name else ""
+    def add(self, note: Note, position: str, *details: str, name: str = "") -> None:
+        """Add a note; `details` and the metric's name go in its text."""
+        of_metric = f" for metric name {quoted(name)}" if name else ""
+        text = note.value.format(*details, name=quoted(name), of_metric=of_metric)
+        self._texts[f"PromQL {text} ({position})"] = None

@@ -1,7 +1,7 @@
 """Evaluation of a query at all its times at once."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -9,14 +9,14 @@ import numpy as np
 from redmeter.promql import binary, functions, histogram_functions, nodes
 from redmeter.promql.aggregation import aggregate
 from redmeter.promql.errors import BadQuery, Limits, Notes, QueryError
-from redmeter.promql.parser import parse
+from redmeter.promql.parser import parse_query
 from redmeter.promql.range_functions import FUNCTIONS, apply
-from redmeter.promql.semantics import RangeCall, Semantics, Series
+from redmeter.promql.semantics import RangeCall, SampledSeries, Semantics
 from redmeter.promql.values import (
-    NAME,
+    METRIC_NAME,
     Bools,
     Floats,
-    Labels,
+    LabelSet,
     Times,
     Vector,
     are_histograms,
@@ -28,7 +28,7 @@ from redmeter.promql.values import (
 #: Step of a subquery that names none, in milliseconds.
 SUBQUERY_STEP = 60_000
 
-Value = Vector | Floats | str | list[Series]
+Value = Vector | Floats | str | list[SampledSeries]
 
 
 @dataclass(frozen=True)
@@ -36,23 +36,18 @@ class Answer:
     """The answer to a query.
 
     Attributes:
-        kind: the type of `value`.
+        kind: the type of the answer: of a query over time, MATRIX.
         times: the evaluation times in milliseconds.
         value: a scalar for each time, a vector with a column for each time, a text, or, for an
             instant query of a range vector, series of samples.
         warnings, infos: what the reader of the answer has to know.
     """
 
-    kind: nodes.Kind
+    kind: nodes.ValueType
     times: Times
     value: Value
     warnings: list[str]
     infos: list[str]
-
-
-def unchanged(node: nodes.Node) -> nodes.Node:
-    """Return a query as it is."""
-    return node
 
 
 @dataclass(frozen=True)
@@ -64,15 +59,13 @@ class Engine:
         limits: bounds on the work of each query.
         delayed_name_removal: keep metric names until the end of a query, so that label_replace()
             can use them; Prometheus' feature flag promql-delayed-name-removal.
-        subquery_step: step of a subquery that names none, in milliseconds.
         rewrite: changes a query before it is evaluated.
     """
 
     semantics: Semantics
     limits: Limits = field(default_factory=Limits)
     delayed_name_removal: bool = False
-    subquery_step: int = SUBQUERY_STEP
-    rewrite: Callable[[nodes.Node], nodes.Node] = unchanged
+    rewrite: Callable[[nodes.Node], nodes.Node] = lambda node: node
 
     def instant(self, query: str, time: int) -> Answer:
         """Answer a query at one time, in milliseconds."""
@@ -93,9 +86,9 @@ class Engine:
 
     def _answer(self, query: str, times: Times, *, instant: bool) -> Answer:
         try:
-            node = self.rewrite(parse(query, self.limits))
-            kind = nodes.kind_of(node)
-            if not instant and kind not in (nodes.Kind.SCALAR, nodes.Kind.VECTOR):
+            node = self.rewrite(parse_query(query, self.limits))
+            kind = nodes.value_type(node)
+            if not instant and kind not in (nodes.ValueType.SCALAR, nodes.ValueType.VECTOR):
                 raise BadQuery(
                     f"invalid expression type {kind.value!r} for range query, must be scalar or"
                     " instant vector"
@@ -104,7 +97,7 @@ class Engine:
             evaluation = _Evaluation(self, notes, int(times[0]), int(times[-1]))
             with np.errstate(all="ignore"):
                 value: Value
-                if kind is nodes.Kind.MATRIX:
+                if kind is nodes.ValueType.MATRIX:
                     value = evaluation.matrix(nodes.bare(node), int(times[0]))
                 else:
                     value = evaluation.evaluate(node, times)
@@ -112,13 +105,14 @@ class Engine:
             raise BadQuery("the query is nested too deep. Remove parentheses") from None
         if isinstance(value, Vector):
             value = without_names(value, value.nameless)
+        kind = kind if instant else nodes.ValueType.MATRIX
         return Answer(kind, times, value, notes.warnings, notes.infos)
 
 
 def without_names(vector: Vector, which: Bools) -> Vector:
     """Return a vector without the metric names of some rows; equal label sets become one row."""
-    labels: list[Labels] = [
-        without(labels, (NAME,)) if nameless else labels
+    labels: list[LabelSet] = [
+        without(labels, (METRIC_NAME,)) if nameless else labels
         for labels, nameless in zip(vector.labels, which, strict=True)
     ]
     return merge_duplicates(Vector(labels, vector.values, vector.present, vector.histograms))
@@ -147,10 +141,8 @@ class _Evaluation:
                 return self._instant(node, times)[0]
             case nodes.Negation():
                 value = self.evaluate(node.expression, times)
-                if not isinstance(value, Vector):
-                    assert not isinstance(value, str)
-                    return -value
-                return self._negated(value)
+                assert not isinstance(value, str)
+                return self._negated(value) if isinstance(value, Vector) else -value
             case nodes.Aggregation():
                 return self._aggregation(node, times)
             case nodes.Binary():
@@ -171,7 +163,7 @@ class _Evaluation:
         assert isinstance(value, np.ndarray)
         return value
 
-    def matrix(self, node: nodes.Node, time: int) -> list[Series]:
+    def matrix(self, node: nodes.Node, time: int) -> list[SampledSeries]:
         """Return the samples of a range vector at one time."""
         times = np.array([time], np.int64)
         if isinstance(node, nodes.RangeSelector):
@@ -204,7 +196,7 @@ class _Evaluation:
         every = np.ones(len(vector), bool)
         if not self._engine.delayed_name_removal:
             return without_names(vector, every)
-        return Vector(vector.labels, vector.values, vector.present, vector.histograms, every)
+        return replace(vector, nameless=every)
 
     def _negated(self, vector: Vector) -> Vector:
         histograms = vector.histograms
@@ -212,7 +204,7 @@ class _Evaluation:
             histograms = histograms.copy()
             for index in zip(*np.nonzero(vector.is_histogram), strict=True):
                 histograms[index] = histograms[index].scaled(-1.0).as_gauge()
-        return self._unnamed(Vector(vector.labels, -vector.values, vector.present, histograms))
+        return self._unnamed(replace(vector, values=-vector.values, histograms=histograms))
 
     def _aggregation(self, node: nodes.Aggregation, times: Times) -> Vector:
         parameter: Floats | str = ""
@@ -245,9 +237,8 @@ class _Evaluation:
         if name in FUNCTIONS:
             return self._range_function(node, name, times)
         if name == "absent_over_time":
-            return self._absent(
-                arguments[0], self._range_function(node, "present_over_time", times)
-            )
+            present = self._range_function(node, "present_over_time", times)
+            return self._absent(arguments[0], present)
         if name == "absent":
             return self._absent(arguments[0], self.vector(arguments[0], times))
         if name == "time":
@@ -292,8 +283,7 @@ class _Evaluation:
         else:
             vector = self.vector(argument, times)
             stamps = np.broadcast_to(times / 1000, vector.values.shape)
-        nameless = vector.nameless
-        return self._unnamed(Vector(vector.labels, stamps, vector.present, None, nameless))
+        return self._unnamed(replace(vector, values=stamps, histograms=None))
 
     def _histogram_function(self, node: nodes.Call, times: Times) -> Vector:
         *scalars, argument = node.arguments
@@ -322,15 +312,19 @@ class _Evaluation:
                 for matcher in selector.matchers
                 if matcher.operator == "=" and named.count(matcher.name) == 1 and matcher.value
             }
-            demanded.pop(NAME, None)
+            demanded.pop(METRIC_NAME, None)
         absent: Bools = np.asarray(~vector.present.any(axis=0, keepdims=True))
         labels = tuple(sorted(demanded.items()))
         return Vector([labels], np.ones(absent.shape), absent).nonempty()
 
     def _range_function(self, node: nodes.Call, function: str, times: Times) -> Vector:
-        scalars = [each for each in node.arguments if nodes.kind_of(each) is nodes.Kind.SCALAR]
+        scalars = [
+            each for each in node.arguments if nodes.value_type(each) is nodes.ValueType.SCALAR
+        ]
         argument = next(
-            nodes.bare(each) for each in node.arguments if nodes.kind_of(each) is nodes.Kind.MATRIX
+            nodes.bare(each)
+            for each in node.arguments
+            if nodes.value_type(each) is nodes.ValueType.MATRIX
         )
         assert isinstance(argument, nodes.RangeSelector | nodes.Subquery)
         place = argument.selector if isinstance(argument, nodes.RangeSelector) else argument
@@ -342,19 +336,22 @@ class _Evaluation:
             argument.window,
             argument.position,
             scalars[0].position if scalars else "",
+            self._limits,
+            self._notes,
         )
         if isinstance(argument, nodes.RangeSelector):
             matchers = argument.selector.matchers
-            result = self._engine.semantics.apply(call, matchers, self._limits, self._notes)
+            result = self._engine.semantics.apply(call, matchers)
         else:
-            result = apply(call, self._subquery(argument, call.ends), self._limits, self._notes)
+            result = apply(call, self._subquery(argument, call.ends))
+        result = result.nonempty()
         self._limits.check_cells(len(result), result.columns)
         keeps_name = node.function in ("last_over_time", "absent_over_time")
         return result if keeps_name else self._unnamed(result)
 
-    def _subquery(self, node: nodes.Subquery, ends: Times) -> list[Series]:
+    def _subquery(self, node: nodes.Subquery, ends: Times) -> list[SampledSeries]:
         """Return the series of a subquery, for windows that end at certain times."""
-        step = node.step or self._engine.subquery_step
+        step = node.step or SUBQUERY_STEP
         after, until = int(ends.min()) - node.window, int(ends.max())
         first = (after // step + 1) * step
         if (until - first) // step + 1 > self._limits.cells:
@@ -375,5 +372,5 @@ class _Evaluation:
                     histograms[place] = histograms[place].without_reset_hint()
             nameless = bool(vector.nameless[row])
             values = vector.values[row][present]
-            result.append(Series(labels, times[present], values, histograms, nameless))
+            result.append(SampledSeries(labels, times[present], values, histograms, nameless))
         return result

@@ -4,22 +4,20 @@ They ignore histograms.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from redmeter.promql import regex
 from redmeter.promql.errors import QueryError, quoted
-from redmeter.promql.values import NAME, Floats, Vector, label, merge_duplicates, with_label
-
-# Parts of dates, in UTC, of many timestamps at once.
-
+from redmeter.promql.values import METRIC_NAME, Floats, Vector, label, merge_duplicates, with_label
 
 #: Years -9999 to 9999, in seconds from 1970: beyond, there is no date.
 _EARLIEST, _LATEST = -377_705_116_800, 253_402_300_800
 
 
-def date_part(part: str, timestamps: Floats) -> Floats:
-    """Return a part of the dates of Unix timestamps; NaN where there is no date."""
+def _date_part(part: str, timestamps: Floats) -> Floats:
+    """Return a part of the dates, in UTC, of Unix timestamps; NaN where there is no date."""
     valid = (timestamps >= _EARLIEST) & (timestamps < _LATEST)
     seconds = np.floor(np.where(valid, timestamps, 0)).astype(np.int64)
     days = seconds // 86_400
@@ -46,26 +44,14 @@ def date_part(part: str, timestamps: Floats) -> Floats:
     return np.where(valid, result.astype(float), np.nan)
 
 
-Elementwise = Callable[..., Floats]
-
-
-def round_to(values: Floats, nearest: Floats | float = 1.0) -> Floats:
+def _round_to(values: Floats, nearest: Floats | float = 1.0) -> Floats:
     """Round to the nearest multiple, half up."""
     inverse = 1.0 / np.asarray(nearest)
     return np.floor(values * inverse + 0.5) / inverse
 
 
-def clamp(values: Floats, low: Floats, high: Floats) -> Floats:
-    """Limit values to a range; a NaN bound makes them NaN."""
-    return np.maximum(low, np.minimum(high, values))
-
-
-def _sign(values: Floats) -> Floats:
-    return np.where(values < 0, -1.0, np.where(values > 0, 1.0, values))
-
-
-#: Functions of the values, and of scalar arguments.
-ELEMENTWISE: dict[str, Elementwise] = {
+#: Functions of the values, and of scalar arguments. A bound that is NaN makes the values NaN.
+ELEMENTWISE: dict[str, Callable[..., Floats]] = {
     "abs": np.abs,
     "acos": np.arccos,
     "acosh": np.arccosh,
@@ -74,7 +60,7 @@ ELEMENTWISE: dict[str, Elementwise] = {
     "atan": np.arctan,
     "atanh": np.arctanh,
     "ceil": np.ceil,
-    "clamp": clamp,
+    "clamp": lambda values, low, high: np.maximum(low, np.minimum(high, values)),
     "clamp_max": lambda values, high: np.minimum(high, values),
     "clamp_min": lambda values, low: np.maximum(low, values),
     "cos": np.cos,
@@ -86,8 +72,8 @@ ELEMENTWISE: dict[str, Elementwise] = {
     "log10": np.log10,
     "log2": np.log2,
     "rad": np.radians,
-    "round": round_to,
-    "sgn": _sign,
+    "round": _round_to,
+    "sgn": lambda values: np.where(values < 0, -1.0, np.where(values > 0, 1.0, values)),
     "sin": np.sin,
     "sinh": np.sinh,
     "sqrt": np.sqrt,
@@ -104,7 +90,7 @@ DATE_PARTS = (
 def elementwise(function: str, vector: Vector, arguments: Sequence[Floats]) -> Vector:
     """Return a function of each float."""
     if function in DATE_PARTS:
-        values = date_part(function, vector.values)
+        values = _date_part(function, vector.values)
     else:
         values = ELEMENTWISE[function](vector.values, *arguments)
     present = vector.is_float
@@ -138,9 +124,8 @@ def label_replace(vector: Vector, texts: Sequence[str]) -> Vector:
         match = expression.fullmatch(label(old, source))
         if match is not None:
             labels[row] = with_label(old, target, regex.expand(match, replacement))
-            nameless[row] &= target != NAME
-    changed = Vector(labels, vector.values, vector.present, vector.histograms, nameless)
-    return merge_duplicates(changed)
+            nameless[row] &= target != METRIC_NAME
+    return merge_duplicates(replace(vector, labels=labels, nameless=nameless))
 
 
 def label_join(vector: Vector, texts: Sequence[str]) -> Vector:
@@ -151,9 +136,8 @@ def label_join(vector: Vector, texts: Sequence[str]) -> Vector:
         with_label(old, target, separator.join(label(old, source) for source in sources))
         for old in vector.labels
     ]
-    nameless = vector.nameless & (target != NAME)
-    changed = Vector(labels, vector.values, vector.present, vector.histograms, nameless)
-    return merge_duplicates(changed)
+    nameless = vector.nameless & (target != METRIC_NAME)
+    return merge_duplicates(replace(vector, labels=labels, nameless=nameless))
 
 
 def sorted_by_value(vector: Vector, *, descending: bool) -> Vector:

@@ -18,7 +18,7 @@ Buckets = Mapping[int, float]
 
 
 @dataclass(slots=True)
-class Bucket:
+class NativeBucket:
     """One bucket: its bounds, which of them belong to it, its count."""
 
     lower: float
@@ -29,7 +29,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, eq=False)
-class Histogram:
+class NativeHistogram:
     """A native histogram; immutable.
 
     Attributes:
@@ -49,7 +49,7 @@ class Histogram:
     negative: Buckets = field(default_factory=dict)
     hint: Hint = "unknown"
 
-    def same(self, other: "Histogram") -> bool:
+    def same(self, other: "NativeHistogram") -> bool:
         """Return whether two histograms hold the same observations in the same layout."""
         return (
             (self.schema, self.count, self.zero_threshold, self.zero_count)
@@ -59,22 +59,22 @@ class Histogram:
             and compact(self.negative) == compact(other.negative)
         )
 
-    def __add__(self, other: "Histogram") -> "Histogram":
+    def __add__(self, other: "NativeHistogram") -> "NativeHistogram":
         return _combined(self, other, 1.0)
 
-    def __sub__(self, other: "Histogram") -> "Histogram":
+    def __sub__(self, other: "NativeHistogram") -> "NativeHistogram":
         return _combined(self, other, -1.0)
 
-    def scaled(self, factor: float) -> "Histogram":
+    def scaled(self, factor: float) -> "NativeHistogram":
         """Return a histogram with all counts and the sum multiplied."""
         return self._mapped(lambda count: count * factor)
 
-    def divided(self, divisor: float) -> "Histogram":
+    def divided(self, divisor: float) -> "NativeHistogram":
         """Return a histogram with all counts and the sum divided; by zero, it has no buckets."""
         scaled = self._mapped(lambda count: divide(count, divisor))
         return scaled if divisor else replace(scaled, positive={}, negative={})
 
-    def _mapped(self, change: Callable[[float], float]) -> "Histogram":
+    def _mapped(self, change: Callable[[float], float]) -> "NativeHistogram":
         return replace(
             self,
             count=change(self.count),
@@ -84,19 +84,19 @@ class Histogram:
             negative={index: change(count) for index, count in self.negative.items()},
         )
 
-    def compacted(self) -> "Histogram":
+    def compacted(self) -> "NativeHistogram":
         """Return a histogram without empty buckets."""
         return replace(self, positive=compact(self.positive), negative=compact(self.negative))
 
-    def without_reset_hint(self) -> "Histogram":
+    def without_reset_hint(self) -> "NativeHistogram":
         """Return a histogram of which is only known whether it is a gauge."""
         return self if self.hint == "gauge" else replace(self, hint="unknown")
 
-    def as_gauge(self) -> "Histogram":
+    def as_gauge(self) -> "NativeHistogram":
         """Return a histogram that is no counter, without empty buckets."""
         return replace(self.compacted(), hint="gauge")
 
-    def at_schema(self, schema: int) -> "Histogram":
+    def at_schema(self, schema: int) -> "NativeHistogram":
         """Return a histogram at a schema that is no finer than its own."""
         shift = self.schema - schema
         if not shift:
@@ -108,7 +108,7 @@ class Histogram:
             negative=_coarser(self.negative, shift),
         )
 
-    def widened(self, threshold: float) -> "Histogram":
+    def widened(self, threshold: float) -> "NativeHistogram":
         """Return a histogram whose zero bucket is at least so wide.
 
         Where the threshold is inside a bucket, the zero bucket takes all of it and is wider.
@@ -117,8 +117,8 @@ class Histogram:
             return self
         both = [index for side in (self.positive, self.negative) for index in compact(side)]
         while True:
-            inside = [index for index in both if bound(index - 1, self.schema) < threshold]
-            upper = max((bound(index, self.schema) for index in inside), default=0.0)
+            inside = [index for index in both if upper_bound(index - 1, self.schema) < threshold]
+            upper = max((upper_bound(index, self.schema) for index in inside), default=0.0)
             if upper <= threshold:
                 break
             threshold = upper
@@ -134,7 +134,7 @@ class Histogram:
             negative={i: count for i, count in self.negative.items() if i not in taken},
         )
 
-    def is_reset_after(self, previous: "Histogram") -> bool:
+    def is_reset_after(self, previous: "NativeHistogram") -> bool:
         """Return whether a counter was reset between a previous histogram and this one."""
         if self.hint == "reset":
             return True
@@ -153,35 +153,34 @@ class Histogram:
             for index, count in was.items()
         )
 
-    def buckets(self) -> Iterator[Bucket]:
+    def buckets(self) -> Iterator[NativeBucket]:
         """Yield the populated buckets in ascending order, the zero bucket among them."""
         for index in sorted(compact(self.negative), reverse=True):
-            lower, upper = -bound(index, self.schema), -bound(index - 1, self.schema)
-            yield Bucket(lower, upper, self.negative[index], True, False)
+            lower, upper = -upper_bound(index, self.schema), -upper_bound(index - 1, self.schema)
+            yield NativeBucket(lower, upper, self.negative[index], True, False)
         if self.zero_count:
-            yield Bucket(-self.zero_threshold, self.zero_threshold, self.zero_count, True, True)
+            yield NativeBucket(
+                -self.zero_threshold, self.zero_threshold, self.zero_count, True, True
+            )
         for index in sorted(compact(self.positive)):
-            lower, upper = bound(index - 1, self.schema), bound(index, self.schema)
-            yield Bucket(lower, upper, self.positive[index])
+            lower, upper = upper_bound(index - 1, self.schema), upper_bound(index, self.schema)
+            yield NativeBucket(lower, upper, self.positive[index])
 
     def __str__(self) -> str:
         parts = [f"count:{format_float(self.count)}", f"sum:{format_float(self.sum)}"]
         for bucket in self.buckets():
             left = "[" if bucket.lower_inclusive else "("
             right = "]" if bucket.upper_inclusive else ")"
-            bounds = f"{format_bound(bucket.lower)},{format_bound(bucket.upper)}"
+            # Shortest, with an exponent.
+            bounds = ",".join(
+                repr(edge).removesuffix(".0") for edge in (bucket.lower, bucket.upper)
+            )
             parts.append(f"{left}{bounds}{right}:{format_float(bucket.count)}")
         return "{" + ", ".join(parts) + "}"
 
 
-def format_bound(value: float) -> str:
-    """Return a bound as Prometheus writes it within a histogram: shortest, with an exponent."""
-    text = repr(float(value))
-    return text.removesuffix(".0")
-
-
 @functools.lru_cache(maxsize=16_384)
-def bound(index: int, schema: int) -> float:
+def upper_bound(index: int, schema: int) -> float:
     """Return the upper bound of a bucket."""
     try:
         if schema <= 0:
@@ -214,7 +213,7 @@ def _coarser(buckets: Buckets, shift: int) -> dict[int, float]:
     return merged
 
 
-def _combined(left: Histogram, right: Histogram, sign: float) -> Histogram:
+def _combined(left: NativeHistogram, right: NativeHistogram, sign: float) -> NativeHistogram:
     while left.zero_threshold != right.zero_threshold:
         left, right = left.widened(right.zero_threshold), right.widened(left.zero_threshold)
     schema = min(left.schema, right.schema)
@@ -222,7 +221,7 @@ def _combined(left: Histogram, right: Histogram, sign: float) -> Histogram:
     hint: Hint = left.hint if left.hint == right.hint else "unknown"
     if "gauge" in (left.hint, right.hint):
         hint = "gauge"
-    return Histogram(
+    return NativeHistogram(
         schema,
         left.count + sign * right.count,
         left.sum + sign * right.sum,

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from redmeter.promql.aggregation import check_quantiles
-from redmeter.promql.errors import Notes
-from redmeter.promql.histogram import Bucket, Histogram, divide
+from redmeter.promql.aggregation import beyond_range, check_quantiles
+from redmeter.promql.errors import Note, Notes, quoted
+from redmeter.promql.histogram import NativeBucket, NativeHistogram, divide
 from redmeter.promql.values import (
-    NAME,
+    METRIC_NAME,
     Bools,
     Floats,
-    Labels,
+    LabelSet,
     Vector,
     concatenate,
     label,
@@ -25,7 +25,7 @@ from redmeter.promql.values import (
 TOLERANCE = 1e-12
 
 
-def _variance(histogram: Histogram) -> float:
+def _variance(histogram: NativeHistogram) -> float:
     mean = divide(histogram.sum, histogram.count)
     total = 0.0
     for bucket in histogram.buckets():
@@ -37,7 +37,7 @@ def _variance(histogram: Histogram) -> float:
     return divide(total, histogram.count)
 
 
-HISTOGRAM_VALUES: dict[str, Callable[[Histogram], float]] = {
+HISTOGRAM_VALUES: dict[str, Callable[[NativeHistogram], float]] = {
     "histogram_avg": lambda histogram: divide(histogram.sum, histogram.count),
     "histogram_count": lambda histogram: histogram.count,
     "histogram_sum": lambda histogram: histogram.sum,
@@ -64,11 +64,13 @@ def histogram_quantile(
     def classic(columns: Bools, bounds: Floats, counts: Floats) -> Floats:
         return classic_quantile(quantile[columns], bounds, counts)
 
-    def native(column: int, histogram: Histogram, name: str) -> float:
+    def native(column: int, histogram: NativeHistogram, name: str) -> float:
         result = native_quantile(float(quantile[column]), histogram)
         if math.isnan(histogram.sum) and histogram.count and 0 <= quantile[column] <= 1:
             effect = "is NaN" if math.isnan(result) else "is skewed higher"
-            notes.nan_observations("quantile", f", result {effect}", name, positions[1])
+            notes.add(
+                *(Note.NAN_OBSERVATIONS, positions[1], "quantile", f", result {effect}"), name=name
+            )
         return result
 
     return _of_histograms(vector, classic, native, positions[1], notes)
@@ -82,10 +84,10 @@ def histogram_fraction(
     def classic(columns: Bools, bounds: Floats, counts: Floats) -> Floats:
         return classic_fraction(lower[columns], upper[columns], bounds, counts)
 
-    def native(column: int, histogram: Histogram, name: str) -> float:
+    def native(column: int, histogram: NativeHistogram, name: str) -> float:
         if math.isnan(histogram.sum) and histogram.count:
             effect = ", which are excluded from all fractions"
-            notes.nan_observations("fraction", effect, name, position)
+            notes.add(Note.NAN_OBSERVATIONS, position, "fraction", effect, name=name)
         return native_fraction(float(lower[column]), float(upper[column]), histogram)
 
     return _of_histograms(vector, classic, native, position, notes)
@@ -94,7 +96,7 @@ def histogram_fraction(
 def _of_histograms(
     vector: Vector,
     classic: Callable[[Bools, Floats, Floats], Floats],
-    native: Callable[[int, Histogram, str], float],
+    native: Callable[[int, NativeHistogram, str], float],
     position: str,
     notes: Notes,
 ) -> Vector:
@@ -103,8 +105,8 @@ def _of_histograms(
     shape = (len(classics), vector.columns)
     values, present = np.zeros(shape), np.zeros(shape, bool)
     nameless = np.zeros(len(classics), bool)
-    by_labels: dict[Labels, int] = {}
-    names: list[Labels] = []
+    by_labels: dict[LabelSet, int] = {}
+    names: list[LabelSet] = []
     for number, (labels, histogram) in enumerate(classics.items()):
         by_labels[labels] = number
         names.append(without(vector.labels[histogram.rows[0]], ("le",)))
@@ -113,7 +115,7 @@ def _of_histograms(
             values[number, columns] = classic(columns, bounds, counts)
             present[number, columns] = True
             if forced:
-                notes.forced_monotonicity(label(names[-1], NAME), position)
+                notes.add(Note.FORCED_MONOTONICITY, position, name=label(names[-1], METRIC_NAME))
     of_classic = Vector(names, values, present, None, nameless)
     if vector.histograms is None:
         return of_classic.nonempty()
@@ -122,16 +124,17 @@ def _of_histograms(
     native_values = np.zeros((len(rows), vector.columns))
     native_present = native_mask[rows]
     for number, row in enumerate(rows):
-        partner = by_labels.get(without(vector.labels[row], (NAME, "le")))
-        if partner is not None and (present[partner] & native_mask[row]).any():
+        name = label(vector.labels[row], METRIC_NAME)
+        partner = by_labels.get(without(vector.labels[row], (METRIC_NAME, "le")))
+        if partner is not None:
             both = present[partner] & native_mask[row]
-            notes.mixed_histograms(label(vector.labels[row], NAME), position)
+            if both.any():
+                notes.add(Note.MIXED_HISTOGRAMS, position, name=name)
             of_classic.present[partner] &= ~both
             native_present[number] &= ~both
         for column in np.flatnonzero(native_present[number]):
-            native_values[number, column] = native(
-                int(column), vector.histograms[row, column], label(vector.labels[row], NAME)
-            )
+            histogram = vector.histograms[row, column]
+            native_values[number, column] = native(int(column), histogram, name)
     native_names = [vector.labels[row] for row in rows]
     of_native = Vector(native_names, native_values, native_present, None, vector.nameless[rows])
     return concatenate([of_classic, of_native], vector.columns).nonempty()
@@ -148,9 +151,9 @@ class Classic:
     rows: list[int]
 
 
-def classic_histograms(vector: Vector, position: str, notes: Notes) -> dict[Labels, Classic]:
+def classic_histograms(vector: Vector, position: str, notes: Notes) -> dict[LabelSet, Classic]:
     """Return the classic histograms of a vector by their labels without name and `le`."""
-    by_labels: dict[Labels, list[tuple[float, int]]] = {}
+    by_labels: dict[LabelSet, list[tuple[float, int]]] = {}
     floats = vector.is_float.any(axis=1)
     for row in np.flatnonzero(floats):
         labels = vector.labels[row]
@@ -160,9 +163,9 @@ def classic_histograms(vector: Vector, position: str, notes: Notes) -> dict[Labe
         except ValueError:
             bound = math.nan
         if math.isnan(bound):
-            notes.bad_bucket(text, label(labels, NAME), position)
+            notes.add(Note.BAD_BUCKET, position, quoted(text), name=label(labels, METRIC_NAME))
             continue
-        by_labels.setdefault(without(labels, (NAME, "le")), []).append((bound, int(row)))
+        by_labels.setdefault(without(labels, (METRIC_NAME, "le")), []).append((bound, int(row)))
     classic = {}
     for labels, buckets in by_labels.items():
         buckets.sort()
@@ -217,8 +220,7 @@ def classic_quantile(quantile: Floats, bounds: Floats, counts: Floats) -> Floats
         result = np.where((place == 0) & (bounds[0] <= 0), bounds[0], result)
         result = np.where(last, bounds[-2], result)
         result = np.where(counts[-1] == 0, np.nan, result)
-    result = np.where(quantile < 0, -np.inf, np.where(quantile > 1, np.inf, result))
-    return np.where(np.isnan(quantile), np.nan, result)
+    return beyond_range(quantile, result)
 
 
 def classic_fraction(lower: Floats, upper: Floats, bounds: Floats, counts: Floats) -> Floats:
@@ -251,7 +253,7 @@ def classic_fraction(lower: Floats, upper: Floats, bounds: Floats, counts: Float
     return result
 
 
-def _interpolated(bucket: Bucket, share: float) -> float:
+def _interpolated(bucket: NativeBucket, share: float) -> float:
     """Return the value below which a share of a bucket's observations is expected."""
     lower, upper = bucket.lower, bucket.upper
     if lower <= 0 <= upper:
@@ -262,18 +264,18 @@ def _interpolated(bucket: Bucket, share: float) -> float:
     return float(-(2.0 ** (log_upper + (log_lower - log_upper) * (1 - share))))
 
 
-def _narrowed(bucket: Bucket, histogram: Histogram) -> Bucket:
+def _narrowed(bucket: NativeBucket, histogram: NativeHistogram) -> NativeBucket:
     """Return a bucket, the zero bucket only on the side that has observations."""
     if bucket.lower < 0 < bucket.upper:
         positive, negative = any(histogram.positive.values()), any(histogram.negative.values())
         if positive and not negative:
-            return Bucket(0.0, bucket.upper, bucket.count)
+            return NativeBucket(0.0, bucket.upper, bucket.count)
         if negative and not positive:
-            return Bucket(bucket.lower, 0.0, bucket.count)
+            return NativeBucket(bucket.lower, 0.0, bucket.count)
     return bucket
 
 
-def native_quantile(quantile: float, histogram: Histogram) -> float:
+def native_quantile(quantile: float, histogram: NativeHistogram) -> float:
     """Return a quantile of a native histogram, exponential within a bucket."""
     if quantile < 0:
         return -math.inf
@@ -284,7 +286,7 @@ def native_quantile(quantile: float, histogram: Histogram) -> float:
     backward = not math.isnan(histogram.sum) and quantile >= 0.5
     rank = (1 - quantile if backward else quantile) * histogram.count
     buckets = list(histogram.buckets())
-    passed, bucket = 0.0, Bucket(0.0, 0.0, 0.0)
+    passed, bucket = 0.0, NativeBucket(0.0, 0.0, 0.0)
     for bucket in reversed(buckets) if backward else buckets:
         passed += bucket.count
         if passed >= rank:
@@ -298,7 +300,7 @@ def native_quantile(quantile: float, histogram: Histogram) -> float:
     return _interpolated(bucket, rank / bucket.count)
 
 
-def _share_below(value: float, bucket: Bucket) -> float:
+def _share_below(value: float, bucket: NativeBucket) -> float:
     """Return the share of a bucket's observations expected below a value inside of it."""
     lower, upper = bucket.lower, bucket.upper
     if lower <= 0 <= upper:
@@ -307,7 +309,7 @@ def _share_below(value: float, bucket: Bucket) -> float:
     return (math.log2(abs(value)) - log_lower) / (log_upper - log_lower)
 
 
-def native_fraction(lower: float, upper: float, histogram: Histogram) -> float:
+def native_fraction(lower: float, upper: float, histogram: NativeHistogram) -> float:
     """Return the share of a native histogram's observations between two values."""
     if not histogram.count or math.isnan(lower) or math.isnan(upper):
         return math.nan

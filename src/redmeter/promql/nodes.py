@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
+#: 10,000 years.
+LONGEST_DURATION = 10_000 * 365 * 86_400_000
+
 MatchOperator = Literal["=", "!=", "=~", "!~"]
 
 
-class Kind(Enum):
+class ValueType(Enum):
     """The type of an expression's value."""
 
     SCALAR = "scalar"
@@ -64,14 +67,6 @@ class Selector(Node):
     offset: int
     at: int | Literal["start", "end"] | None
 
-    @property
-    def name(self) -> str:
-        """Return the metric name that the selector asks for, or "" where it names none."""
-        for matcher in self.matchers:
-            if matcher.name == "__name__" and matcher.operator == "=":
-                return matcher.value
-        return ""
-
 
 @dataclass(frozen=True)
 class RangeSelector(Node):
@@ -98,7 +93,7 @@ class Call(Node):
 
     function: str
     arguments: tuple[Node, ...]
-    returns: Kind
+    returns: ValueType
 
 
 @dataclass(frozen=True)
@@ -160,30 +155,22 @@ def bare(node: Node) -> Node:
     return node
 
 
-def kind_of(node: Node) -> Kind:
+def value_type(node: Node) -> ValueType:
     """Return the type of a node's value."""
     node = bare(node)
     match node:
         case Number():
-            return Kind.SCALAR
+            return ValueType.SCALAR
         case String():
-            return Kind.STRING
+            return ValueType.STRING
         case RangeSelector() | Subquery():
-            return Kind.MATRIX
+            return ValueType.MATRIX
         case Call():
             return node.returns
         case Negation():
-            return kind_of(node.expression)
+            return value_type(node.expression)
         case Binary():
-            scalars = kind_of(node.left) is kind_of(node.right) is Kind.SCALAR
-            return Kind.SCALAR if scalars else Kind.VECTOR
+            scalars = value_type(node.left) is value_type(node.right) is ValueType.SCALAR
+            return ValueType.SCALAR if scalars else ValueType.VECTOR
         case _:
-            return Kind.VECTOR
-
-
-def metric_name(node: Node) -> str:
-    """Return the metric name that an argument of a function selects, or ""."""
-    node = bare(node)
-    if isinstance(node, RangeSelector):
-        return node.selector.name
-    return node.name if isinstance(node, Selector) else ""
+            return ValueType.VECTOR

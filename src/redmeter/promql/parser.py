@@ -35,19 +35,8 @@ _TOKEN = re.compile(
 #: Words that are followed by a list of labels or a value in parentheses.
 _LISTS = {"by", "without", "on", "ignoring", "group_left", "group_right", "fill"}
 _LISTS |= {"fill_left", "fill_right"}
-_OPERATORS = {
-    "and",
-    "or",
-    "unless",
-    "atan2",
-    "bool",
-    "offset",
-    *"+-*/%^<>@",
-    "==",
-    "!=",
-    ">=",
-    "<=",
-}
+_OPERATORS = {"and", "or", "unless", "atan2", "bool", "offset"}
+_OPERATORS |= {*"+-*/%^<>@", "==", "!=", ">=", "<="}
 _AGGREGATIONS = {
     *("sum", "avg", "min", "max", "count", "group", "stddev", "stdvar", "topk", "bottomk"),
     *("count_values", "quantile", "limitk", "limit_ratio"),
@@ -72,7 +61,7 @@ class Positions:
         return queue.popleft() if queue else ("1:1", "")
 
 
-def scan(query: str, limits: Limits) -> Positions:
+def scan_query(query: str, limits: Limits) -> Positions:
     """Return the positions of a query's tokens.
 
     Raises:
@@ -117,12 +106,9 @@ def scan(query: str, limits: Limits) -> Positions:
             before = text
         elif skipping:
             before = text
-        elif kind == "number" and before not in ("offset", "@"):
-            positions.add("number", position, text)
-            before = "number"
-        elif kind == "string":
-            positions.add("string", position, text)
-            before = "string"
+        elif kind == "string" or (kind == "number" and before not in ("offset", "@")):
+            positions.add(kind, position, text)
+            before = kind
         elif kind == "word":
             before = _read_word(positions, position, text, before, after)
         elif text not in ("-", "+") or before not in ("offset", "@"):
@@ -148,7 +134,7 @@ def _read_word(positions: Positions, position: str, text: str, before: str, afte
 
 
 def _check_features(query: str, tokens: list[tuple[str, str, int]]) -> None:
-    """Raise UnsupportedQuery for syntax of feature flags, which the parser does not know."""
+    """Raise BadQuery for syntax that the parser does not know, that of feature flags above all."""
     in_brackets = False
     for (kind, text, start), (_, following, next_start) in itertools.pairwise(
         [*tokens, ("", "", 0)]
@@ -160,6 +146,8 @@ def _check_features(query: str, tokens: list[tuple[str, str, int]]) -> None:
             raise UnsupportedQuery(message, "promql-extended-range-selectors")
         elif in_brackets and (text in _OPERATORS or (kind == "word" and following == "(")):
             raise UnsupportedQuery(*_DURATIONS)
+        if text == "@" and following == "-":
+            raise BadQuery("a time before 1970 after @ is not supported. Use offset instead")
         if text.lower() == "offset" and following == "(":
             raise UnsupportedQuery(*_DURATIONS)
         if query[start : start + 2] in ("</", ">/") and next_start == start + 1:
@@ -168,19 +156,12 @@ def _check_features(query: str, tokens: list[tuple[str, str, int]]) -> None:
 
 
 def _check_size(tokens: list[tuple[str, str, int]], limits: Limits) -> None:
-    depth = deepest = operators = 0
-    before = ""
-    for kind, text, _ in tokens:
-        if kind == "sign" and text in ("(", "[", "{"):
-            depth += 1
-            deepest = max(deepest, depth)
-        elif kind == "sign" and text in (")", "]", "}"):
-            depth -= 1
-        elif kind in ("sign", "word") and text.lower() in _OPERATORS:
-            operators += 1
-        if before == "@" and text == "-":
-            raise BadQuery("a time before 1970 after @ is not supported. Use offset instead")
-        before = text
+    signs = [text for kind, text, _ in tokens if kind == "sign"]
+    levels = itertools.accumulate((text in "([{") - (text in ")]}") for text in signs)
+    deepest = max(levels, default=0)
+    operators = sum(
+        kind in ("sign", "word") and text.lower() in _OPERATORS for kind, text, _ in tokens
+    )
     if deepest > limits.nesting:
         raise BadQuery(
             f"the query is nested {deepest:,} levels deep, more than {limits.nesting:,}."
@@ -204,13 +185,11 @@ EXPERIMENTAL_AGGREGATIONS = {"limitk", "limit_ratio"}
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
-#: 10,000 years in milliseconds.
-_LONGEST = 10_000 * 365 * 86_400_000
 _KINDS = {
-    str(promql_parser.ValueType.Scalar): nodes.Kind.SCALAR,
-    str(promql_parser.ValueType.Vector): nodes.Kind.VECTOR,
-    str(promql_parser.ValueType.Matrix): nodes.Kind.MATRIX,
-    str(promql_parser.ValueType.String): nodes.Kind.STRING,
+    str(promql_parser.ValueType.Scalar): nodes.ValueType.SCALAR,
+    str(promql_parser.ValueType.Vector): nodes.ValueType.VECTOR,
+    str(promql_parser.ValueType.Matrix): nodes.ValueType.MATRIX,
+    str(promql_parser.ValueType.String): nodes.ValueType.STRING,
 }
 _ESCAPES = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, '"': 34, "'": 39}
 _ESCAPE = re.compile(
@@ -218,14 +197,14 @@ _ESCAPE = re.compile(
 )
 
 
-def parse(query: str, limits: Limits | None = None) -> nodes.Node:
+def parse_query(query: str, limits: Limits | None = None) -> nodes.Node:
     """Parse a query.
 
     Raises:
         BadQuery: the text is no PromQL, or too long, too deep or too complex.
         UnsupportedQuery: it needs a feature that is experimental in Prometheus.
     """
-    positions = scan(query, limits or Limits())
+    positions = scan_query(query, limits or Limits())
     try:
         return _translate(promql_parser.parse(query), positions)
     except (ValueError, OverflowError) as error:
@@ -336,7 +315,7 @@ _MATCH_OPERATORS: dict[str, nodes.MatchOperator] = {
 
 def _milliseconds(duration: timedelta | None) -> int:
     milliseconds = 0 if duration is None else duration // _MILLISECOND
-    if abs(milliseconds) > _LONGEST:
+    if abs(milliseconds) > nodes.LONGEST_DURATION:
         raise BadQuery("a duration of more than 10,000 years is not supported")
     return milliseconds
 

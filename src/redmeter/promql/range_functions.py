@@ -5,50 +5,43 @@ sample of the longest window; functions of floats work on whole tables. Function
 histograms work on one window at a time.
 """
 
+import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from redmeter.promql.aggregation import (
-    check_quantiles,
-    masked_mean,
-    masked_quantile,
-    masked_sum,
-    masked_variance,
-)
-from redmeter.promql.errors import Limits, Notes
-from redmeter.promql.histogram import Histogram
-from redmeter.promql.semantics import RangeCall, Series
+from redmeter.promql.aggregation import REDUCE, check_quantiles, masked_mean, masked_quantile
+from redmeter.promql.errors import Note
+from redmeter.promql.histogram import NativeHistogram
+from redmeter.promql.semantics import RangeCall, SampledSeries
 from redmeter.promql.values import (
-    NAME,
+    METRIC_NAME,
     Bools,
     Floats,
     Objects,
     Times,
     Vector,
-    empty_vector,
     label,
 )
 
 #: Samples in one table, at most (8 MB).
-TABLE = 1_000_000
+_TABLE = 1_000_000
 
 COUNTER_SUFFIXES = ("_total", "_sum", "_count", "_bucket")
 
 
-def apply(call: RangeCall, found: list[Series], limits: Limits, notes: Notes) -> Vector:
-    """Return a range function of each series; metric names are kept."""
-    if not found:
-        return empty_vector(len(call.times))
-    limits.check_cells(len(found), len(call.times))
+def apply(call: RangeCall, found: list[SampledSeries]) -> Vector:
+    """Return a range function of each series, in this order; metric names are kept."""
+    call.limits.check_cells(len(found), len(call.times))
     shape = (len(found), len(call.times))
     values, present = np.zeros(shape), np.zeros(shape, bool)
     histograms: Objects | None = None
     needed = 2 if call.function in OF_TWO else 1
     for row, series in enumerate(found):
-        limits.interrupt()
+        call.limits.interrupt()
         is_histogram = series.is_histogram
         native = is_histogram.any()
         floats = series.chosen(~is_histogram) if native else series
@@ -57,21 +50,21 @@ def apply(call: RangeCall, found: list[Series], limits: Limits, notes: Notes) ->
             values[row, part] = FUNCTIONS[call.function](table)
             present[row, part] = table.count >= needed
         if call.function in ("rate", "increase") and present[row].any():
-            name = label(series.labels, NAME)
+            name = label(series.labels, METRIC_NAME)
             if name and not name.endswith(COUNTER_SUFFIXES):
-                notes.possibly_no_counter(name, call.position)
+                call.notes.add(Note.POSSIBLY_NO_COUNTER, call.position, name=name)
         if native:
             if histograms is None:
                 histograms = np.full(shape, None, dtype=object)
-            _apply_to_histograms(call, series, (values[row], present[row], histograms[row]), notes)
+            _apply_to_histograms(call, series, (values[row], present[row], histograms[row]))
     if call.function == "quantile_over_time":
-        check_quantiles(call.arguments[0], present, call.argument_position, notes)
+        check_quantiles(call.arguments[0], present, call.argument_position, call.notes)
     nameless = np.array([series.nameless for series in found], bool)
     labels = [series.labels for series in found]
-    return Vector(labels, values, present, histograms, nameless).nonempty()
+    return Vector(labels, values, present, histograms, nameless)
 
 
-def _places(series: Series, call: RangeCall) -> tuple[Times, Times]:
+def _places(series: SampledSeries, call: RangeCall) -> tuple[Times, Times]:
     """Return where the samples of each window begin and end."""
     low = np.searchsorted(series.times, call.ends - call.window, side="right")
     return low, np.searchsorted(series.times, call.ends, side="right")
@@ -110,14 +103,14 @@ class Table:
         return self.values[rows, column], self.times[rows, column]
 
 
-def tables(series: Series, call: RangeCall) -> Iterator[tuple[slice, Table]]:
+def tables(series: SampledSeries, call: RangeCall) -> Iterator[tuple[slice, Table]]:
     """Yield tables of a series' windows, and which of the evaluation times each is for."""
     low, high = _places(series, call)
     count = high - low
     widest = int(count.max(initial=0))
     if not widest:
         return
-    rows = max(1, TABLE // widest)
+    rows = max(1, _TABLE // widest)
     for begin in range(0, len(count), rows):
         part = slice(begin, begin + rows)
         width = int(count[part].max(initial=0))
@@ -170,11 +163,7 @@ def extrapolation(
 
 
 def extrapolated(table: Table, *, counter: bool, per_second: bool) -> Floats:
-    """Return the difference of the last and first value, extended to the window's ends.
-
-    The ends of the samples are extended by half a sample interval at most, and a counter never
-    below zero.
-    """
+    """Return the difference of the last and first value, extended to the window's ends."""
     first, first_time = table.values[:, 0], table.times[:, 0]
     last, last_time = table.from_end(0)
     result = last - first
@@ -217,18 +206,13 @@ def regression(table: Table, origin: Times) -> tuple[Floats, Floats]:
     return slope, np.where(flat, np.where(infinite, np.nan, table.values[:, 0]), intercept)
 
 
-def derivative(table: Table) -> Floats:
-    """Return the slope of the fitted line."""
-    return regression(table, table.times[:, 0])[0]
-
-
 def prediction(table: Table) -> Floats:
     """Return the fitted line's value some seconds after the evaluation time."""
     slope, intercept = regression(table, table.now)
     return intercept + slope * table.arguments[0]
 
 
-def changes(table: Table) -> Floats:
+def _changes(table: Table) -> Floats:
     """Return how often the value changed."""
     before, after = table.values[:, :-1], table.values[:, 1:]
     changed = (before != after) & ~(np.isnan(before) & np.isnan(after))
@@ -245,8 +229,8 @@ def _counted(mask: Bools) -> Floats:
     return counts
 
 
-def _filled(table: Table) -> Floats:
-    return np.where(table.mask, table.values, np.nan)
+def _over_time(reduce: Callable[[Floats, Bools], Floats]) -> Callable[[Table], Floats]:
+    return lambda table: reduce(table.values, table.mask)
 
 
 #: Functions that need two samples; the others need one.
@@ -257,20 +241,17 @@ FUNCTIONS: dict[str, Callable[[Table], Floats]] = {
     "delta": lambda table: extrapolated(table, counter=False, per_second=False),
     "irate": lambda table: instantaneous(table, rate=True),
     "idelta": lambda table: instantaneous(table, rate=False),
-    "deriv": derivative,
+    "deriv": lambda table: regression(table, table.times[:, 0])[0],
     "predict_linear": prediction,
-    "changes": changes,
+    "changes": _changes,
     "resets": resets,
-    "sum_over_time": lambda t: masked_sum(t.values, t.mask),
-    "avg_over_time": lambda t: masked_mean(t.values, t.mask),
-    "min_over_time": lambda t: np.fmin.reduce(_filled(t), axis=1),
-    "max_over_time": lambda t: np.fmax.reduce(_filled(t), axis=1),
-    "count_over_time": lambda t: t.count.astype(float),
-    "present_over_time": lambda t: np.ones(len(t.count)),
-    "last_over_time": lambda t: t.from_end(0)[0],
-    "stdvar_over_time": lambda t: masked_variance(t.values, t.mask),
-    "stddev_over_time": lambda t: np.sqrt(masked_variance(t.values, t.mask)),
-    "quantile_over_time": lambda t: masked_quantile(t.values, t.mask, t.arguments[0]),
+    **{f"{name}_over_time": _over_time(reduce) for name, reduce in REDUCE.items()},
+    "count_over_time": lambda table: table.count.astype(float),
+    "present_over_time": lambda table: np.ones(len(table.count)),
+    "last_over_time": lambda table: table.from_end(0)[0],
+    "quantile_over_time": lambda table: masked_quantile(
+        table.values, table.mask, table.arguments[0]
+    ),
 }
 
 
@@ -278,17 +259,16 @@ FUNCTIONS: dict[str, Callable[[Table], Floats]] = {
 
 
 @dataclass(frozen=True)
-class Window:
+class HistogramWindow:
     """The samples of one window, of which at least one is a histogram.
 
     Attributes:
         times: of the samples, in milliseconds.
         values: of the samples that are floats.
-        histograms: a Histogram, or None for a float.
+        histograms: a NativeHistogram, or None for a float.
         end: of the window in milliseconds.
         name: the metric's name.
         call: the function.
-        notes: where warnings go.
     """
 
     times: Times
@@ -297,11 +277,14 @@ class Window:
     end: int
     name: str
     call: RangeCall
-    notes: Notes
+
+    def note(self, note: Note) -> None:
+        """Add a note about the metric."""
+        self.call.notes.add(note, self.call.position, name=self.name)
 
 
 def _apply_to_histograms(
-    call: RangeCall, series: Series, row: tuple[Floats, Bools, Objects], notes: Notes
+    call: RangeCall, series: SampledSeries, row: tuple[Floats, Bools, Objects]
 ) -> None:
     """Fill the windows of a series that have histograms, maybe among floats.
 
@@ -313,45 +296,45 @@ def _apply_to_histograms(
     low, high = _places(series, call)
     before = np.concatenate([[0], np.cumsum(series.is_histogram)])
     count = before[high] - before[low]
-    name = label(series.labels, NAME)
+    name = label(series.labels, METRIC_NAME)
     if function is None:
         if ((count > 0) & (count < high - low)).any():
-            notes.ignored_in_range(name, call.position)
+            call.notes.add(Note.IGNORED_IN_RANGE, call.position, name=name)
         return
     assert series.histograms is not None
     for column in np.flatnonzero(count):
         part = slice(int(low[column]), int(high[column]))
         samples = series.times[part], series.values[part], series.histograms[part]
-        window = Window(*samples, int(call.ends[column]), name, call, notes)
+        window = HistogramWindow(*samples, int(call.ends[column]), name, call)
         result = function(window)
         present[column] = result is not None
-        if isinstance(result, Histogram):
+        if isinstance(result, NativeHistogram):
             histograms[column] = result
         elif result is not None:
             values[column] = result
 
 
-Result = float | Histogram | None
+Result = float | NativeHistogram | None
 
 
-def _only_histograms(window: Window) -> list[Histogram] | None:
+def _only_histograms(window: HistogramWindow) -> list[NativeHistogram] | None:
     """Return the histograms, or None, with a warning, if there are floats among them."""
     histograms = [histogram for histogram in window.histograms if histogram is not None]
     if len(histograms) < len(window.histograms):
-        window.notes.mixed_samples(window.name, window.call.position)
+        window.note(Note.MIXED_SAMPLES)
         return None
     return histograms
 
 
-def _difference(window: Window, *, counter: bool) -> Histogram | None:
+def _difference(window: HistogramWindow, *, counter: bool) -> NativeHistogram | None:
     histograms = _only_histograms(window)
     if histograms is None or len(histograms) < 2:
         return None
     gauges = [histogram.hint == "gauge" for histogram in histograms]
     if counter and any(gauges):
-        window.notes.no_counter_histogram(window.name, window.call.position)
+        window.note(Note.NO_COUNTER_HISTOGRAM)
     if not counter and not (gauges[0] and gauges[-1]):
-        window.notes.no_gauge_histogram(window.name, window.call.position)
+        window.note(Note.NO_GAUGE_HISTOGRAM)
     schema = min(histogram.schema for histogram in histograms)
     result = histograms[-1].at_schema(schema) - histograms[0]
     if counter:
@@ -361,7 +344,9 @@ def _difference(window: Window, *, counter: bool) -> Histogram | None:
     return result
 
 
-def _extrapolated(window: Window, *, counter: bool, per_second: bool) -> Histogram | None:
+def _extrapolated(
+    window: HistogramWindow, *, counter: bool, per_second: bool
+) -> NativeHistogram | None:
     result = _difference(window, counter=counter)
     if result is None:
         return None
@@ -375,7 +360,7 @@ def _extrapolated(window: Window, *, counter: bool, per_second: bool) -> Histogr
     return result.scaled(float(factor) / seconds).as_gauge()
 
 
-def _instantaneous(window: Window, *, rate: bool) -> Result:
+def _instantaneous(window: HistogramWindow, *, rate: bool) -> Result:
     if len(window.times) < 2:
         return None
     previous, last = window.histograms[-2:]
@@ -385,38 +370,35 @@ def _instantaneous(window: Window, *, rate: bool) -> Result:
         change = after if rate and after < before else after - before
         return change / seconds if rate else change
     if previous is None or last is None:
-        window.notes.mixed_samples(window.name, window.call.position)
+        window.note(Note.MIXED_SAMPLES)
         return None
     gauges = [histogram.hint == "gauge" for histogram in (previous, last)]
     if rate and any(gauges):
-        window.notes.no_counter_histogram(window.name, window.call.position)
+        window.note(Note.NO_COUNTER_HISTOGRAM)
     if not rate and not all(gauges):
-        window.notes.no_gauge_histogram(window.name, window.call.position)
-    difference: Histogram = last - previous
+        window.note(Note.NO_GAUGE_HISTOGRAM)
+    difference: NativeHistogram = last - previous
     if rate and last.is_reset_after(previous):
         difference = last
     return difference.divided(seconds).as_gauge() if rate else difference.as_gauge()
 
 
-def _total(window: Window) -> Histogram | None:
+def _total(window: HistogramWindow) -> NativeHistogram | None:
     histograms = _only_histograms(window)
     if histograms is None:
         return None
-    total = histograms[0]
-    for histogram in histograms[1:]:
-        total = total + histogram
-    return total
+    return functools.reduce(operator.add, histograms)
 
 
-def _mean(window: Window) -> Histogram | None:
+def _mean(window: HistogramWindow) -> NativeHistogram | None:
     total = _total(window)
     return None if total is None else total.divided(len(window.times))
 
 
 def _count_pairs(
-    window: Window,
+    window: HistogramWindow,
     floats: Callable[[float, float], bool],
-    histograms: Callable[[Histogram, Histogram], bool],
+    histograms: Callable[[NativeHistogram, NativeHistogram], bool],
 ) -> float:
     """Count the neighbours that fulfill a condition; a change of type always does."""
     counted = 0
@@ -435,12 +417,12 @@ def _differ(before: float, after: float) -> bool:
     return before != after and not (np.isnan(before) and np.isnan(after))
 
 
-def _last(window: Window) -> Result:
-    histogram: Histogram | None = window.histograms[-1]
+def _last(window: HistogramWindow) -> Result:
+    histogram: NativeHistogram | None = window.histograms[-1]
     return float(window.values[-1]) if histogram is None else histogram
 
 
-HISTOGRAM_FUNCTIONS: dict[str, Callable[[Window], Result]] = {
+HISTOGRAM_FUNCTIONS: dict[str, Callable[[HistogramWindow], Result]] = {
     "rate": lambda window: _extrapolated(window, counter=True, per_second=True),
     "increase": lambda window: _extrapolated(window, counter=True, per_second=False),
     "delta": lambda window: _extrapolated(window, counter=False, per_second=False),

@@ -127,10 +127,7 @@ class Expression:
             raise BadQuery(f"invalid regular expression {self._pattern!r}: {error}") from None
 
 
-@functools.lru_cache(maxsize=1024)
-def compiled(pattern: str) -> Expression:
-    """Return a compiled pattern."""
-    return Expression(pattern)
+compiled = functools.lru_cache(maxsize=1024)(Expression)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -16,7 +16,7 @@ from redmeter.promql.regex import full_match
 from redmeter.promql.values import (
     Bools,
     Floats,
-    Labels,
+    LabelSet,
     Objects,
     Times,
     Vector,
@@ -26,33 +26,33 @@ from redmeter.promql.values import (
 
 
 @dataclass
-class Series:
+class SampledSeries:
     """Samples of one label set in the order of their times.
 
     Attributes:
         labels: the label set.
         times: milliseconds, ascending.
         values: floats; undefined where the sample is a histogram.
-        histograms: a Histogram or None for each sample; None if all are floats.
+        histograms: a NativeHistogram or None for each sample; None if all are floats.
         nameless: the metric name goes at the end of the query.
     """
 
-    labels: Labels
+    labels: LabelSet
     times: Times
     values: Floats
     histograms: Objects | None = None
     nameless: bool = False
 
-    def between(self, after: int, until: int) -> "Series":
+    def between(self, after: int, until: int) -> "SampledSeries":
         """Return the samples later than `after` and no later than `until`."""
         low, high = np.searchsorted(self.times, [after, until], side="right")
         return self.chosen(slice(low, high))
 
-    def chosen(self, which: "slice | Bools") -> "Series":
+    def chosen(self, which: "slice | Bools") -> "SampledSeries":
         """Return some samples."""
         histograms = None if self.histograms is None else self.histograms[which]
         times, values = self.times[which], self.values[which]
-        return Series(self.labels, times, values, histograms, self.nameless)
+        return SampledSeries(self.labels, times, values, histograms, self.nameless)
 
     @property
     def is_histogram(self) -> Bools:
@@ -74,6 +74,8 @@ class RangeCall:
         window: how long the windows are, in milliseconds.
         position: where the range is in the query.
         argument_position: where the scalar argument is.
+        limits: bounds on the work.
+        notes: where warnings go.
     """
 
     function: str
@@ -83,6 +85,8 @@ class RangeCall:
     window: int
     position: str
     argument_position: str
+    limits: Limits
+    notes: Notes
 
 
 class Semantics(Protocol):
@@ -93,18 +97,16 @@ class Semantics(Protocol):
     ) -> tuple[Vector, Floats]:
         """Return the sample that each series has at each time, and the sample's time in seconds."""
 
-    def apply(
-        self, call: RangeCall, matchers: Sequence[Matcher], limits: Limits, notes: Notes
-    ) -> Vector:
+    def apply(self, call: RangeCall, matchers: Sequence[Matcher]) -> Vector:
         """Return a range function of each series; metric names are kept."""
 
     def select(
         self, matchers: Sequence[Matcher], after: int, until: int, limits: Limits
-    ) -> list[Series]:
+    ) -> list[SampledSeries]:
         """Return the samples later than `after` and no later than `until`."""
 
 
-def matches(labels: Labels, matchers: Sequence[Matcher]) -> bool:
+def matches(labels: LabelSet, matchers: Sequence[Matcher]) -> bool:
     """Return whether a label set fulfills all matchers; a missing label is an empty one."""
     for matcher in matchers:
         value = label(labels, matcher.name)

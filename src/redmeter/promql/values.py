@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 from redmeter.promql.errors import QueryError
 
 #: Names and values of labels, sorted by name, the metric name among them as __name__.
-Labels = tuple[tuple[str, str], ...]
+LabelSet = tuple[tuple[str, str], ...]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Times = NDArray[np.int64]
-#: An array of Histogram or None.
+#: An array of NativeHistogram or None.
 Objects = NDArray[Any]
 
-NAME = "__name__"
+METRIC_NAME = "__name__"
 DUPLICATES = "vector cannot contain metrics with the same labelset"
 
 
-def label(labels: Labels, name: str) -> str:
+def label(labels: LabelSet, name: str) -> str:
     """Return the value of a label, or ""."""
     for key, value in labels:
         if key == name:
@@ -35,18 +35,18 @@ def label(labels: Labels, name: str) -> str:
     return ""
 
 
-def with_label(labels: Labels, name: str, value: str) -> Labels:
+def with_label(labels: LabelSet, name: str, value: str) -> LabelSet:
     """Return labels with one set; an empty value removes it."""
     rest = [pair for pair in labels if pair[0] != name]
     return tuple(sorted([*rest, (name, value)])) if value else tuple(rest)
 
 
-def without(labels: Labels, names: Iterable[str]) -> Labels:
+def without(labels: LabelSet, names: Iterable[str]) -> LabelSet:
     """Return labels without some."""
     return tuple(pair for pair in labels if pair[0] not in names)
 
 
-def only(labels: Labels, names: Iterable[str]) -> Labels:
+def only(labels: LabelSet, names: Iterable[str]) -> LabelSet:
     """Return some of the labels."""
     return tuple(pair for pair in labels if pair[0] in names)
 
@@ -82,11 +82,11 @@ class Vector:
         labels: of each row.
         values: floats, rows x times. Undefined where there is no float.
         present: where there is a sample, a float or a histogram.
-        histograms: rows x times of Histogram or None; None if all samples are floats.
+        histograms: rows x times of NativeHistogram or None; None if all samples are floats.
         nameless: rows whose metric name goes at the end of the query.
     """
 
-    labels: list[Labels]
+    labels: list[LabelSet]
     values: Floats
     present: Bools
     histograms: Objects | None = None
@@ -180,7 +180,7 @@ def merge_duplicates(vector: Vector, message: str = DUPLICATES) -> Vector:
     """
     if len(set(vector.labels)) == len(vector):
         return vector
-    first: dict[Labels, int] = {}
+    first: dict[LabelSet, int] = {}
     values, present = vector.values.copy(), vector.present.copy()
     histograms = None if vector.histograms is None else vector.histograms.copy()
     nameless = vector.nameless.copy()

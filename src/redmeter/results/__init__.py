@@ -9,11 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from redmeter.results.exceptions import (
-        ExceptionShare,
-        ExceptionSummaries,
-        ExceptionSummary,
-    )
+    from redmeter.results.exceptions import ExceptionShare, ExceptionSummaries, ExceptionSummary
     from redmeter.results.explanation import (
         Alternative,
         ChangedGroup,
@@ -36,13 +32,7 @@ if TYPE_CHECKING:
         ForecastGroup,
         ForecastPoint,
     )
-    from redmeter.results.logs import (
-        Change,
-        Changes,
-        Frequency,
-        LogSource,
-        Message,
-    )
+    from redmeter.results.logs import Change, Changes, Frequency, LogSource, Message
     from redmeter.results.promql import (
         QueryBucket,
         QueryHistogram,
@@ -51,14 +41,7 @@ if TYPE_CHECKING:
         QuerySeries,
     )
     from redmeter.results.recorder import Loss, RecorderHealth
-    from redmeter.results.series import (
-        Group,
-        Ranked,
-        Ranking,
-        Sample,
-        Series,
-        TotalGroup,
-    )
+    from redmeter.results.series import Group, Ranked, Ranking, Sample, Series, TotalGroup
     from redmeter.results.summaries import (
         Bucket,
         HourlyStats,

@@ -1,12 +1,9 @@
 """Messages, their patterns, and changes of logs."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from redmeter.results.series import _Rows
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)

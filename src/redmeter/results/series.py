@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 #: The type of a sample: int for counters; float for gauges, or None for a gap.
 V = TypeVar("V", covariant=True)
-
-
 R = TypeVar("R")
 
 

@@ -6,13 +6,9 @@ quantile is within 2.17 % of the exact one, no matter how many intervals, proces
 were merged.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
-from collections.abc import Callable, Iterable
+from typing import Any
 
 from redmeter.results.series import Series
 from redmeter.stored.exponential_histogram import Distribution
@@ -53,13 +49,10 @@ class Statistics:
 
 #: Buckets and moments of an interval, as they are stored; None if there is none.
 Texts = tuple[bytes | None, bytes | None]
-
-
 #: Returns the distribution of each interval, from the oldest with a value on; None for a gap.
 OverTime = Callable[[], Sequence[Distribution | None]]
 
-
-_PERCENTILES = ("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)
+_PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +120,9 @@ class Spread:
         Raises:
             InvalidValue: one of `qs` is not 0 to 1.
         """
-        quantiles = list(qs)
-        return (
-            [*self._distribution().quantiles(quantiles)] if self.count else [None] * len(quantiles)
-        )
+        if not self.count:
+            return [None for _ in qs]
+        return [*self._distribution().quantiles(qs)]
 
     def share_above(self, threshold: float) -> float | None:
         """Return the share of values above a threshold, 0 to 1; None without values.
@@ -228,9 +220,9 @@ def distributions(summary: Summary) -> Series[Distribution | None]:
 
 def _numbers(distribution: Distribution) -> dict[str, Any]:
     count, moments = distribution.count, distribution.moments
-    percentiles: dict[str, float | None] = dict.fromkeys(name for name, _ in _PERCENTILES)
+    percentiles: dict[str, float | None] = dict.fromkeys(_PERCENTILES)
     if count:
-        values = distribution.quantiles(q for _, q in _PERCENTILES)
+        values = distribution.quantiles(_PERCENTILES.values())
         percentiles = dict(zip(percentiles, values, strict=True))
     return {
         "count": count,

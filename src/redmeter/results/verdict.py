@@ -7,31 +7,17 @@ from redmeter.results.logs import Frequency
 from redmeter.types import Mark
 
 Judgment = Literal["worse", "better", "same", "too little data", "not kept"]
-
-
 #: The period that a deploy is compared with.
 Against = Literal["previous", "yesterday", "last-week"]
 
-
 WORSE: Final = "worse"
-
-
 BETTER: Final = "better"
-
-
 SAME: Final = "same"
-
-
 TOO_LITTLE: Final = "too little data"
-
-
 NOT_KEPT: Final = "not kept"
-
 
 #: The probability that a deploy without effect is called worse, over all looks and routes.
 LEVEL: Final = 0.05
-
-
 #: Seconds after the interval of the mark.
 LOOKS: Final = (300, 900, 3600)
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from promql.engine_tests.samples import STALE
 from redmeter.promql.errors import QueryError, UnsupportedQuery
-from redmeter.promql.histogram import Hint, Histogram
-from redmeter.promql.values import NAME, Labels
+from redmeter.promql.histogram import Hint, NativeHistogram
+from redmeter.promql.values import METRIC_NAME, LabelSet
 
 #: One sample; None where there is none.
-Sample = float | Histogram | None
+Sample = float | NativeHistogram | None
 
 #: The missing feature of evaluations that read histograms with custom buckets.
 CUSTOM_BUCKETS = "custom-buckets"
@@ -65,19 +65,19 @@ def unquoted(text: str) -> str:
     )
 
 
-def split_series(line: str) -> tuple[Labels, str]:
+def split_series(line: str) -> tuple[LabelSet, str]:
     """Return the labels of a line `name{label="value"} samples`, and the samples."""
     match = _NAME.match(line)
     if match is None or not match.group().strip():
         raise QueryError(f"no series: {line!r}")
-    labels = {NAME: match[1]} if match[1] else {}
+    labels = {METRIC_NAME: match[1]} if match[1] else {}
     position = match.end()
     if match[2]:
         while line[position:].lstrip()[:1] != "}":
             pair = _LABEL.match(line, position)
             if pair is None:
                 raise QueryError(f"no label: {line[position:]!r}")
-            name = pair[1] or NAME
+            name = pair[1] or METRIC_NAME
             labels[unquoted(name) if name.startswith('"') else name] = unquoted(pair[2])
             position = pair.end()
             if pair[3] == "}":
@@ -123,7 +123,7 @@ def _histograms(match: re.Match[str]) -> list[Sample]:
     return result
 
 
-def histogram(text: str) -> Histogram:
+def histogram(text: str) -> NativeHistogram:
     """Return the histogram of the text between double braces.
 
     Raises:
@@ -138,7 +138,7 @@ def histogram(text: str) -> Histogram:
         counts = fields.get(name, "[]").strip("[]").replace(",", " ").split()
         return {first + place: float(count) for place, count in enumerate(counts)}
 
-    return Histogram(
+    return NativeHistogram(
         schema=int(fields.get("schema", 0)),
         count=float(fields.get("count", 0)),
         sum=float(fields.get("sum", 0)),

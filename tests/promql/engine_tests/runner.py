@@ -12,17 +12,17 @@ from promql.engine_tests.samples import Samples
 from promql.engine_tests.script import Clear, Eval, Load, parse_script
 from redmeter.promql.errors import QueryError, UnsupportedQuery
 from redmeter.promql.evaluator import Answer, Engine
-from redmeter.promql.histogram import Buckets, Histogram
+from redmeter.promql.histogram import Buckets, NativeHistogram
 from redmeter.promql.nodes import Matcher
-from redmeter.promql.semantics import Series, matches
-from redmeter.promql.values import NAME, Labels, Vector, format_float, label, without
+from redmeter.promql.semantics import SampledSeries, matches
+from redmeter.promql.values import METRIC_NAME, LabelSet, Vector, format_float, label, without
 
 #: Relative difference of numbers that count as equal.
 TOLERANCE = 1e-6
 #: The smallest normal float: differences from zero are relative to it.
 _SMALLEST = 2.2250738585072014e-308
 
-Row = tuple[Labels, list[Sample]]
+Row = tuple[LabelSet, list[Sample]]
 
 
 @dataclass(frozen=True)
@@ -48,23 +48,25 @@ class Store:
     """The series that a script has loaded."""
 
     def __init__(self) -> None:
-        self._samples: dict[Labels, dict[int, float | Histogram]] = {}
-        self._custom: set[Labels] = set()
+        self._samples: dict[LabelSet, dict[int, float | NativeHistogram]] = {}
+        self._custom: set[LabelSet] = set()
         self.read_histograms = False
 
     def load(self, command: Load) -> None:
         """Add the series of a `load` command; a time that has a sample keeps it."""
-        loaded: dict[Labels, list[Sample]] = {}
+        loaded: dict[LabelSet, list[Sample]] = {}
         for line in command.series:
             labels, text = notation.split_series(line)
             try:
                 loaded[labels] = notation.samples(text)
             except UnsupportedQuery:
                 self._custom.add(labels)
-            name = label(labels, NAME)
+            name = label(labels, METRIC_NAME)
             if command.custom and name.endswith("_bucket"):
-                base = without(labels, ("le", NAME))
-                self._custom.add(tuple(sorted([*base, (NAME, name.removesuffix("_bucket"))])))
+                base = without(labels, ("le", METRIC_NAME))
+                self._custom.add(
+                    tuple(sorted([*base, (METRIC_NAME, name.removesuffix("_bucket"))]))
+                )
         for labels, samples in loaded.items():
             known = self._samples.setdefault(labels, {})
             for number, sample in enumerate(samples):
@@ -76,7 +78,7 @@ class Store:
         self._samples.clear()
         self._custom.clear()
 
-    def read(self, matchers: Sequence[Matcher], after: int, until: int) -> list[Series]:
+    def read(self, matchers: Sequence[Matcher], after: int, until: int) -> list[SampledSeries]:
         """Return the series that fulfill all matchers; the range does not matter here."""
         del after, until
         if any(matches(labels, matchers) for labels in self._custom):
@@ -88,22 +90,26 @@ class Store:
                 continue
             times = np.array(sorted(samples), np.int64)
             ordered = [samples[int(time)] for time in times]
-            values = np.array([0.0 if isinstance(s, Histogram) else s for s in ordered])
+            values = np.array([0.0 if isinstance(s, NativeHistogram) else s for s in ordered])
             histograms = None
-            if any(isinstance(sample, Histogram) for sample in ordered):
+            if any(isinstance(sample, NativeHistogram) for sample in ordered):
                 self.read_histograms = True
                 histograms = np.full(len(ordered), None, dtype=object)
                 for place, sample in enumerate(ordered):
-                    if isinstance(sample, Histogram):
+                    if isinstance(sample, NativeHistogram):
                         before = ordered[place - 1] if place else None
                         histograms[place] = _hinted(before, sample)
-            selected.append(Series(labels, times, values, histograms))
+            selected.append(SampledSeries(labels, times, values, histograms))
         return sorted(selected, key=lambda series: series.labels)
 
 
-def _hinted(before: float | Histogram | None, sample: Histogram) -> Histogram:
+def _hinted(before: float | NativeHistogram | None, sample: NativeHistogram) -> NativeHistogram:
     """Return a stored histogram with what Prometheus' storage knows of counter resets."""
-    if sample.hint != "unknown" or not isinstance(before, Histogram) or before.hint == "gauge":
+    if (
+        sample.hint != "unknown"
+        or not isinstance(before, NativeHistogram)
+        or before.hint == "gauge"
+    ):
         return sample
     return sample if sample.is_reset_after(before) else replace(sample, hint="not_reset")
 
@@ -258,14 +264,14 @@ def same_sample(expected: Sample, got: Sample) -> bool:
     """Return whether two samples are equal but for rounding."""
     if expected is None or got is None:
         return expected is got
-    if isinstance(expected, Histogram) and isinstance(got, Histogram):
+    if isinstance(expected, NativeHistogram) and isinstance(got, NativeHistogram):
         return _same_histogram(expected.compacted(), got.compacted())
     if isinstance(expected, float) and isinstance(got, float):
         return close(expected, got)
     return False
 
 
-def _same_histogram(expected: Histogram, got: Histogram) -> bool:
+def _same_histogram(expected: NativeHistogram, got: NativeHistogram) -> bool:
     numbers = ("count", "sum", "zero_count", "zero_threshold")
     if expected.hint != "unknown" and expected.hint != got.hint:
         return False

@@ -9,10 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
-from redmeter.promql.errors import Limits, Notes
+from redmeter.promql.errors import Limits
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.range_functions import apply
-from redmeter.promql.semantics import RangeCall, Series
+from redmeter.promql.semantics import RangeCall, SampledSeries
 from redmeter.promql.values import (
     Bools,
     Floats,
@@ -39,7 +39,7 @@ def is_stale(values: Floats) -> Bools:
 class SampleSource(Protocol):
     """Where samples come from."""
 
-    def read(self, matchers: Sequence[Matcher], after: int, until: int) -> list[Series]:
+    def read(self, matchers: Sequence[Matcher], after: int, until: int) -> list[SampledSeries]:
         """Return the series that fulfill all matchers.
 
         At least the samples later than `after` and no later than `until` are needed, in
@@ -85,16 +85,14 @@ class Samples:
         kept = present.any(axis=1)
         return vector.rows(kept), stamps[kept]
 
-    def apply(
-        self, call: RangeCall, matchers: Sequence[Matcher], limits: Limits, notes: Notes
-    ) -> Vector:
+    def apply(self, call: RangeCall, matchers: Sequence[Matcher]) -> Vector:
         """Return a range function of each series."""
         after, until = int(call.ends.min()) - call.window, int(call.ends.max())
-        return apply(call, self.select(matchers, after, until, limits), limits, notes)
+        return apply(call, self.select(matchers, after, until, call.limits))
 
     def select(
         self, matchers: Sequence[Matcher], after: int, until: int, limits: Limits
-    ) -> list[Series]:
+    ) -> list[SampledSeries]:
         """Return the samples in a range, without staleness markers."""
         samples = self._source.read(matchers, after, until)
         limits.check_series(len(samples))

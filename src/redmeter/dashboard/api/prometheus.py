@@ -252,7 +252,7 @@ class PrometheusAPI:
         text = _required(parameters, "query")
         window = start, end, step
         answer = promql.answer(self._exports, text, None, window, limits, _lookback(parameters))
-        return _result(answer, parameters, instant=False)
+        return _result(answer, parameters)
 
     # Names
 
@@ -403,10 +403,10 @@ def _lookback(parameters: Parameters) -> int:
     return (parse_duration("lookback_delta", text) if text is not None else 0) or LOOKBACK
 
 
-def _result(answer: Any, parameters: Parameters, *, instant: bool = True) -> Success:
+def _result(answer: Any, parameters: Parameters) -> Success:
     from redmeter.promql.answers import as_data
 
-    data = as_data(answer, instant=instant)
+    data = as_data(answer)
     warnings = list(answer.warnings)
     limit = parameters.limit()
     if limit is not None and data["resultType"] in ("vector", "matrix"):

@@ -10,6 +10,7 @@ Other functions work on samples: of counters these are the values at the edges o
 window has no sample, functions that aggregate over time take the value held at its end.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -17,21 +18,20 @@ from typing import Protocol
 import numpy as np
 
 from redmeter.names import PART_SECONDS, is_part
-from redmeter.promql.errors import Limits, Notes
-from redmeter.promql.histogram import Histogram
-from redmeter.promql.intervals.grid import CounterTable
+from redmeter.promql.errors import Limits, Note
+from redmeter.promql.histogram import Hint, NativeHistogram
+from redmeter.promql.intervals.grid import CounterTable, Grid
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.range_functions import apply
-from redmeter.promql.semantics import RangeCall, Series
+from redmeter.promql.semantics import RangeCall, SampledSeries
 from redmeter.promql.values import (
     Bools,
     Floats,
-    Labels,
+    LabelSet,
     Objects,
     Times,
     Vector,
     concatenate,
-    empty_vector,
 )
 
 #: How long a gauge keeps its last value, in milliseconds; longer where its intervals are wider.
@@ -40,8 +40,6 @@ LOOKBACK = 300_000
 PART_LOOKBACK = PART_SECONDS * 1000
 #: The functions that are differences of cumulative functions.
 DIFFERENCES = ("rate", "increase", "delta")
-#: The functions of the last two samples.
-LAST_TWO = ("irate", "idelta")
 
 
 @dataclass(frozen=True)
@@ -55,33 +53,32 @@ class Native:
         positive, negative: indexes of the buckets.
     """
 
-    labels: Labels
+    labels: LabelSet
     table: CounterTable
     positive: tuple[int, ...]
     negative: tuple[int, ...]
 
-    def histograms(self, numbers: Floats, present: Bools, *, gauge: bool) -> Objects:
-        """Return a Histogram for each column of numbers, which are rows of the table's kind."""
+    def histograms(self, numbers: Floats, present: Bools, hint: Hint) -> Objects:
+        """Return a histogram for each column of numbers, which are rows of the table's kind."""
         histograms = np.full(numbers.shape[1], None, dtype=object)
         split = 3 + len(self.positive)
-        hint = "gauge" if gauge else "unknown"
         for column in np.flatnonzero(present):
             one = numbers[:, column]
             positive, negative = one[3:split], one[split:]
-            histograms[column] = Histogram(
+            histograms[column] = NativeHistogram(
                 *(4, float(one[0]), float(one[1]), 0.0, float(one[2])),
                 {self.positive[i]: float(positive[i]) for i in np.flatnonzero(positive)},
                 {self.negative[i]: float(negative[i]) for i in np.flatnonzero(negative)},
-                hint,  # type: ignore[arg-type]
+                hint,
             )
         return histograms
 
-    def series(self, after: int, until: int) -> Series:
+    def series(self, after: int, until: int) -> SampledSeries:
         """Return the histograms at the edges later than `after` and no later than `until`."""
         first = self.table.rows(slice(1)).series(after, until)[0]
         present = np.ones(len(first.times), bool)
-        histograms = self.histograms(self.table.at(first.times), present, gauge=False)
-        return Series(self.labels, first.times, np.zeros(len(first.times)), histograms)
+        histograms = self.histograms(self.table.at(first.times), present, "unknown")
+        return SampledSeries(self.labels, first.times, np.zeros(len(first.times)), histograms)
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ class GaugeSamples:
 
     width: int
     oldest: int
-    series: list[Series]
+    series: list[SampledSeries]
 
 
 @dataclass(frozen=True)
@@ -134,56 +131,53 @@ class Intervals:
     ) -> tuple[Vector, Floats]:
         """Return the value of each series at each time, and its time in seconds."""
         stored = self._source.read(matchers, int(times.min()) - self._lookback, limits)
-        vectors, stamps = [], []
+
+        def timed(vector: Vector, grid: Grid) -> tuple[Vector, Floats]:
+            known = np.minimum(times, grid.horizon) / 1000
+            return vector, np.broadcast_to(known, vector.values.shape)
+
+        parts: list[tuple[Vector, Floats]] = []
         for table in stored.counters:
             limits.check_cells(len(table.labels), len(times))
-            vectors.append(Vector(table.labels, table.newest(times), table.present(times)))
-            known = np.minimum(times, table.grid.horizon) / 1000
-            stamps.append(np.broadcast_to(known, vectors[-1].values.shape))
+            vector = Vector(table.labels, table.newest(times), table.present(times))
+            parts.append(timed(vector, table.grid))
         limits.check_histograms(len(stored.natives), len(times))
         for native in stored.natives:
             limits.interrupt()
             present = native.table.rows(slice(1)).present(times)
-            histograms = native.histograms(native.table.newest(times), present[0], gauge=False)
-            zeros = np.zeros(present.shape)
-            vectors.append(Vector([native.labels], zeros, present, histograms[None]))
-            known = np.minimum(times, native.table.grid.horizon) / 1000
-            stamps.append(np.broadcast_to(known, present.shape))
+            histograms = native.histograms(native.table.newest(times), present[0], "unknown")
+            vector = Vector([native.labels], np.zeros(present.shape), present, histograms[None])
+            parts.append(timed(vector, native.table.grid))
         if stored.gauges:
-            vector, at = self._held(stored.gauges, times, limits)
-            vectors.append(vector)
-            stamps.append(at)
-        whole = concatenate(vectors, len(times))
+            parts.append(self._held(stored.gauges, times, limits))
+        whole = concatenate([vector for vector, _ in parts], len(times))
         if not len(whole):
             return whole, np.zeros((0, len(times)))
         kept = whole.present.any(axis=1)
-        filled = [rows for rows, vector in zip(stamps, vectors, strict=True) if len(vector)]
-        return whole.rows(kept), np.concatenate(filled)[kept]
+        stamps = np.concatenate([rows for vector, rows in parts if len(vector)])
+        return whole.rows(kept), stamps[kept]
 
-    def apply(
-        self, call: RangeCall, matchers: Sequence[Matcher], limits: Limits, notes: Notes
-    ) -> Vector:
+    def apply(self, call: RangeCall, matchers: Sequence[Matcher]) -> Vector:
         """Return a range function of each series."""
         since = int(call.ends.min()) - max(call.window, self._lookback)
-        stored = self._source.read(matchers, since, limits)
+        stored = self._source.read(matchers, since, call.limits)
         vectors = []
         for table in stored.counters:
-            limits.check_cells(len(table.labels), len(call.times))
-            vectors.append(counter_range(call, table, limits, notes))
-        limits.check_histograms(len(stored.natives), len(call.times))
+            call.limits.check_cells(len(table.labels), len(call.times))
+            vectors.append(counter_range(call, table))
+        call.limits.check_histograms(len(stored.natives), len(call.times))
         for native in stored.natives:
-            limits.interrupt()
-            vectors.append(native_range(call, native, limits, notes))
+            call.limits.interrupt()
+            vectors.append(native_range(call, native))
         if stored.gauges:
-            held = self._held(stored.gauges, call.ends, limits)[0]
-            vectors.append(gauge_range(call, stored.gauges, held, limits, notes))
-        whole = concatenate(vectors, len(call.times))
-        self._note_widths(call, stored, notes)
-        return whole.nonempty()
+            held = self._held(stored.gauges, call.ends, call.limits)[0]
+            vectors.append(gauge_range(call, stored.gauges, held))
+        self._note_widths(call, stored)
+        return concatenate(vectors, len(call.times))
 
     def select(
         self, matchers: Sequence[Matcher], after: int, until: int, limits: Limits
-    ) -> list[Series]:
+    ) -> list[SampledSeries]:
         """Return samples in a range: of counters and histograms, the values at edges."""
         stored = self._source.read(matchers, after, limits)
         series = [one for table in stored.counters for one in table.series(after, until)]
@@ -222,9 +216,9 @@ class Intervals:
         labels = [series.labels for series in gauges[0].series]
         return Vector(labels, values, present), stamps
 
-    def _note_widths(self, call: RangeCall, stored: Stored, notes: Notes) -> None:
+    def _note_widths(self, call: RangeCall, stored: Stored) -> None:
         """Inform where intervals are wider than the windows of a rate."""
-        if call.function not in ("rate", "increase", "delta"):
+        if call.function not in DIFFERENCES:
             return
         since = int(call.ends.min()) - call.window
         grids = [table.grid for table in stored.counters if table.labels]
@@ -232,7 +226,17 @@ class Intervals:
         for grid in grids:
             wide = grid.wider_than(call.window, since)
             if wide is not None and wide[0] - call.window > since:
-                notes.wide_intervals(*wide, call.window, call.position)
+                until, width = wide
+                moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(until // 1000))
+                details = _duration(call.window), moment, _duration(width)
+                call.notes.add(Note.WIDE_INTERVALS, call.position, *details)
+
+
+def _duration(milliseconds: int) -> str:
+    """Return a duration as PromQL writes it, in its largest whole unit."""
+    units = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
+    unit, size = next(unit for unit in units if milliseconds % unit[1] == 0)
+    return f"{milliseconds // size}{unit}"
 
 
 # --- Range functions -------------------------------------------------------------------------
@@ -272,49 +276,40 @@ def last_two(table: CounterTable, call: RangeCall) -> tuple[Floats, Bools]:
     return change, table.present(edges[last]) & (place >= 1) & near
 
 
-def counter_range(call: RangeCall, table: CounterTable, limits: Limits, notes: Notes) -> Vector:
+#: The functions that are no functions of samples.
+_OF_CUMULATIVE = dict.fromkeys(DIFFERENCES, differences) | dict.fromkeys(
+    ("irate", "idelta"), last_two
+)
+
+
+def counter_range(call: RangeCall, table: CounterTable) -> Vector:
     """Return a range function of counters."""
-    columns = len(call.times)
-    if not table.labels:
-        return empty_vector(columns)
-    if call.function in DIFFERENCES:
-        return Vector(table.labels, *differences(table, call))
-    if call.function in LAST_TWO:
-        return Vector(table.labels, *last_two(table, call))
+    if call.function in _OF_CUMULATIVE:
+        return Vector(table.labels, *_OF_CUMULATIVE[call.function](table, call))
     if call.function == "resets":
         present = table.present(call.ends)
         return Vector(table.labels, np.zeros(present.shape), present)
     after, until = int(call.ends.min()) - call.window, int(call.ends.max())
-    sampled = apply(call, table.series(after, until), limits, notes)
+    sampled = apply(call, table.series(after, until))
     held = Vector(table.labels, table.at(call.ends), table.present(call.ends))
-    return with_held(call, sampled, held, limits, notes)
+    return with_held(call, sampled, held)
 
 
-def native_range(call: RangeCall, native: Native, limits: Limits, notes: Notes) -> Vector:
+def native_range(call: RangeCall, native: Native) -> Vector:
     """Return a range function of a histogram."""
-    if call.function not in (*DIFFERENCES, *LAST_TWO):
+    if call.function not in _OF_CUMULATIVE:
         after, until = int(call.ends.min()) - call.window, int(call.ends.max())
-        return apply(call, [native.series(after, until)], limits, notes)
-    function = differences if call.function in DIFFERENCES else last_two
-    numbers, present = function(native.table, call)
+        return apply(call, [native.series(after, until)])
+    numbers, present = _OF_CUMULATIVE[call.function](native.table, call)
     rows = present[:1]
-    histograms = native.histograms(numbers, rows[0], gauge=True)
+    histograms = native.histograms(numbers, rows[0], "gauge")
     return Vector([native.labels], np.zeros(rows.shape), rows, histograms[None])
 
 
-def gauge_range(
-    call: RangeCall,
-    gauges: Sequence[GaugeSamples],
-    held: Vector,
-    limits: Limits,
-    notes: Notes,
-) -> Vector:
+def gauge_range(call: RangeCall, gauges: Sequence[GaugeSamples], held: Vector) -> Vector:
     """Return a range function of gauges, each window from the finest precision that holds it."""
-    columns = len(call.times)
-    labels = held.labels
-    values, present = np.zeros((len(labels), columns)), np.zeros((len(labels), columns), bool)
-    rows = {each: row for row, each in enumerate(labels)}
-    left = np.ones(columns, bool)
+    values, present = np.zeros(held.values.shape), np.zeros(held.values.shape, bool)
+    left = np.ones(held.columns, bool)
     for number, samples in enumerate(gauges):
         last = number == len(gauges) - 1
         chosen = left & ((call.ends - call.window >= samples.oldest) | last)
@@ -322,38 +317,30 @@ def gauge_range(
         part = np.flatnonzero(chosen)
         if not len(part):
             continue
-        vector = apply(_columns(call, part), samples.series, limits, notes)
-        for row, own in enumerate(vector.labels):
-            values[rows[own], part] = vector.values[row]
-            present[rows[own], part] = vector.present[row]
-    return with_held(call, Vector(labels, values, present), held, limits, notes)
+        vector = apply(_columns(call, part), samples.series)
+        values[:, part], present[:, part] = vector.values, vector.present
+    return with_held(call, Vector(held.labels, values, present), held)
 
 
-def with_held(
-    call: RangeCall, sampled: Vector, held: Vector, limits: Limits, notes: Notes
-) -> Vector:
+def with_held(call: RangeCall, sampled: Vector, held: Vector) -> Vector:
     """Return a function over time, of the value held where a window has no sample.
 
     Args:
         sampled: the function where windows have samples.
-        held: the value of each series at the end of each window.
+        held: the value of each series at the end of each window, in the same order.
     """
     if not call.function.endswith("_over_time"):
         return sampled
-    values, present = np.zeros(held.values.shape), np.zeros(held.values.shape, bool)
-    rows = {own: row for row, own in enumerate(sampled.labels)}
+    values, present = sampled.values.copy(), sampled.present.copy()
     for row, own in enumerate(held.labels):
-        if own in rows:
-            values[row], present[row] = sampled.values[rows[own]], sampled.present[rows[own]]
         part = np.flatnonzero(held.present[row] & ~present[row])
         if not len(part):
             continue
         # Windows of a millisecond, each with one sample.
         moments, first = np.unique(call.ends[part], return_index=True)
-        single = Series(own, moments, held.values[row, part][first])
-        function = apply(replace(_columns(call, part), window=1), [single], limits, notes)
-        if len(function):
-            values[row, part], present[row, part] = function.values[0], function.present[0]
+        single = SampledSeries(own, moments, held.values[row, part][first])
+        function = apply(replace(_columns(call, part), window=1), [single])
+        values[row, part], present[row, part] = function.values[0], function.present[0]
     return Vector(held.labels, values, present)
 
 

@@ -7,6 +7,7 @@ all series of an answer, at the finest schema with at most 64 of them. A bound t
 as in `x_bucket{le="0.3"}`, exists too; within a native bucket it is interpolated.
 """
 
+import contextlib
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -15,16 +16,16 @@ from dataclasses import replace
 import numpy as np
 
 from redmeter.promql import nodes
-from redmeter.promql.histogram import bound
+from redmeter.promql.histogram import upper_bound
 from redmeter.promql.intervals import Native
 from redmeter.promql.intervals.grid import CounterTable
 from redmeter.promql.nodes import Matcher
-from redmeter.promql.values import NAME, Floats, format_float, with_label, without
+from redmeter.promql.values import METRIC_NAME, Floats, format_float, with_label, without
 
 SUFFIX = "_bucket"
 LE = "le"
 #: Most bounds of classic buckets, without +Inf.
-MAX_BOUNDS = 64
+MAX_CLASSIC_BOUNDS = 64
 #: The schema of stored histograms.
 SCHEMA = 4
 
@@ -42,74 +43,60 @@ def full_resolution(node: nodes.Node) -> nodes.Node:
         case nodes.Call():
             arguments = tuple(full_resolution(each) for each in node.arguments)
             if node.function in _FUNCTIONS:
-                native = _native(arguments[-1])
-                if native is not None:
-                    arguments = (*arguments[:-1], native)
+                with contextlib.suppress(_NotNative):
+                    arguments = (*arguments[:-1], _native(arguments[-1]))
             return replace(node, arguments=arguments)
         case nodes.Binary():
             left, right = full_resolution(node.left), full_resolution(node.right)
             return replace(node, left=left, right=right)
-        case nodes.Aggregation():
-            return replace(node, expression=full_resolution(node.expression))
-        case nodes.Parentheses() | nodes.Negation() | nodes.Subquery():
+        case nodes.Aggregation() | nodes.Parentheses() | nodes.Negation() | nodes.Subquery():
             return replace(node, expression=full_resolution(node.expression))
         case _:
             return node
 
 
-def _native(node: nodes.Node) -> nodes.Node | None:
-    """Return an expression over classic buckets as one over native histograms, if it can be."""
+class _NotNative(Exception):
+    """An expression over classic buckets is none over native histograms."""
+
+
+def _native(node: nodes.Node) -> nodes.Node:
+    """Return an expression over classic buckets as one over native histograms."""
+    scalar = nodes.ValueType.SCALAR
     match node:
         case nodes.Selector():
-            matchers = _native_matchers(node.matchers)
-            return None if matchers is None else replace(node, matchers=matchers)
+            return replace(node, matchers=_native_matchers(node.matchers))
         case nodes.RangeSelector():
             matchers = _native_matchers(node.selector.matchers)
-            if matchers is None:
-                return None
             return replace(node, selector=replace(node.selector, matchers=matchers))
         case nodes.Parentheses():
-            inner = _native(node.expression)
-            return None if inner is None else replace(node, expression=inner)
+            return replace(node, expression=_native(node.expression))
         case nodes.Call() if node.function in _RANGES:
-            inner = _native(node.arguments[0])
-            return None if inner is None else replace(node, arguments=(inner,))
+            return replace(node, arguments=(_native(node.arguments[0]),))
         case nodes.Aggregation() if node.operator in ("sum", "avg"):
-            if (LE in node.labels) is node.without:
-                return None
-            inner = _native(node.expression)
-            labels = tuple(label for label in node.labels if label != LE)
-            return None if inner is None else replace(node, expression=inner, labels=labels)
+            if (LE in node.labels) is not node.without:
+                labels = tuple(label for label in node.labels if label != LE)
+                return replace(node, expression=_native(node.expression), labels=labels)
         case nodes.Binary() if node.operator in ("*", "/"):
-            return _scaled(node)
-        case _:
-            return None
+            if nodes.value_type(node.right) is scalar:
+                return replace(node, left=_native(node.left))
+            if nodes.value_type(node.left) is scalar and node.operator == "*":
+                return replace(node, right=_native(node.right))
+    raise _NotNative
 
 
-def _scaled(node: nodes.Binary) -> nodes.Node | None:
-    scalar = nodes.Kind.SCALAR
-    if nodes.kind_of(node.right) is scalar:
-        left = _native(node.left)
-        return None if left is None else replace(node, left=left)
-    if nodes.kind_of(node.left) is scalar and node.operator == "*":
-        right = _native(node.right)
-        return None if right is None else replace(node, right=right)
-    return None
-
-
-def _native_matchers(matchers: Sequence[Matcher]) -> tuple[Matcher, ...] | None:
+def _native_matchers(matchers: Sequence[Matcher]) -> tuple[Matcher, ...]:
     native: list[Matcher] = []
-    named = False
     for matcher in matchers:
-        if matcher.name == LE:
-            return None
-        if matcher.name == NAME:
-            if matcher.operator != "=" or not matcher.value.endswith(SUFFIX):
-                return None
+        if matcher.name == METRIC_NAME and matcher.operator == "=":
+            if not matcher.value.endswith(SUFFIX):
+                raise _NotNative
             matcher = replace(matcher, value=matcher.value.removesuffix(SUFFIX))
-            named = True
+        elif matcher.name in (LE, METRIC_NAME):
+            raise _NotNative
         native.append(matcher)
-    return tuple(native) if named else None
+    if all(matcher.name != METRIC_NAME for matcher in native):
+        raise _NotNative
+    return tuple(native)
 
 
 # --- Classic buckets -------------------------------------------------------------------------
@@ -141,11 +128,11 @@ def classic_buckets(natives: Iterable[Native], named: Sequence[str] = ()) -> lis
     positive = {index for one in chosen for index in one.positive}
     negative = {index for one in chosen for index in one.negative}
     shift = 0
-    while len(_groups(positive, shift, -1)) + len(_groups(negative, shift, 1)) > MAX_BOUNDS:
+    while len(_groups(positive, shift, -1)) + len(_groups(negative, shift, 1)) > MAX_CLASSIC_BOUNDS:
         shift += 1
     uppers, lowers = _groups(positive, shift, -1), _groups(negative, shift, 1)[::-1]
-    bounds = [-bound(index - 1, SCHEMA - shift) for index in lowers]
-    bounds += [0.0, *(bound(index, SCHEMA - shift) for index in uppers), math.inf]
+    bounds = [-upper_bound(index - 1, SCHEMA - shift) for index in lowers]
+    bounds += [0.0, *(upper_bound(index, SCHEMA - shift) for index in uppers), math.inf]
     zeros = bool(negative) or any(one.table.values[2].any() for one in chosen)
     which = [number for number, edge in enumerate(bounds) if zeros or edge]
     shown = {format_float(bounds[number]) for number in which}
@@ -186,12 +173,16 @@ def _classic(
     cumulative = np.concatenate([counts, values[:1]])[list(which)]
     if further:
         edges = [(0.0, 0.0)]
-        edges += [(bound(index - 1, SCHEMA), bound(index, SCHEMA)) for index in one.positive]
-        edges += [(-bound(index, SCHEMA), -bound(index - 1, SCHEMA)) for index in one.negative]
+        edges += [
+            (upper_bound(index - 1, SCHEMA), upper_bound(index, SCHEMA)) for index in one.positive
+        ]
+        edges += [
+            (-upper_bound(index, SCHEMA), -upper_bound(index - 1, SCHEMA)) for index in one.negative
+        ]
         shares = np.array(
             [[_share_up_to(float(text), *pair) for pair in edges] for text in further]
         )
-        cumulative = np.concatenate([cumulative, np.array(shares) @ values[2:]])
+        cumulative = np.concatenate([cumulative, shares @ values[2:]])
     bare = without(one.labels, (LE,))
     texts = [*(format_float(bounds[number]) for number in which), *further]
     labels = [with_label(bare, LE, text) for text in texts]

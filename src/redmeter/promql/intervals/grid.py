@@ -22,15 +22,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from redmeter.promql.semantics import Series
-from redmeter.promql.values import Bools, Floats, Labels, Times
+from redmeter.promql.semantics import SampledSeries
+from redmeter.promql.values import Bools, Floats, LabelSet, Times
 
 #: How long events are on their way, at most, as readers assume; milliseconds.
 FLUSHED = 2_000
 
 
 @dataclass(frozen=True)
-class Part:
+class GridPart:
     """Intervals of one precision within a grid.
 
     Attributes:
@@ -62,7 +62,7 @@ class Grid:
     """
 
     edges: Times
-    parts: tuple[Part, ...]
+    parts: tuple[GridPart, ...]
 
     @property
     def now(self) -> int:
@@ -83,16 +83,13 @@ class Grid:
             values: series x edges.
         """
         times = np.clip(times, self.edges[0], self.edges[-1])
-        left = np.minimum(np.searchsorted(self.edges, times, side="right") - 1, self._last)
+        last = len(self.edges) - 2
+        left = np.minimum(np.searchsorted(self.edges, times, side="right") - 1, last)
         start, end = self.edges[left], self.edges[left + 1]
         share = (times - start) / (end - start)
         before = values[:, left]
         result: Floats = before + (values[:, left + 1] - before) * share
         return result
-
-    @property
-    def _last(self) -> int:
-        return len(self.edges) - 2
 
     def wider_than(self, window: int, since: int) -> tuple[int, int] | None:
         """Return until when intervals are wider than a window, and their greatest width.
@@ -118,7 +115,7 @@ def make_grid(retention: Mapping[int, int], now: float, since: float) -> Grid:
     """
     second = math.floor(now)
     edges: list[int] = []
-    parts: list[Part] = []
+    parts: list[GridPart] = []
     for precision in sorted(retention):
         if edges and edges[0] <= since:
             break
@@ -129,7 +126,7 @@ def make_grid(retention: Mapping[int, int], now: float, since: float) -> Grid:
         if not added:
             continue
         end = next((edge for edge in edges if edge % precision == 0), None)
-        parts.append(Part(precision, oldest, end, len(added)))
+        parts.append(GridPart(precision, oldest, end, len(added)))
         edges = [*added, *edges]
     times = np.array(edges, np.int64) * 1000
     current = max(math.floor(now * 1000), int(times[-1]) + 1)
@@ -149,7 +146,7 @@ class CounterTable:
     """
 
     grid: Grid
-    labels: list[Labels]
+    labels: list[LabelSet]
     values: Floats
     birth: Times
     complete: Bools
@@ -173,21 +170,21 @@ class CounterTable:
         rest = self.values[chosen], self.birth[chosen], self.complete[chosen]
         return CounterTable(self.grid, labels, *rest)
 
-    def series(self, after: int, until: int) -> list[Series]:
+    def series(self, after: int, until: int) -> list[SampledSeries]:
         """Return the values at the edges later than `after` and no later than `until`."""
         edges = self.grid.edges[:-1]
         inside = (edges > after) & (edges <= min(until, self.grid.horizon))
         times = edges[inside]
         values = self.values[:, :-1][:, inside]
         return [
-            Series(labels, times[times >= birth], values[row][times >= birth])
+            SampledSeries(labels, times[times >= birth], values[row][times >= birth])
             for row, (labels, birth) in enumerate(zip(self.labels, self.birth, strict=True))
         ]
 
 
 def accumulate(
     grid: Grid,
-    labels: list[Labels],
+    labels: list[LabelSet],
     counts: Sequence[Floats],
     stored: Sequence[Bools],
     totals: Floats | None,
@@ -234,7 +231,9 @@ def accumulate(
     return CounterTable(grid, labels, values, birth, complete)
 
 
-def lay(part: Part, count: int, fields: Mapping[int, float], row: Floats, stored: Bools) -> None:
+def lay(
+    part: GridPart, count: int, fields: Mapping[int, float], row: Floats, stored: Bools
+) -> None:
     """Put the fields of a hash in a row; intervals of the future are added to the newest one.
 
     Args:

@@ -7,7 +7,7 @@ from redmeter.results.promql import QueryResult
 from redmeter.store import Store
 
 #: Steps of a query over time by default.
-STEPS = 100
+_STEPS = 100
 
 #: A range query: its start, or minus its length; its end, or None for now; its step, or None.
 QueryRange = tuple[float, float | None, float | None]
@@ -25,13 +25,13 @@ def read_query(store: Store, text: str, at: float | None, window: QueryRange | N
         MissingExtra: the extra is not installed.
         LimitExceeded, StoreError: of the store.
     """
-    from redmeter.reading.promql.query import query
+    from redmeter.reading.promql.query import answer, result_of
 
     exports = ExportList(store, seconds=0)
-    if window is None:
-        return query(exports, text, at, None)
-    start, end, step = window
-    until = exports.read().time() if end is None else end
-    begin = start if start >= 0 else until + start
-    width = step or max(1.0, ceil((until - begin) / STEPS))
-    return query(exports, text, None, (begin, until, width))
+    steps = None
+    if window is not None:
+        start, end, step = window
+        until = exports.read().time() if end is None else end
+        begin = start if start >= 0 else until + start
+        steps = begin, until, step or max(1.0, ceil((until - begin) / _STEPS))
+    return result_of(answer(exports, text, at, steps))

@@ -6,21 +6,20 @@ histogram from its first event on, a gauge for as long as it keeps a value.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from redmeter.export.prometheus_names import COUNTER, GAUGE
 from redmeter.promql.answers import seconds, series_of
 from redmeter.promql.errors import BadQuery, Limits
 from redmeter.promql.evaluator import Answer, Engine
-from redmeter.promql.histogram import Histogram
+from redmeter.promql.histogram import NativeHistogram
 from redmeter.promql.intervals import LOOKBACK, Intervals
 from redmeter.promql.intervals.buckets import full_resolution
-from redmeter.promql.nodes import Kind, Matcher, Selector
-from redmeter.promql.parser import parse
+from redmeter.promql.nodes import Matcher, Selector
+from redmeter.promql.parser import parse_query
 from redmeter.promql.semantics import matches
-from redmeter.promql.values import Labels, with_label
+from redmeter.promql.values import LabelSet, with_label
 from redmeter.reading.export.listing import ExportList, Exports
-from redmeter.reading.promql.source import BUCKET, COUNT, Chosen, StoreSource, choose
+from redmeter.reading.promql.source import BUCKET, COUNT, Chosen, StoreSource, choose_series
 from redmeter.results.promql import (
     QueryBucket,
     QueryHistogram,
@@ -31,16 +30,16 @@ from redmeter.results.promql import (
 from redmeter.store import Store
 
 #: Series of a selector whose times are read, and histograms whose bounds are read.
-MAX_TIMED, MAX_BOUNDED = 1_000, 50
+MAX_TIMED_SERIES, MAX_BOUNDED_HISTOGRAMS = 1_000, 50
 #: A range that ends no longer ago than this ends now, milliseconds.
 RECENT = 60_000
 
 UNTIMED = (
-    f"over {MAX_TIMED:,} series are selected: series outside of the time range are listed too."
-    " Add label matchers"
+    f"over {MAX_TIMED_SERIES:,} series are selected: series outside of the time range are listed"
+    " too. Add label matchers"
 )
 UNBOUNDED = (
-    f"over {MAX_BOUNDED} histograms are selected: of the label le, only +Inf is listed."
+    f"over {MAX_BOUNDED_HISTOGRAMS} histograms are selected: of the label le, only +Inf is listed."
     " Add label matchers"
 )
 
@@ -53,22 +52,6 @@ def engine(
     return Engine(semantics, limits or Limits(), rewrite=full_resolution)
 
 
-def query(
-    exports: ExportList, text: str, at: float | None, window: tuple[float, float, float] | None
-) -> QueryResult:
-    """Answer a query.
-
-    Args:
-        at: Unix seconds; None: now.
-        window: start, end and step in seconds; None: at one time.
-
-    Raises:
-        QueryError: the query cannot be answered.
-        LimitExceeded, StoreError: of the store.
-    """
-    return result_of(answer(exports, text, at, window), instant=window is None)
-
-
 def answer(
     exports: ExportList,
     text: str,
@@ -77,10 +60,16 @@ def answer(
     limits: Limits | None = None,
     lookback: int = LOOKBACK,
 ) -> Answer:
-    """Return the answer of the evaluator; the arguments are those of query().
+    """Return the answer to a query.
 
     Args:
+        at: Unix seconds; None: now.
+        window: start, end and step in seconds; None: at one time.
         lookback: how long gauges keep their last value, milliseconds.
+
+    Raises:
+        QueryError: the query cannot be answered.
+        LimitExceeded, StoreError: of the store.
     """
     series = exports.read()
     evaluator = engine(exports.store, series, limits, lookback)
@@ -91,7 +80,7 @@ def answer(
     return evaluator.instant(text, round(time * 1000))
 
 
-def result_of(answer: Answer, *, instant: bool) -> QueryResult:
+def result_of(answer: Answer) -> QueryResult:
     """Return an answer as a result."""
     notes = tuple(answer.warnings), tuple(answer.infos)
     if isinstance(answer.value, str):
@@ -100,15 +89,10 @@ def result_of(answer: Answer, *, instant: bool) -> QueryResult:
     for labels, samples in series_of(answer):
         points = tuple(QuerySample(seconds(time), _value(value)) for time, value in samples)
         rows.append(QuerySeries(dict(labels), points))
-    kind: Literal["scalar", "vector", "matrix"] = "matrix"
-    if instant and answer.kind is Kind.SCALAR:
-        kind = "scalar"
-    elif instant and answer.kind is Kind.VECTOR:
-        kind = "vector"
-    return QueryResult(kind, tuple(rows), "", *notes)
+    return QueryResult(answer.kind.value, tuple(rows), "", *notes)
 
 
-def _value(value: float | Histogram) -> float | QueryHistogram:
+def _value(value: float | NativeHistogram) -> float | QueryHistogram:
     if isinstance(value, float):
         return value
     buckets = [QueryBucket(one.lower, one.upper, one.count) for one in value.buckets()]
@@ -124,7 +108,7 @@ def selectors(texts: Sequence[str]) -> list[tuple[Matcher, ...]]:
     Raises:
         BadQuery: a text is no selector.
     """
-    nodes = [(text, parse(text)) for text in texts]
+    nodes = [(text, parse_query(text)) for text in texts]
     for text, node in nodes:
         if not isinstance(node, Selector) or node.offset or node.at is not None:
             raise BadQuery(f'{text[:200]} is no series selector. Give one such as {{job="api"}}')
@@ -132,10 +116,10 @@ def selectors(texts: Sequence[str]) -> list[tuple[Matcher, ...]]:
 
 
 @dataclass(frozen=True)
-class Listing:
+class SeriesListing:
     """Label sets, without repetition, and warnings."""
 
-    labels: dict[Labels, None] = field(default_factory=dict)
+    labels: dict[LabelSet, None] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)
 
 
@@ -157,20 +141,20 @@ class SeriesLister:
     limits: Limits
     bounds: bool = True
 
-    def list(self, selectors: Sequence[Sequence[Matcher]]) -> Listing:
+    def list(self, selectors: Sequence[Sequence[Matcher]]) -> SeriesListing:
         """Return the label sets that any of the selectors selects.
 
         Raises:
             QueryError: the limits end it.
             StoreError: the store is unreachable or refuses.
         """
-        listing = Listing()
+        listing = SeriesListing()
         for matchers in selectors:
             self.limits.interrupt()
-            chosen = self._within(choose(self.exports, matchers), listing)
+            chosen = self._within(choose_series(self.exports, matchers), listing)
             buckets = [one for one in chosen if one.suffix == BUCKET]
             listing.labels.update((one.labels, None) for one in chosen if one.suffix != BUCKET)
-            if self.bounds and 0 < len(buckets) <= MAX_BOUNDED:
+            if self.bounds and 0 < len(buckets) <= MAX_BOUNDED_HISTOGRAMS:
                 stored = self._source.read_chosen(buckets, matchers, self.start or 0, self.limits)
                 labels = (each for table in stored.counters for each in table.labels)
                 listing.labels.update(dict.fromkeys(labels))
@@ -187,7 +171,7 @@ class SeriesLister:
     def _source(self) -> StoreSource:
         return StoreSource(self.store, self.exports)
 
-    def _within(self, chosen: Sequence[Chosen], listing: Listing) -> Sequence[Chosen]:
+    def _within(self, chosen: Sequence[Chosen], listing: SeriesListing) -> Sequence[Chosen]:
         """Return the series that exist in the time range."""
         end = self.end
         if end is not None and end >= self.exports.time() * 1000 - RECENT:
@@ -202,14 +186,14 @@ class SeriesLister:
             ]
         if not timed:
             return chosen
-        if len(timed) > MAX_TIMED:
+        if len(timed) > MAX_TIMED_SERIES:
             listing.warnings[UNTIMED] = None
             return chosen
         present = self._present(timed, end)
         left = {one.labels for one in timed} - present
         return [one for one in chosen if one.labels not in left]
 
-    def _present(self, timed: Sequence[Chosen], end: int | None) -> set[Labels]:
+    def _present(self, timed: Sequence[Chosen], end: int | None) -> set[LabelSet]:
         until = end if end is not None else round(self.exports.time() * 1000) + RECENT
         start = 0 if self.start is None else self.start
         since = max(min(start, until) - LOOKBACK, 0)

@@ -16,10 +16,10 @@ from redmeter.export.prometheus_names import COUNTER, GAUGE, Exported
 from redmeter.promql.errors import Limits, QueryError
 from redmeter.promql.intervals import GaugeSamples, Native, Stored
 from redmeter.promql.intervals.buckets import classic_buckets, named_bounds
-from redmeter.promql.intervals.grid import CounterTable, Grid, Part, accumulate, lay, make_grid
+from redmeter.promql.intervals.grid import CounterTable, Grid, GridPart, accumulate, lay, make_grid
 from redmeter.promql.nodes import Matcher
-from redmeter.promql.semantics import Series, matches
-from redmeter.promql.values import NAME, Bools, Floats, Labels, with_label
+from redmeter.promql.semantics import SampledSeries, matches
+from redmeter.promql.values import METRIC_NAME, Bools, Floats, LabelSet, with_label
 from redmeter.reading.export.listing import Exports
 from redmeter.reading.foreign_keys import readable
 from redmeter.store import Store, View, indexes
@@ -34,15 +34,15 @@ from redmeter.stored.packed_text import parse_distribution, parse_moments
 
 BUCKET, COUNT, SUM = "_bucket", "_count", "_sum"
 #: Series that one round trip reads: counters and gauges, and histograms.
-CHUNK, HISTOGRAM_CHUNK = 500, 50
+_CHUNK, _HISTOGRAM_CHUNK = 500, 50
 #: Histograms that one selector may select.
-MAX_HISTOGRAMS = 500
+MAX_SELECTED_HISTOGRAMS = 500
 #: By how much the times of this process and the server may differ, seconds.
 SLACK = 5.0
 
 T = TypeVar("T")
 #: Values of the intervals of a part, and which are stored.
-Row = tuple[Floats, Bools]
+_Row = tuple[Floats, Bools]
 
 
 @dataclass(frozen=True)
@@ -51,27 +51,27 @@ class Chosen:
 
     series: Exported
     suffix: str
-    labels: Labels
+    labels: LabelSet
 
 
-def choose(exports: Exports, matchers: Sequence[Matcher]) -> list[Chosen]:
+def choose_series(exports: Exports, matchers: Sequence[Matcher]) -> list[Chosen]:
     """Return the series that a selector selects. Matchers of `le` do not count for histograms."""
-    names = [matcher for matcher in matchers if matcher.name == NAME]
-    rest = [matcher for matcher in matchers if matcher.name != NAME]
+    names = [matcher for matcher in matchers if matcher.name == METRIC_NAME]
+    rest = [matcher for matcher in matchers if matcher.name != METRIC_NAME]
     views: Mapping[str, tuple[str, str]] = exports.views
     exact = next((matcher.value for matcher in names if matcher.operator == "="), None)
     if exact is not None:
         views = {exact: views[exact]} if exact in views else _as_total(exports, exact)
     chosen = []
     for name in sorted(views):
-        if not matches(((NAME, name),), names):
+        if not matches(((METRIC_NAME, name),), names):
             continue
         stored, suffix = views[name]
         effective = (
             [matcher for matcher in rest if matcher.name != "le"] if suffix == BUCKET else rest
         )
         chosen += [
-            Chosen(series, suffix, with_label(series.labels, NAME, name))
+            Chosen(series, suffix, with_label(series.labels, METRIC_NAME, name))
             for series in exports.catalog.by_name[stored]
             if matches(series.labels, effective)
         ]
@@ -90,19 +90,14 @@ def _as_total(exports: Exports, name: str) -> dict[str, tuple[str, str]]:
 
 
 class StoreSource:
-    """Reads intervals from a store.
-
-    Args:
-        store: the store.
-        exports: its series.
-    """
+    """Reads intervals from a store, which has the exported series."""
 
     def __init__(self, store: Store, exports: Exports) -> None:
         self._store, self._exports = store, exports
 
     def read(self, matchers: Sequence[Matcher], since: int, limits: Limits) -> Stored:
         """Return the data that fulfills all matchers, from a time in milliseconds on."""
-        chosen = choose(self._exports, matchers)
+        chosen = choose_series(self._exports, matchers)
         limits.check_series(len(chosen))
         return self.read_chosen(chosen, matchers, since, limits)
 
@@ -118,24 +113,23 @@ class StoreSource:
             for one in chosen
             if one.suffix == BUCKET or (not one.suffix and one.series.kind not in (COUNTER, GAUGE))
         ]
-        if len(natives) > MAX_HISTOGRAMS:
+        if len(natives) > MAX_SELECTED_HISTOGRAMS:
             raise QueryError(
-                f"the query selects {len(natives):,} histograms, more than {MAX_HISTOGRAMS}."
-                " Add label matchers to the selector"
+                f"the query selects {len(natives):,} histograms, more than"
+                f" {MAX_SELECTED_HISTOGRAMS}. Add label matchers to the selector"
             )
         request = _Request(self._store.keys, since / 1000, self._exports.time(), limits)
         stored = Stored()
-        if counters:
-            stored.counters.append(self._run(partial(request.counters, counters)))
-        if sums:
-            stored.counters.append(self._run(partial(request.sums, sums)))
+        for series, of_histograms in ((counters, False), (sums, True)):
+            if series:
+                query = partial(request.counters, series, sums=of_histograms)
+                stored.counters.append(self._run(query))
         if gauges:
             stored.gauges.extend(self._run(partial(request.gauges, gauges)))
         if natives:
-            every = self._run(partial(request.natives, natives))
-            unchanged = [one for one, how in zip(every, natives, strict=True) if not how.suffix]
-            shown = [one for one, how in zip(every, natives, strict=True) if how.suffix]
-            stored.natives.extend(unchanged)
+            every = list(zip(self._run(partial(request.natives, natives)), natives, strict=True))
+            stored.natives.extend(one for one, how in every if not how.suffix)
+            shown = [one for one, how in every if how.suffix]
             classic = classic_buckets(shown, named_bounds(matchers))
             tables = [_matching(table, matchers) for table in classic]
             stored.counters.extend(table for table in tables if table.labels)
@@ -173,41 +167,35 @@ class _Request:
             self._grids = {now: make_grid(needed, now, -np.inf)}
         return self._grids[now]
 
-    def counters(self, chosen: Sequence[Chosen], kept: Kept) -> Query[CounterTable]:
-        """Read counters."""
-        needed = self._precisions(kept.series)
+    def counters(self, chosen: Sequence[Chosen], kept: Kept, *, sums: bool) -> Query[CounterTable]:
+        """Read counters; or counts and sums of histograms, which have no grand totals."""
+        retention = kept.histograms if sums else kept.series
+        needed = self._precisions(retention)
         tables = []
-        for chunk in _chunks(chosen, CHUNK):
+        for chunk in _chunks(chosen, _CHUNK):
             self._limits.interrupt()
-            reads = [
-                self._laid(
-                    needed,
-                    precision,
-                    ("HGETALL", self._keys.count(precision, one.series.stored)),
-                    _counts,
-                )
-                for one in chunk
-                for precision in needed
+            reads: list[Read] = [
+                self._laid(needed, precision, one) for one in chunk for precision in needed
             ]
             names = [one.series.stored for one in chunk]
-            view, replies = yield [*reads, indexes.grand_totals(self._keys, names)]
-            totals = dict(zip(names, raised(replies[-1]), strict=True))
-            rows = _by_series(chunk, replies[:-1], len(needed))
-            grid = self._grid(needed, view.now)
-            sums = np.array([_number(totals[one.series.stored]) for one in rows], np.float64)
-            tables.append(_table(grid, needed, rows, sums))
+            view, replies = (
+                yield reads if sums else [*reads, indexes.grand_totals(self._keys, names)]
+            )
+            rows = _by_series(chunk, replies[: len(reads)], len(needed))
+            totals: Floats | None = None
+            if not sums:
+                known = dict(zip(names, raised(replies[-1]), strict=True))
+                totals = np.array([_number(known[one.series.stored]) for one in rows], np.float64)
+            whole = len(needed) == len(retention)
+            tables.append(_table(self._grid(needed, view.now), needed, rows, totals, whole=whole))
         return _joined(tables)
 
-    def _laid(
-        self,
-        needed: Mapping[int, int],
-        precision: int,
-        command: tuple[str, str],
-        fields: Callable[[Reply], Mapping[int, float]],
-    ) -> ParsedRead:
+    def _laid(self, needed: Mapping[int, int], precision: int, one: Chosen) -> ParsedRead:
         """Return a read of a hash that becomes a row of a part of the grid."""
+        key = self._keys.moments if one.suffix else self._keys.count
+        fields = partial(_moments, summed=one.suffix == SUM) if one.suffix else _counts
 
-        def row(view: View, reply: Reply) -> Row | StoreError:
+        def row(view: View, reply: Reply) -> _Row | StoreError:
             if isinstance(reply, StoreError):
                 return reply
             for part in self._grid(needed, view.now).parts:
@@ -215,37 +203,14 @@ class _Request:
                     return _row(part, view.now, fields(reply))
             return np.zeros(0), np.zeros(0, bool)  # finer intervals reach as far back
 
-        return ParsedRead(command, row)
-
-    def sums(self, chosen: Sequence[Chosen], kept: Kept) -> Query[CounterTable]:
-        """Read counts and sums of histograms."""
-        needed = self._precisions(kept.histograms)
-        whole = len(needed) == len(kept.histograms)
-        tables = []
-        for chunk in _chunks(chosen, CHUNK):
-            self._limits.interrupt()
-            reads = [
-                self._laid(
-                    needed,
-                    precision,
-                    ("HGETALL", self._keys.moments(precision, one.series.stored)),
-                    partial(_moments, summed=one.suffix == SUM),
-                )
-                for one in chunk
-                for precision in needed
-            ]
-            view, replies = yield reads
-            rows = _by_series(chunk, replies, len(needed))
-            grid = self._grid(needed, view.now)
-            tables.append(_table(grid, needed, rows, None, whole=whole))
-        return _joined(tables)
+        return ParsedRead(("HGETALL", key(precision, one.series.stored)), row)
 
     def natives(self, chosen: Sequence[Chosen], kept: Kept) -> Query[list[Native]]:
         """Read histograms."""
         needed = self._precisions(kept.histograms)
         whole = len(needed) == len(kept.histograms)
         natives = []
-        for chunk in _chunks(chosen, HISTOGRAM_CHUNK):
+        for chunk in _chunks(chosen, _HISTOGRAM_CHUNK):
             self._limits.interrupt()
             reads: list[Read] = [
                 ("HGETALL", key(precision, one.series.stored))
@@ -267,7 +232,7 @@ class _Request:
         """Read gauges."""
         needed = self._precisions(kept.series)
         samples: dict[int, GaugeSamples] = {}
-        for chunk in _chunks(chosen, CHUNK):
+        for chunk in _chunks(chosen, _CHUNK):
             self._limits.interrupt()
             view, replies = yield [
                 ParsedRead(
@@ -277,12 +242,11 @@ class _Request:
                 for one in chunk
                 for precision in needed
             ]
-            grid = self._grid(needed, view.now)
-            for series in _by_series(chunk, replies, len(needed)).values():
-                for part in grid.parts:
-                    empty = GaugeSamples(part.precision * 1000, part.first * 1000, [])
-                    gauge_samples = series[list(needed).index(part.precision)]
-                    samples.setdefault(part.precision, empty).series.append(gauge_samples)
+            for row in _by_series(chunk, replies, len(needed)).values():
+                for (precision, count), series in zip(needed.items(), row, strict=True):
+                    oldest = (int(view.now) // precision - count + 1) * precision
+                    empty = GaugeSamples(precision * 1000, oldest * 1000, [])
+                    samples.setdefault(precision, empty).series.append(series)
         return list(samples.values())
 
 
@@ -298,7 +262,7 @@ def _by_series(
     return readable(rows, needed=False)
 
 
-def _row(part: Part, now: float, fields: Mapping[int, float]) -> Row:
+def _row(part: GridPart, now: float, fields: Mapping[int, float]) -> _Row:
     size = part.count(int(now))
     values, stored = np.zeros(size), np.zeros(size, bool)
     lay(part, size, fields, values, stored)
@@ -315,10 +279,10 @@ def _number(text: bytes | None) -> float:
 def _table(
     grid: Grid,
     needed: Mapping[int, int],
-    rows: Mapping[Chosen, Sequence[Row]],
+    rows: Mapping[Chosen, Sequence[_Row]],
     totals: Floats | None,
     *,
-    whole: bool = False,
+    whole: bool,
 ) -> CounterTable:
     counts, stored = [], []
     for part in grid.parts:
@@ -360,7 +324,7 @@ def _moments(reply: Reply, *, summed: bool) -> dict[int, float]:
     return fields
 
 
-def _gauge(labels: Labels, precision: int, _: View, reply: Reply) -> Series | StoreError:
+def _gauge(labels: LabelSet, precision: int, _: View, reply: Reply) -> SampledSeries | StoreError:
     if isinstance(reply, StoreError):
         return reply
     samples = sorted(
@@ -369,13 +333,13 @@ def _gauge(labels: Labels, precision: int, _: View, reply: Reply) -> Series | St
         if start.isdigit() and (measured := parse_gauge(text, int(start), precision)) is not None
     )
     times = np.array([round(at * 1000) for at, _ in samples], np.int64)
-    return Series(labels, times, np.array([value for _, value in samples], np.float64))
+    return SampledSeries(labels, times, np.array([value for _, value in samples], np.float64))
 
 
 def _native(
     grid: Grid,
     now: float,
-    labels: Labels,
+    labels: LabelSet,
     hashes: Mapping[int, tuple[Reply, Reply]],
     *,
     whole: bool,
@@ -414,6 +378,4 @@ def _native(
         stored.append(np.tile(there, (size, 1)))
     table = accumulate(grid, [labels] * size, counts, stored, None, whole=whole)
     # Bucket i holds values up to 2^((i+1)/16) here, and up to 2^(i/16) as Prometheus counts.
-    return Native(
-        labels, table, *(tuple(i + 1 for i in indexes) for indexes in (positive, negative))
-    )
+    return Native(labels, table, tuple(i + 1 for i in positive), tuple(i + 1 for i in negative))
