@@ -624,7 +624,7 @@ def test_a_second_ctrl_c_ends_it_at_once_and_does_not_say_that_all_was_read(
     log.write_text(line_at(time.time()))
     child = home.start(
         *("replay", "access.log", "--follow", "--json"),
-        code="import redmeter.cli.replay as r\nr.FLUSH_SECONDS = 0.0\nr.lines.POLL = 60.0",
+        code="import redmeter.cli.replay as r\nr.FLUSH_SECONDS = 0.0\nr.lines.POLL_SECONDS = 60.0",
     )
     eventually(lambda: meter.total("hits") == 1, 20)
     eventually(child.rests)

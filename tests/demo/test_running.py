@@ -16,7 +16,7 @@ import pytest
 
 from redmeter import InvalidSetting, Meter, MissingExtra
 from redmeter.cli import demo as demo_command
-from redmeter.demo.running import Demo, DemoFailed, check_needs, check_prefix, remove
+from redmeter.demo.running import Demo, DemoFailed, check_demo_prefix, check_needs, remove
 from support.commands import Home, Running
 from support.invoking import invoking
 from support.servers import Server
@@ -246,7 +246,7 @@ def test_a_prefix_that_is_not_the_demos_is_refused(prefix: str, server: Server) 
     with server.client() as client:
         client.set("redmeter:count:60:hits", "1")
         with pytest.raises(InvalidSetting):
-            check_prefix(prefix)
+            check_demo_prefix(prefix)
         with pytest.raises(InvalidSetting):
             remove(server.url, prefix)
         assert client.exists("redmeter:count:60:hits")

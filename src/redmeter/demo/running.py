@@ -75,7 +75,7 @@ def check_needs() -> None:
         raise MissingExtra("the demo", " and ".join(missing), install("demo"))
 
 
-def check_prefix(prefix: str) -> str:
+def check_demo_prefix(prefix: str) -> str:
     """Check that a prefix is the demo's own, since all that it holds is removed.
 
     Raises:
@@ -94,7 +94,7 @@ def remove(url: str | None, prefix: str) -> int:
         InvalidSetting: the prefix is not a demo's.
         StoreError: the store cannot be reached or refuses.
     """
-    with _opened(url, check_prefix(prefix)) as store:
+    with _opened(url, check_demo_prefix(prefix)) as store:
         store.read()  # the first connection
         return sum(_remove(store, server, prefix) for server in store.link.servers())
 
@@ -140,7 +140,7 @@ class Demo:
         self, url: str | None, prefix: str, *, seconds: float, port: int = 0, seed: int = 1
     ) -> None:
         check_needs()
-        self._url, self._prefix = url, check_prefix(prefix)
+        self._url, self._prefix = url, check_demo_prefix(prefix)
         self._seconds = seconds
         self._seed = seed
         self.port = _free_port(port)
@@ -207,8 +207,8 @@ class Demo:
         """
         from redmeter.demo import database, shape
 
-        database.create(self._folder / "shop.sqlite3", self._seed)
-        self._release(shape.OLD)
+        database.create_database(self._folder / "shop.sqlite3", self._seed)
+        self._release(shape.OLD_RELEASE)
         self._start("server", str(self.port))
         self._start("job")
         until = time.monotonic() + PROCESS_TIMEOUT
@@ -250,20 +250,20 @@ class Demo:
             DemoFailed: a process of it has ended.
         """
         from redmeter.demo import shape
-        from redmeter.demo.traffic import Traffic
+        from redmeter.demo.traffic import Visitors
 
         self._began = time.time()
-        traffic = Traffic(self.port, self._seed, self._boost)
+        traffic = Visitors(self.port, self._seed, self._boost)
         self._ending.callback(traffic.stop)
         traffic.start()
         began, shown, deployed = time.monotonic(), 0, False
         while (passed := time.monotonic() - began) < self._seconds:
             self.check()
             if not deployed and passed >= DEPLOY_AT * self._seconds:
-                self._release(shape.NEW)
+                self._release(shape.NEW_RELEASE)
                 self._processes[0].send_signal(signal.SIGHUP)
                 deployed = True
-                show(f"{_clock(passed)}  shop {shape.NEW} is deployed")
+                show(f"{_clock(passed)}  shop {shape.NEW_RELEASE} is deployed")
             if passed >= every * (shown + 1):
                 shown += 1
                 show(

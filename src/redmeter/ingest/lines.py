@@ -39,7 +39,7 @@ CHUNK_BYTES: Final = 262_144
 #: Bytes of a line that are kept.
 LINE_BYTES: Final = 65_536
 #: Seconds between two looks at a file that is followed.
-POLL: Final = 0.2
+POLL_SECONDS: Final = 0.2
 #: Seconds that a rotated file must be silent before it is closed.
 CLOSED_AFTER: Final = 1.0
 #: Bytes that are read at most after a stop: some tenths of a second's work.
@@ -68,35 +68,6 @@ class DamagedGzip(RedmeterError, ValueError):
         )
 
 
-def read(
-    source: str | os.PathLike[str],
-    *,
-    follow: bool = False,
-    name: str | None = None,
-    clock: Clock = SYSTEM,
-    stop: Callable[[], bool] = lambda: False,
-) -> "Lines":
-    """Open a source of lines.
-
-    Args:
-        source: a path, or - for standard input.
-        follow: wait for more lines at the end of the file, also after its rotation.
-        name: its name in errors, if that is not its path.
-        clock: to wait by.
-        stop: called before every chunk; the lines end as soon as it returns True. While following,
-            called before every turn of all files; the lines end with the data that is there then,
-            up to LAST_BYTES.
-
-    Returns:
-        An iterator of batches.
-
-    Raises:
-        OSError: of open(): the file cannot be opened.
-        InvalidSetting: standard input is closed.
-    """
-    return Lines(source, follow=follow, name=name, clock=clock, stop=stop)
-
-
 def standard_input() -> BufferedReader:
     """Return standard input, as bytes.
 
@@ -109,13 +80,26 @@ def standard_input() -> BufferedReader:
 
 
 class Lines(Iterator[list[str]]):
-    """An iterator of batches of lines; made by read(). Use it in a with statement, or close it.
+    """An iterator of batches of lines. Use it in a with statement, or close it.
 
     While following, a batch is empty where there was nothing to read.
 
     A line comes without its line end (LF or CR LF). A last line without one is delivered as it is;
     while following, only when its file was rotated or truncated, so that it cannot grow any more,
     and at the end.
+
+    Args:
+        source: a path, or - for standard input.
+        follow: wait for more lines at the end of the file, also after its rotation.
+        name: its name in errors, if that is not its path.
+        clock: to wait by.
+        stop: called before every chunk; the lines end as soon as it returns True. While following,
+            called before every turn of all files; the lines end with the data that is there then,
+            up to LAST_BYTES.
+
+    Raises:
+        OSError: of open(): the file cannot be opened.
+        InvalidSetting: standard input is closed.
 
     Raises, while iterating:
         DamagedGzip: after the last whole line before the damage.
@@ -133,10 +117,10 @@ class Lines(Iterator[list[str]]):
         self,
         source: str | os.PathLike[str],
         *,
-        follow: bool,
-        name: str | None,
-        clock: Clock,
-        stop: Callable[[], bool],
+        follow: bool = False,
+        name: str | None = None,
+        clock: Clock = SYSTEM,
+        stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self.bytes_read = 0
         self.long_lines = 0
@@ -263,7 +247,7 @@ class Lines(Iterator[list[str]]):
                 one.heard, quiet = now, False
             if quiet:
                 yield []  # so that the reader can see to other things meanwhile
-                clock.sleep(POLL)
+                clock.sleep(POLL_SECONDS)
         yield from self._rest()
 
     def _rest(self) -> Iterator[list[str]]:

@@ -18,7 +18,7 @@ from redmeter.errors import InvalidName, LimitExceeded, StoreError, StoreUnavail
 from redmeter.ingest.access_log import MalformedLine
 from redmeter.ingest.formats import with_reader
 from redmeter.ingest.lines import DamagedGzip
-from redmeter.ingest.routes import OTHER, Routes
+from redmeter.ingest.routes import OTHER_ROUTE, Routes
 from redmeter.losses import AGED, FUTURE, MEMORY, RETENTION
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, canonical, is_failure, parse_name
 from redmeter.reading.selection import MAX_SCANNED, LabelSets
@@ -140,7 +140,7 @@ def replay(
             oldest, newest = _bounds(store.config().retention, now)
             for line in batch:
                 try:
-                    hit = reader.parse(line)
+                    hit = reader.parse_hit(line)
                 except MalformedLine as error:
                     _malformed(report, error.reason, line)
                     continue
@@ -199,8 +199,8 @@ def _routes(store: Store, kept: Retention) -> set[str]:
         return routes
     for name in names:
         with contextlib.suppress(InvalidName):  # another program's
-            routes.add(parse_name(name).label("route") or OTHER)
-    return routes - {OTHER}
+            routes.add(parse_name(name).label("route") or OTHER_ROUTE)
+    return routes - {OTHER_ROUTE}
 
 
 def _account(bulk: BulkWriter, report: ReplayReport) -> None:
@@ -229,7 +229,7 @@ def newest_time(source: Iterable[list[str]]) -> float | None:
         for reader, batch in with_reader(source):
             for line in batch:
                 try:
-                    time = reader.parse_time(line)
+                    time = reader.parse_hit_time(line)
                 except MalformedLine:
                     continue
                 if time is not None and (newest is None or time > newest):
@@ -247,7 +247,7 @@ def series_name(method: str, route: str, status_class: int) -> str:
     try:
         return canonical(REQUESTS, labels)
     except InvalidName:  # quotes and backslashes, escaped, made it too long
-        return canonical(REQUESTS, labels | {"route": OTHER})
+        return canonical(REQUESTS, labels | {"route": OTHER_ROUTE})
 
 
 def _malformed(report: ReplayReport, reason: str, line: str) -> None:

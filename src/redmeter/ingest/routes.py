@@ -44,7 +44,7 @@ ROUTE_BYTES: Final = 120
 PATH_LIMIT: Final = 4096
 
 INVALID: Final = "(invalid)"
-OTHER: Final = "(other)"
+OTHER_ROUTE: Final = "(other)"
 
 _PLACEHOLDER = re.compile(r"(\{(?:id|uuid|hex|date|token)\})")
 
@@ -161,7 +161,7 @@ class Routes:
         route = self._cache.get(path)
         if route is None:
             route = self._learn(path)
-        if route is OTHER:
+        if route is OTHER_ROUTE:
             self.overflowed += 1
         return route
 
@@ -171,7 +171,7 @@ class Routes:
             if len(self._known) < self._limit:
                 self._known.add(route)
             else:
-                route = OTHER
+                route = OTHER_ROUTE
         if len(path) <= 512:
             if len(self._cache) >= 4096:
                 self._cache.clear()
