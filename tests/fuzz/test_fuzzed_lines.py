@@ -18,7 +18,7 @@ from redmeter.ingest import access_log, lines
 from redmeter.ingest.formats import with_reader
 from redmeter.ingest.replay import series_name
 from redmeter.ingest.routes import ROUTE_BYTES, Routes, fold
-from redmeter.names import canonical, parse_name
+from redmeter.names import OTHER_METHOD, canonical, parse_name
 from support.fuzzing import (
     HOSTILE,
     assert_work_is_linear,
@@ -81,7 +81,7 @@ def test_a_line_is_a_hit_or_malformed(line: str) -> None:
     if hit is None:
         assert reason in access_log.REASONS
         return
-    assert hit.method in access_log.METHODS or hit.method == access_log.OTHER_METHOD
+    assert hit.method in access_log.METHODS or hit.method == OTHER_METHOD
     assert hit.path.startswith("/") or hit.path in ("*", access_log.INVALID_PATH)
     assert 100 <= hit.status <= 599
     assert hit.size is None or 0 <= hit.size < 10**18

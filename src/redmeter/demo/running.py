@@ -30,7 +30,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from redmeter import Meter, settings
@@ -109,15 +108,11 @@ def _remove(store: Store, server: Link, prefix: str) -> int:
     return removed
 
 
-@contextlib.contextmanager
-def _opened(url: str | None, prefix: str) -> Iterator[Store]:
+def _opened(url: str | None, prefix: str) -> contextlib.closing[Store]:
     store = stores.open(url, prefix=prefix)
     if store is None:
         raise InvalidSetting("url", "redmeter is switched off (REDMETER_URL=off); give --url")
-    try:
-        yield store
-    finally:
-        store.close()
+    return contextlib.closing(store)
 
 
 class Demo:
@@ -168,12 +163,7 @@ class Demo:
         self._ending.callback(self._end_processes)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
         for number in before:  # the end is not to be interrupted, and takes seconds at most
             signal.signal(number, signal.SIG_IGN)

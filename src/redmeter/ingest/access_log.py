@@ -132,7 +132,9 @@ def parse_hit(line: str) -> Hit:
         MalformedLine: it has no time, no request or no status, and never anything else.
     """
     if len(line) > LINE_LIMIT:
-        line = _shorten(line)
+        if line.startswith("{"):
+            raise MalformedLine("too long")  # half of a JSON object has no meaning
+        line = line[:LINE_LIMIT]
     match = _COMMON.search(line)
     if match is None or line[0] == "{":
         return _parse_other(line)
@@ -145,12 +147,6 @@ def parse_hit(line: str) -> Hit:
         int(status),
         None if size is None else int(size),
     )
-
-
-def _shorten(line: str) -> str:
-    if line.startswith("{"):
-        raise MalformedLine("too long")  # half of a JSON object has no meaning
-    return line[:LINE_LIMIT]
 
 
 def _parse_other(line: str) -> Hit:

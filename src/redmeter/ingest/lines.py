@@ -28,7 +28,6 @@ import zlib
 from collections.abc import Callable, Generator, Iterator
 from io import BufferedReader
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self, cast
 
 from redmeter.clock import SYSTEM, Clock
@@ -144,12 +143,7 @@ class Lines(Iterator[list[str]]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -3,12 +3,8 @@
     from redmeter.integrations.sqlalchemy import install
     install(engine)
 
-    db_query_seconds{statement}         durations of statements, by group
-    db_errors{statement,error}          failed statements, by the driver's error
-
-analysis/text/statements.py groups statements: `SELECT orders JOIN users WHERE status`. Those with
-many rows of parameters are marked `(many)`. The wait is also added to the current request or task,
-so `http_request_db_seconds` shows which routes are slow because of their queries.
+shared/databases.py describes the metrics. The wait is also added to the current request or task, so
+`http_request_db_seconds` shows which routes are slow because of their queries.
 
 Problem: a request may wait longer for a connection of the pool, or for COMMIT, than for all of its
 statements, and SQLAlchemy's events do not report how long. Two methods of each engine's
@@ -34,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import event
 
 from redmeter import Meter
-from redmeter.integrations.shared.databases import Queries, enable, listen, stop_listening
+from redmeter.integrations.shared.databases import StatementRecorder, enable, listen, stop_listening
 from redmeter.integrations.shared.interface import record_error
 from redmeter.integrations.shared.meters import meter_for
 
@@ -50,7 +46,7 @@ class _Watch:
 
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
-        self._queries = Queries(meter)
+        self._queries = StatementRecorder(meter)
         #: The owner of these listeners. Also the attribute of an execution context that holds the
         #: time at which its statement began. The listener that removes the attribute records, so
         #: that two engines that share events record once.

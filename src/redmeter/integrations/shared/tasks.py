@@ -1,12 +1,12 @@
 """Tasks: what the integrations of task queues record about each run.
 
     task_runs{task,state}       runs by outcome
-    task_seconds{task}          duration of a run
-    task_db_seconds{task}       wait for databases within it
+    task_seconds{task}          duration of a run, whatever its outcome
+    task_db_seconds{task}       wait for databases within it, if a database integration is installed
     task_queue_seconds{task}    wait before it
     db_queries{task,statement}  its database statements, see databases.py
 
-Bound: TASKS tasks are recorded by name, further ones as `(other)`. No lock, no I/O.
+Bound: MAX_TASKS tasks are recorded by name, further ones as `(other)`. No lock, no I/O.
 """
 
 from redmeter import Meter
@@ -22,10 +22,10 @@ from redmeter.names import (
 
 UNKNOWN = "(unknown)"
 #: How many tasks are counted by name, and the maximum bytes of a name.
-TASKS, TASK_BYTES = 500, 100
+MAX_TASKS, TASK_BYTES = 500, 100
 
 
-class Tasks:
+class TaskRecorder:
     """Records the runs of a queue's tasks.
 
     Args:
@@ -38,7 +38,7 @@ class Tasks:
         self._logger = logger
         self._callers = Callers(meter, "task")
         #: Task -> label value.
-        self.name = Names(lambda name: cleaned(name, TASK_BYTES) or UNKNOWN, TASKS)
+        self.name = Names(lambda name: cleaned(name, TASK_BYTES) or UNKNOWN, MAX_TASKS)
 
     def waited(self, name: str, seconds: float) -> None:
         """Record the wait before a run. A negative one, of clocks that differ, counts as 0."""
