@@ -352,12 +352,12 @@ def _claimed(place: str) -> Iterator[Path | None]:
 
 def _folders() -> list[Path]:
     """Return the folders of all runs of this user."""
-    unlocked = []
+    folders = []
     for each in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
         with contextlib.suppress(OSError):
             if each.lstat().st_uid == os.getuid() and each.is_dir() and not each.is_symlink():
-                unlocked.append(each)
-    return unlocked
+                folders.append(each)
+    return folders
 
 
 def _free_port(wanted: int) -> int:

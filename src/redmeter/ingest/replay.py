@@ -86,7 +86,7 @@ def replay(
     """Read a log to its end and store its counts.
 
     Args:
-        source: batches of lines, from ingest.lines.read().
+        source: batches of lines, see ingest.lines.Lines.
         shift: seconds added to every time.
         max_routes: number of distinct routes, with those that the store has already; the others
             become one, `(other)`.

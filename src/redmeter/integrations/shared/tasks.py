@@ -3,8 +3,10 @@
     task_runs{task,state}       runs by outcome
     task_seconds{task}          duration of a run, whatever its outcome
     task_db_seconds{task}       wait for databases within it, if a database integration is installed
-    task_queue_seconds{task}    wait before it
+    task_queue_seconds{task}    wait before it; a negative one, of clocks that differ, counts as 0
     db_queries{task,statement}  its database statements, see databases.py
+
+A run is one attempt: a task that is retried twice and then succeeds counts as three runs.
 
 Bound: MAX_TASKS tasks are recorded by name, further ones as `(other)`. No lock, no I/O.
 """
@@ -41,7 +43,7 @@ class TaskRecorder:
         self.name = Names(lambda name: cleaned(name, TASK_BYTES) or UNKNOWN, MAX_TASKS)
 
     def waited(self, name: str, seconds: float) -> None:
-        """Record the wait before a run. A negative one, of clocks that differ, counts as 0."""
+        """Record the wait before a run."""
         self._meter.observe(TASK_QUEUE_SECONDS, max(0.0, seconds), labels={"task": name})
 
     def count(self, name: str, state: str) -> None:
