@@ -4,27 +4,29 @@
     install()
 
     task_runs{task,state}       success, failure, retry, ignored, rejected, revoked, expired
+    task_seconds{task}          duration of a run, whatever its outcome
+    task_db_seconds{task}       wait for databases within it, if a database integration is installed
     task_queue_seconds{task}    time from publishing, or from the task's ETA, to the start of a run
+    db_queries{task,statement}  its database statements, see shared/databases.py
 
     celery: error               failures, with type and place: `shop.send failed [KeyError at …]`
     celery: warning             runs that will be retried, with the reason
-
-shared/tasks.py describes the other metrics, and what counts as a run.
 
 Idea: Celery sends signals about a run in the process that executes it, alike for threads, prefork
 and eager calls. If a run is lost with its process, or ended by a hard time limit (as newer versions
 of Celery report), the worker's main process sends the signal. It did not see the run's start, so it
 counts the end only.
 
-Bound: two look-ups and an append at either end of a run; no lock, no I/O. An unregistered task is
-`(unknown)`, since its name comes from the sender. Nothing raises: errors of this module are counted
-(`Meter.recorder_health()`).
+Bound: two look-ups and an append at either end of a run; no lock, no I/O. 500 tasks are counted by
+name, further ones as `(other)`. An unregistered task is `(unknown)`, since its name comes from the
+sender. Nothing raises: errors of this module are counted (`Meter.recorder_health()`).
 
 The wait in the queue requires this integration in the publishing process too: it adds a header with
-the time, since brokers do not report it.
+the time, since brokers do not report it. The clocks of two machines differ; a negative wait counts
+as 0.
 
-Celery also logs failures: with redmeter.integrations.logging they appear under `celery.app.trace`
-as well.
+A run is one attempt: a task that is retried twice and then succeeds counts as three runs. Celery
+also logs failures: with redmeter.integrations.logging they appear under `celery.app.trace` as well.
 
 Source: Celery, "Signals", task signals.
 """

@@ -4,12 +4,13 @@
     install()
 
     task_runs{task,state}       success, failure, retry, stopped
+    task_seconds{task}          duration of a run, whatever its outcome
+    task_db_seconds{task}       wait for databases within it, if a database integration is installed
     task_queue_seconds{task}    time from a job's arrival in its queue to the start of a run
+    db_queries{task,statement}  its database statements, see shared/databases.py
 
     rq: error                   failures, with type and place: `shop.send failed [KeyError at …]`
     rq: warning                 runs that will be retried, with the reason; stopped ones
-
-shared/tasks.py describes the other metrics, and what counts as a run.
 
 Problem: RQ's workers make a process for each job, its work horse. It ends by os._exit, so what the
 job recorded since the last flush would be lost.
@@ -28,11 +29,14 @@ up for each call. These are wrapped:
 install() covers the run that it is called in by the handle_ methods: they are called afterwards.
 
 Bound: a few look-ups and an append at either end of a run; no lock, no I/O. The work horse's end
-waits for the store, for EXIT_SECONDS at most. A task whose name cannot be read is `(unknown)`.
-Nothing raises: errors of this module are counted (`Meter.recorder_health()`).
+waits for the store, for EXIT_SECONDS at most. 500 tasks are counted by name, further ones as
+`(other)`; a task whose name cannot be read is `(unknown)`. Nothing raises: errors of this module
+are counted (`Meter.recorder_health()`).
 
 The name is read out of a job's data without unpickling it: that would run code of the application,
 and if it was that which has killed the work horse, it would kill the worker.
+
+A run is one attempt: a job that is retried twice and then succeeds counts as three runs.
 
 Source: RQ, "Workers", The Worker Lifecycle.
 """

@@ -3,8 +3,12 @@
     from redmeter.integrations.sqlalchemy import install
     install(engine)
 
-shared/databases.py describes the metrics. The wait is also added to the current request or task, so
-`http_request_db_seconds` shows which routes are slow because of their queries.
+    db_query_seconds{statement}         durations of statements, by group
+    db_errors{statement,error}          failed statements, by the driver's error
+
+analysis/text/statements.py groups statements: `SELECT orders JOIN users WHERE status`. Those with
+many rows of parameters are marked `(many)`. The wait is also added to the current request or task,
+so `http_request_db_seconds` shows which routes are slow because of their queries.
 
 Problem: a request may wait longer for a connection of the pool, or for COMMIT, than for all of its
 statements, and SQLAlchemy's events do not report how long. Two methods of each engine's
