@@ -4,7 +4,7 @@
     install()
 
     task_runs{task,state}       success, failure, retry, stopped
-    task_seconds{task}          duration of a run, whatever its outcome
+    task_seconds{task}          duration of a run, regardless of its outcome
     task_db_seconds{task}       wait for databases within it, if a database integration is installed
     task_queue_seconds{task}    time from a job's arrival in its queue to the start of a run
     db_queries{task,statement}  its database statements, see shared/databases.py

@@ -1,7 +1,7 @@
 """Tasks: what the integrations of task queues record about each run.
 
     task_runs{task,state}       runs by outcome
-    task_seconds{task}          duration of a run, whatever its outcome
+    task_seconds{task}          duration of a run, regardless of its outcome
     task_db_seconds{task}       wait for databases within it, if a database integration is installed
     task_queue_seconds{task}    wait before it; a negative one, of clocks that differ, counts as 0
     db_queries{task,statement}  its database statements, see databases.py
