@@ -46,7 +46,7 @@ from redmeter.analysis.comparing.explain import (
 from redmeter.analysis.comparing.noise import Windows
 from redmeter.analysis.comparing.outliers import Events
 from redmeter.analysis.comparing.significance import sum_counts
-from redmeter.ingest.access_log import parse
+from redmeter.ingest.access_log import parse_hit
 from redmeter.ingest.routes import fold
 
 ROUTES, WINDOW = 20, 15
@@ -171,7 +171,7 @@ def drawn_routes(rng: random.Random, noise: str, requests: int) -> list[list[int
 def logged_routes(file: Path) -> list[list[int]]:
     """Return the requests of each route of an access log, by minute that has any."""
     with file.open(encoding="utf-8", errors="replace") as lines:
-        hits = Counter((fold(hit.path), hit.time // 60) for hit in map(parse, lines))
+        hits = Counter((fold(hit.path), hit.time // 60) for hit in map(parse_hit, lines))
     minutes = sorted({minute for _, minute in hits})
     return [[hits[route, at] for at in minutes] for route in {route for route, _ in hits}]
 

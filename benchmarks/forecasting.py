@@ -41,7 +41,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from redmeter.analysis.forecasting.forecast import forecast
 from redmeter.analysis.forecasting.horizons import COVERAGE
 from redmeter.demo import shape
-from redmeter.demo.past import PAGES
+from redmeter.demo.past import SHOP_PAGES
 from redmeter.ingest import access_log
 from redmeter.results import Series
 from support.realdata import REAL_LOG
@@ -51,7 +51,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 #: Samples that are kept, and of the short log those that the first forecast is made from.
 KEPT, FEWEST = 120, 36
 #: Pages of a visit, and a page that is hardly asked for.
-BUSY = sum(page.often for page in PAGES if page.visitors)
+BUSY = sum(page.often for page in SHOP_PAGES if page.visitors)
 RARE = 0.003
 #: When the demo's weeks begin, Unix seconds: a Monday.
 MONDAY = 1_699_833_600
@@ -97,7 +97,7 @@ def cases() -> Iterator[Case]:
     if REAL_LOG.exists():
         hits, missing = Counter[int](), Counter[int]()
         for line in REAL_LOG.read_text("utf-8", "replace").splitlines():
-            hit = access_log.parse(line)
+            hit = access_log.parse_hit(line)
             if hit is not None:
                 hits[int(hit.time) // HOUR * HOUR] += 1
                 missing[int(hit.time) // HOUR * HOUR] += str(hit.status) == "404"

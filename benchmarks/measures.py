@@ -160,10 +160,10 @@ def replay(url: str) -> tuple[int, float]:
     """Replay the real log as `redmeter replay --shift-to-now` does; lines and seconds."""
     store = _store(url)
     started = time.perf_counter()
-    with lines.read(LOG) as source:
+    with lines.Lines(LOG) as source:
         newest = door.newest_time(source)
     assert newest is not None, "the log holds hits"
-    with lines.read(LOG) as source:
+    with lines.Lines(LOG) as source:
         report = door.replay(store, source, shift=int(time.time()) - int(newest))
     seconds = time.perf_counter() - started
     assert report.retained == report.requests > 0, "every hit is stored"
@@ -174,11 +174,11 @@ def replay(url: str) -> tuple[int, float]:
 def parse_only() -> float:
     """Seconds a line to read and parse the real log."""
     started, count = time.perf_counter(), 0
-    with lines.read(LOG) as source:
+    with lines.Lines(LOG) as source:
         for batch in source:
             for line in batch:
                 try:  # noqa: SIM105 - suppress() would take longer than the parsing
-                    access_log.parse(line)
+                    access_log.parse_hit(line)
                 except access_log.MalformedLine:
                     pass
             count += len(batch)

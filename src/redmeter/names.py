@@ -31,6 +31,10 @@ MAX_BYTES = 200
 #: Series of web requests, written by the web integrations and by `redmeter replay`. By label set:
 #: requests by method, route and status; their durations by method and route.
 REQUESTS, SECONDS = "http_requests", "http_request_seconds"
+#: Their waits for databases, if an integration reports it: seconds, and as a part of the duration.
+REQUEST_DB_SECONDS, REQUEST_DB_RATIO = "http_request_db_seconds", "http_request_db_ratio"
+#: The label `method` of requests whose method is not one of the known ones.
+OTHER_METHOD = "_OTHER"
 #: Totals without a route: requests, failed requests, durations. They have separate names, since an
 #: unlabeled series of the same name would count requests twice in sums over all label sets.
 HITS, HITS_FAILED, HITS_SECONDS = "hits", "hits_failed", "hits_seconds"

@@ -18,7 +18,7 @@ from redmeter.ingest import access_log, lines
 from redmeter.ingest.formats import with_reader
 from redmeter.ingest.replay import series_name
 from redmeter.ingest.routes import ROUTE_BYTES, Routes, fold
-from redmeter.names import canonical, parse_name
+from redmeter.names import OTHER_METHOD, canonical, parse_name
 from support.fuzzing import (
     HOSTILE,
     assert_work_is_linear,
@@ -63,7 +63,7 @@ def test_a_line_of_a_w3c_log_is_a_hit_or_malformed_whatever_came_before(lines: l
     for reader, batch in with_reader([[W3C[0]], lines]):
         for line in batch:
             with contextlib.suppress(access_log.MalformedLine):
-                hit = reader.parse(line)
+                hit = reader.parse_hit(line)
                 assert hit is None or 100 <= hit.status <= 599
 
 
@@ -72,21 +72,21 @@ def test_a_line_of_a_w3c_log_is_a_hit_or_malformed_whatever_came_before(lines: l
 def test_a_line_is_a_hit_or_malformed(line: str) -> None:
     """And a hit is one that can be stored: with a name, a time and a status."""
     with contextlib.suppress(access_log.MalformedLine):
-        access_log.parse_time(line)
+        access_log.parse_hit_time(line)
     reason, hit = "", None
     try:
-        hit = access_log.parse(line)
+        hit = access_log.parse_hit(line)
     except access_log.MalformedLine as error:
         reason = error.reason
     if hit is None:
         assert reason in access_log.REASONS
         return
-    assert hit.method in access_log.METHODS or hit.method == access_log.OTHER_METHOD
+    assert hit.method in access_log.METHODS or hit.method == OTHER_METHOD
     assert hit.path.startswith("/") or hit.path in ("*", access_log.INVALID_PATH)
     assert 100 <= hit.status <= 599
     assert hit.size is None or 0 <= hit.size < 10**18
     if line.count("[") == 1 and "{" not in line:
-        assert access_log.parse_time(line) == hit.time
+        assert access_log.parse_hit_time(line) == hit.time
     name = series_name(hit.method, Routes().route(hit.path), hit.status // 100)
     assert canonical(name) == name
 
@@ -113,7 +113,7 @@ def test_a_line_is_a_hit_or_malformed(line: str) -> None:
 def test_a_json_line_of_any_types_is_a_hit_or_malformed(entry: dict[str, object]) -> None:
     """Where a number, a text or an object is expected there may be any other."""
     with contextlib.suppress(access_log.MalformedLine):
-        assert 100 <= access_log.parse(json.dumps(entry)).status <= 599
+        assert 100 <= access_log.parse_hit(json.dumps(entry)).status <= 599
 
 
 @fuzzed
@@ -136,7 +136,7 @@ def test_lines_and_paths_take_work_by_their_length(of_length: object) -> None:
     def work(text: str) -> None:
         for line in (text, "{" + text, f'[01/Jan/2024:00:00:00 +0000] "GET /{text} HTTP/1.1" 200'):
             with contextlib.suppress(access_log.MalformedLine):
-                fold(access_log.parse(line).path)
+                fold(access_log.parse_hit(line).path)
         fold("/" + text)
 
     assert_work_is_linear(work, of_length)  # type: ignore[arg-type]
@@ -167,7 +167,7 @@ def test_a_file_is_lines_or_damaged(
     file = tmp_path_factory.getbasetemp() / "fuzzed.log"
     file.write_bytes(data)
     damaged, found = False, []
-    with lines.read(file) as source:
+    with lines.Lines(file) as source:
         try:
             for batch in source:
                 found += batch
@@ -186,7 +186,7 @@ def test_a_compressed_file_of_one_endless_line_takes_little_memory(tmp_path: Pat
     (tmp_path / "bomb.gz").write_bytes(gzip.compress(bytes(size)))
     tracemalloc.start()
     try:
-        with lines.read(tmp_path / "bomb.gz") as source:
+        with lines.Lines(tmp_path / "bomb.gz") as source:
             (line,) = [line for batch in source for line in batch]
         _, most = tracemalloc.get_traced_memory()
     finally:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter.errors import RedmeterError
-from redmeter.ingest.access_log import LINE_LIMIT, METHODS, REASONS, Hit, MalformedLine, parse
+from redmeter.ingest.access_log import LINE_LIMIT, METHODS, REASONS, Hit, MalformedLine, parse_hit
 from support.realdata import OWN_LOG, real_log
 
 #: 17 May 2015, 10:05:03 UTC
@@ -27,7 +27,7 @@ def line(request: str = "GET /a HTTP/1.1", status: str = "200", size: str = "12"
 def outcome(text: str) -> Hit | str:
     """Return the hit, or why the line is refused."""
     try:
-        return parse(text)
+        return parse_hit(text)
     except MalformedLine as exc:
         return exc.reason
 
@@ -47,14 +47,14 @@ def outcome(text: str) -> Hit | str:
 )
 def test_common_and_combined_lines_are_read_whatever_stands_around(text: str) -> None:
     """Only time, request, status and size are looked at."""
-    assert parse(text) == Hit(MOMENT, "GET", "/a", 200, 12)
+    assert parse_hit(text) == Hit(MOMENT, "GET", "/a", 200, 12)
 
 
 def test_a_field_of_a_stranger_cannot_forge_a_request() -> None:
     """A quote inside a field is escaped by the server, so it does not begin a request."""
     forged = f'[{STAMP}] \\"GET /forged HTTP/1.1\\" 500 1'
-    assert parse(line().replace(" - -", f" - {forged}", 1)).path == "/a"
-    assert parse(line() + f' "{forged}" "-"').path == "/a"
+    assert parse_hit(line().replace(" - -", f" - {forged}", 1)).path == "/a"
+    assert parse_hit(line() + f' "{forged}" "-"').path == "/a"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_field_of_a_stranger_cannot_forge_a_request() -> None:
 )
 def test_every_request_is_a_hit(request_line: str, method: str, path: str) -> None:
     """However odd a request is, it was made and answered."""
-    hit = parse(line(request_line))
+    hit = parse_hit(line(request_line))
     assert (hit.method, hit.path) == (method, path)
 
 
@@ -108,7 +108,7 @@ def test_every_request_is_a_hit(request_line: str, method: str, path: str) -> No
 )
 def test_times_are_turned_into_utc(stamp: str, seconds: int) -> None:
     """The zone that the server wrote is taken off, in both directions."""
-    assert parse(line().replace(STAMP, stamp)).time == MOMENT + seconds
+    assert parse_hit(line().replace(STAMP, stamp)).time == MOMENT + seconds
 
 
 @given(
@@ -122,13 +122,13 @@ def test_any_time_is_what_the_standard_library_says(local: datetime, minutes: in
     text = f"{local:%d/%b}/{local.year:04d}:{local:%H:%M:%S} {zone}"
     expected = datetime.strptime(text, "%d/%b/%Y:%H:%M:%S %z")
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
-    assert parse(line().replace(STAMP, text)).time == (expected - epoch).total_seconds()
+    assert parse_hit(line().replace(STAMP, text)).time == (expected - epoch).total_seconds()
 
 
 @pytest.mark.parametrize("size", ["-", "", "x", "-1", "9" * 5000, "٣"])
 def test_a_size_that_is_none_does_not_spoil_the_hit(size: str) -> None:
     """The size is what matters least."""
-    assert parse(line(size=size)).size is None
+    assert parse_hit(line(size=size)).size is None
 
 
 @pytest.mark.parametrize(
@@ -206,12 +206,12 @@ def test_json_lines_are_read_by_their_usual_keys(entry: dict[str, object]) -> No
     """Times, request and status under the names that servers give them."""
     size = 12 if "size" in entry else None
     for text in (json.dumps(entry), " " + json.dumps(entry) + "\n", "\ufeff" + json.dumps(entry)):
-        assert parse(text) == Hit(MOMENT, "GET", "/a", 200, size)
+        assert parse_hit(text) == Hit(MOMENT, "GET", "/a", 200, size)
 
 
 def test_json_without_a_method_is_another_method() -> None:
     """A missing method does not hide the hit."""
-    assert parse('{"ts": 1, "status": 200, "path": "/a"}').method == "_OTHER"
+    assert parse_hit('{"ts": 1, "status": 200, "path": "/a"}').method == "_OTHER"
 
 
 @given(st.text(st.characters(), max_size=300))
@@ -266,20 +266,20 @@ def test_a_line_of_a_megabyte_is_refused_in_bounded_time(text: str) -> None:
     """No input makes the pattern go back and forth: 0.1 s of processor time is 30 times enough."""
     before = time.process_time()
     with pytest.raises(MalformedLine):
-        parse(text)
+        parse_hit(text)
     assert time.process_time() - before < 0.1
 
 
 def test_of_a_long_line_the_beginning_counts() -> None:
     """A browser that sends a megabyte of referrer is still a hit."""
-    assert parse(line() + ' "' + "x" * 1_000_000).path == "/a"
+    assert parse_hit(line() + ' "' + "x" * 1_000_000).path == "/a"
     assert outcome(line("GET /" + "x" * 1_000_000)) == "no request"
 
 
 def test_a_hit_cannot_be_changed() -> None:
     """Hits are values."""
     with pytest.raises(AttributeError):
-        parse(line()).status = 500  # type: ignore[misc]
+        parse_hit(line()).status = 500  # type: ignore[misc]
 
 
 def test_the_small_log_is_read_as_its_author_counted() -> None:

@@ -14,8 +14,8 @@ def read(*batches: list[str]) -> list[Hit | str | None]:
     for reader, batch in with_reader(batches):
         for line in batch:
             try:
-                found.append(reader.parse(line))
-                assert reader.parse_time(line) == (found[-1] and found[-1][0])
+                found.append(reader.parse_hit(line))
+                assert reader.parse_hit_time(line) == (found[-1] and found[-1][0])
             except MalformedLine as error:
                 found.append(REASONS[REASONS.index(error.reason)])
     return found

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from redmeter.clock import ManualClock
 from redmeter.errors import RedmeterError
 from redmeter.ingest import lines
-from redmeter.ingest.lines import LINE_BYTES, DamagedGzip, read
+from redmeter.ingest.lines import LINE_BYTES, DamagedGzip, Lines
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def log(tmp_path: Path) -> Path:
 
 def everything(source: Path | str) -> list[str]:
     """Read a source to its end."""
-    with read(source) as batches:
+    with Lines(source) as batches:
         return [line for batch in batches for line in batch]
 
 
@@ -92,7 +92,7 @@ def test_progress_is_told_in_bytes_of_the_source(log: Path) -> None:
     data = b"".join(b"line %d\n" % number for number in range(100_000))
     for stored in (data, gzip.compress(data)):
         log.write_bytes(stored)
-        with read(log) as batches:
+        with Lines(log) as batches:
             assert batches.bytes_read == 0
             assert batches.bytes_total == len(stored)
             count = len(next(batches))
@@ -110,7 +110,7 @@ def test_a_pipe_has_no_total(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     os.close(writing)
     with os.fdopen(reading, "r") as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
-        with read("-", follow=True) as batches:
+        with Lines("-", follow=True) as batches:
             assert batches.bytes_total is None
             assert [line for batch in batches for line in batch] == ["a", "b"]
 
@@ -123,7 +123,7 @@ def test_a_line_that_is_too_long_is_cut_and_counted(
     monkeypatch.setattr(lines, "CHUNK_BYTES", chunk)
     exact = b"e" * LINE_BYTES
     log.write_bytes(b"a\n" + b"x" * 100_000 + b"\nb\n" + exact + b"\n" + b"y" * 70_000)
-    with read(log) as batches:
+    with Lines(log) as batches:
         result = [line for batch in batches for line in batch]
         assert result == ["a", "x" * LINE_BYTES, "b", exact.decode(), "y" * LINE_BYTES]
         assert batches.long_lines == 2
@@ -134,7 +134,7 @@ def test_what_cannot_be_opened_is_an_os_error_with_its_name(tmp_path: Path) -> N
     """At once, before any iteration."""
     for path, kind in ((tmp_path / "none", FileNotFoundError), (tmp_path, IsADirectoryError)):
         with pytest.raises(kind) as caught:
-            read(path)
+            Lines(path)
         assert str(caught.value.filename) == str(path)
 
 
@@ -143,7 +143,7 @@ def test_no_permission_is_an_os_error(log: Path) -> None:
     """As open() says it."""
     log.touch(mode=0o000)
     with pytest.raises(PermissionError):
-        read(log)
+        Lines(log)
 
 
 def test_stop_ends_the_lines_before_the_next_chunk(
@@ -153,21 +153,21 @@ def test_stop_ends_the_lines_before_the_next_chunk(
     monkeypatch.setattr(lines, "CHUNK_BYTES", 4)
     for stored in (b"a\nb\nc\nd\n", gzip.compress(b"a\nb\nc\nd\n")):
         log.write_bytes(stored)
-        with read(log, stop=lambda: True) as batches:
+        with Lines(log, stop=lambda: True) as batches:
             assert list(batches) == []
     asked = iter([False, False, True])
-    with read(log, stop=lambda: next(asked, True)) as batches:
+    with Lines(log, stop=lambda: next(asked, True)) as batches:
         assert list(batches) == []  # and it is no damage that the rest of the gzip was not read
     asked = iter([False, False, True])
     log.write_bytes(b"a\nb\nc")
-    with read(log, stop=lambda: next(asked, True)) as batches:
+    with Lines(log, stop=lambda: next(asked, True)) as batches:
         assert list(batches) == [["a", "b"]]
 
 
 def test_closing_ends_the_iteration(log: Path) -> None:
     """Also in the middle, and twice."""
     log.write_bytes(b"a\n")
-    batches = read(log)
+    batches = Lines(log)
     batches.close()
     batches.close()
     assert list(batches) == []
@@ -179,7 +179,7 @@ def test_closing_ends_the_iteration(log: Path) -> None:
 def damaged(path: Path) -> tuple[list[str], DamagedGzip]:
     """Read until the damage."""
     result: list[str] = []
-    with read(path) as batches:
+    with Lines(path) as batches:
         try:
             for batch in batches:
                 result += batch
@@ -253,7 +253,7 @@ class Script(ManualClock):
 def followed(path: Path, *steps: Callable[[], object]) -> list[str]:
     """Follow a log while the steps happen to it."""
     script = Script(*steps)
-    with read(path, follow=True, clock=script, stop=script.stopped) as batches:
+    with Lines(path, follow=True, clock=script, stop=script.stopped) as batches:
         return [line for batch in batches for line in batch]
 
 
@@ -355,7 +355,7 @@ def test_who_is_told_to_stop_reads_what_is_there(
     now = [False]
 
     def read_all() -> tuple[list[str], bool]:
-        with read(log, follow=True, clock=ManualClock(), stop=lambda: now[0]) as batches:
+        with Lines(log, follow=True, clock=ManualClock(), stop=lambda: now[0]) as batches:
             first = next(batches)
             log.rename(log.with_suffix(".1"))
             log.write_bytes(b"b\n" * 5_000 + b"half")
@@ -406,7 +406,7 @@ def test_following_stops_at_once(log: Path) -> None:
     log.write_bytes(b"a\n")
     clock = ManualClock()
     asked = iter([False])
-    with read(log, follow=True, clock=clock, stop=lambda: next(asked, True)) as batches:
+    with Lines(log, follow=True, clock=clock, stop=lambda: next(asked, True)) as batches:
         assert [batch for batch in batches if batch] == [["a"]]
     assert clock.monotonic() <= lines.POLL_SECONDS
 
@@ -417,7 +417,7 @@ def test_following_that_is_stopped_before_it_begins_reads_what_is_there(
 ) -> None:
     """As with a stop at any other moment."""
     log.write_bytes(content)
-    with read(log, follow=True, clock=ManualClock(), stop=lambda: True) as batches:
+    with Lines(log, follow=True, clock=ManualClock(), stop=lambda: True) as batches:
         assert [line for batch in batches for line in batch] == content.decode().split()
         assert batches.complete
 
@@ -425,7 +425,7 @@ def test_following_that_is_stopped_before_it_begins_reads_what_is_there(
 def test_what_was_written_since_a_truncation_is_read_at_the_end(log: Path) -> None:
     """Though nobody looked at the file in between."""
     log.write_bytes(b"first\nhalf")
-    with read(log, follow=True, clock=ManualClock(), stop=lambda: True) as batches:
+    with Lines(log, follow=True, clock=ManualClock(), stop=lambda: True) as batches:
         assert next(batches) == ["first"]
         log.write_bytes(b"new\n")
         assert [line for batch in batches for line in batch] == ["half", "new"]
@@ -435,5 +435,5 @@ def test_what_was_written_since_a_truncation_is_read_at_the_end(log: Path) -> No
 def test_a_gzip_file_is_not_followed(log: Path) -> None:
     """It is read to its end, and that is it."""
     log.write_bytes(gzip.compress(b"a\n"))
-    with read(log, follow=True, clock=ManualClock()) as batches:
+    with Lines(log, follow=True, clock=ManualClock()) as batches:
         assert list(batches) == [["a"]]

@@ -10,7 +10,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter.integrations.celery import install
-from redmeter.integrations.shared.tasks import TASKS
+from redmeter.integrations.shared.tasks import MAX_TASKS
 from redmeter.testing import MemoryMeter
 from support.programs import SOURCES, Programs
 from support.servers import Server
@@ -318,10 +318,10 @@ def test_tasks_within_tasks_are_timed_each(app: Any, memory: MemoryMeter) -> Non
 
 def test_names_of_tasks_are_bounded(app: Any, memory: MemoryMeter) -> None:
     """A name that is too long is cut, and too many become one."""
-    for number in range(TASKS + 10):
+    for number in range(MAX_TASKS + 10):
         app.task(name=f"shop.task{number}." + "x" * 300)(nothing).delay()
     names = {each.series for each in memory.events if each.amount}
-    assert len(names) == TASKS + 1
+    assert len(names) == MAX_TASKS + 1
     assert runs(memory, "(other)", "success") == 10
     assert memory.recorder_health().troubles == {}
 

@@ -3,7 +3,7 @@
 import threading
 
 from redmeter import Meter
-from redmeter.integrations.shared.cleaner import Cleaner
+from redmeter.integrations.shared.web import Cleaner
 from redmeter.integrations.wsgi import RedmeterMiddleware
 from support.servers import Server
 from support.waiting import eventually

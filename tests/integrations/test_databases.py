@@ -6,14 +6,14 @@ import threading
 import time
 from typing import Any
 
-from redmeter.integrations.shared.databases import Queries, begin, spend
+from redmeter.integrations.shared.databases import StatementRecorder, collect, spend
 from redmeter.testing import MemoryMeter
 
 
 def test_what_is_spent_within_is_collected() -> None:
     """And nothing of before and after."""
     spend(1.0)
-    with begin() as spent:
+    with collect() as spent:
         assert not spent
         spend(0.5)
         spend(0.25)
@@ -25,8 +25,8 @@ def test_what_is_spent_within_is_collected() -> None:
 
 def test_what_is_spent_counts_for_all_that_is_around_it() -> None:
     """A task that runs within a request counts for both."""
-    with begin() as outer:
-        with begin() as inner:
+    with collect() as outer:
+        with collect() as inner:
             spend(1.0)
         spend(2.0)
     assert (inner.seconds, outer.seconds) == (1.0, 3.0)
@@ -40,7 +40,7 @@ def test_tasks_and_threads_with_a_copy_of_the_context_count() -> None:
         spend(1.0)
 
     async def serve() -> float:
-        with begin() as spent:
+        with collect() as spent:
             await asyncio.gather(*[query() for _ in range(10)])
             await asyncio.gather(*[asyncio.to_thread(spend, 1.0) for _ in range(10)])
         return spent.seconds
@@ -50,9 +50,9 @@ def test_tasks_and_threads_with_a_copy_of_the_context_count() -> None:
 
 def test_statements_with_a_name_are_counted_by_it() -> None:
     """For all that is around them."""
-    with begin() as outer:
+    with collect() as outer:
         spend(0.1, 1, "SELECT a")
-        with begin() as inner:
+        with collect() as inner:
             spend(0.1, 2, "SELECT b")
         spend(0.1)
         spend(0.1, 1, "SELECT a")
@@ -71,7 +71,7 @@ class Hesitant(dict[Any, tuple[float, int]]):
 
 def test_side_by_side_nothing_is_lost() -> None:
     """However threads take turns."""
-    with begin() as spent:
+    with collect() as spent:
         spent._parts = Hesitant()
         contexts = [contextvars.copy_context() for _ in range(4)]
         threads = [
@@ -89,8 +89,8 @@ def test_what_comes_after_the_end_counts_for_what_is_around() -> None:
     """A background task that goes on after the answer."""
 
     async def serve() -> tuple[float, float]:
-        with begin() as outer:
-            with begin() as inner:
+        with collect() as outer:
+            with collect() as inner:
                 spend(1.0)
                 later = asyncio.create_task(background())
             await later
@@ -108,9 +108,9 @@ def test_what_was_ended_in_another_task_is_not_around_anything() -> None:
 
     async def serve() -> None:
         for _ in range(3):
-            spent = begin()
+            spent = collect()
             await asyncio.create_task(end(spent))
-        assert begin()._outer is None
+        assert collect()._outer is None
 
     async def end(spent: object) -> None:
         spent.end()  # type: ignore[attr-defined]
@@ -120,13 +120,13 @@ def test_what_was_ended_in_another_task_is_not_around_anything() -> None:
 
 def test_statements_are_counted_whoever_sends_them() -> None:
     """One that was sent for many rows is one; one that failed counts as well."""
-    queries = Queries(MemoryMeter())
+    queries = StatementRecorder(MemoryMeter())
 
     def work() -> None:
         for error in (None, KeyError()):
             queries.took("SELECT 1", 0.5, many=True, error=error)
 
-    with begin() as spent:
+    with collect() as spent:
         assert spent.statements == 0
         work()
         thread = threading.Thread(target=contextvars.copy_context().run, args=(work,))

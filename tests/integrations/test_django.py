@@ -24,7 +24,7 @@ from redmeter.integrations import asgi, wsgi
 from redmeter.integrations.django import RedmeterMiddleware
 from redmeter.integrations.django import meter as project_meter
 from redmeter.integrations.django.apps import check_settings
-from redmeter.integrations.django.routes import readable
+from redmeter.integrations.django.routes import readable_route
 from redmeter.names import parse_name
 from redmeter.testing import MemoryMeter
 from support import django_project
@@ -520,4 +520,4 @@ def test_the_meter_is_one_for_the_process(meter: Meter) -> None:
 )
 def test_a_route_is_readable(route: str, wanted: str) -> None:
     """Parameters in braces, as in all frameworks; what is no route is no trouble either."""
-    assert readable(route) == wanted
+    assert readable_route(route) == wanted

@@ -156,7 +156,7 @@ assert ratio.low > 0.5, ratio
 SLOW = """
 import sqlite3, time
 from django.db import transaction
-from redmeter.integrations.shared.databases import begin
+from redmeter.integrations.shared.databases import collect
 
 class Slow(sqlite3.Connection):
     def commit(self):
@@ -178,7 +178,7 @@ from django.db.backends.sqlite3 import base
 base.Database = Database()
 
 def spend(work):
-    with begin() as spent:
+    with collect() as spent:
         work()
     assert spent.seconds >= 0.02, spent.seconds
 

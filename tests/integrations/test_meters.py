@@ -27,9 +27,9 @@ from redmeter.integrations.shared.interface import Intake
 from redmeter.integrations.shared.meters import (
     meter_for,
     meter_of,
-    problems,
+    setting_problems,
     shared_meter,
-    strangers,
+    unknown_settings,
 )
 from redmeter.integrations.shared.web import Requests, requests_of
 from support import django_project
@@ -124,11 +124,11 @@ def test_the_django_check_looks_at_the_environment(
     """And says which variable it is."""
     monkeypatch.setenv("REDMETER_URL", "nonsense://x")
     monkeypatch.setenv("REDMETER_TIMEOUT", "2s")
-    assert [text.partition(":")[0] for text in problems({})] == [
+    assert [text.partition(":")[0] for text in setting_problems({})] == [
         "REDMETER_URL",
         "REDMETER_TIMEOUT",
     ]
-    assert list(problems({"REDMETER_URL": "off", "REDMETER_TIMEOUT": 2})) == []
+    assert list(setting_problems({"REDMETER_URL": "off", "REDMETER_TIMEOUT": 2})) == []
 
 
 def test_hooks_and_handlers_have_the_same_meter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +211,7 @@ def test_a_meter_takes_the_whole_table() -> None:
 def test_names_that_look_like_settings_are_told() -> None:
     """Those of others are not."""
     framework = {"REDMETER_URL": "off", "REDMETER_URLS": "off", "DEBUG": True, "REDMETER_X": 1}
-    assert list(strangers(framework, ("REDMETER_X",))) == [
+    assert list(unknown_settings(framework, ("REDMETER_X",))) == [
         "REDMETER_URLS is not a setting of Redmeter"
     ]
 

@@ -8,7 +8,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from redmeter import InvalidSetting, Meter
-from redmeter.integrations.process import CPU, MEMORY, install
+from redmeter.integrations.process import CPU_GAUGE, MEMORY_GAUGE, install
 from redmeter.testing import MemoryMeter
 from support.programs import Programs
 from support.servers import Server
@@ -56,13 +56,13 @@ def test_a_process_tells_how_busy_and_how_large_it_is(server: Server) -> None:
             work()
             ending = spent()
             assert meter.flush()
-            ended, ratio = spent(), gauge(meter, CPU)
+            ended, ratio = spent(), gauge(meter, CPU_GAUGE)
             assert ratio is not None
             # It looked between two readings of ours, when this began and when it ended.
             assert ratio >= (ending.used - begun.used) / (ended.at - before.at)
             assert ratio <= (ended.used - before.used) / (ending.at - begun.at)
             before, begun = ending, ended
-        memory = gauge(meter, MEMORY)
+        memory = gauge(meter, MEMORY_GAUGE)
         assert memory == pytest.approx(psutil.Process().memory_info().rss, rel=0.5)
         assert meter.recorder_health().troubles == {}
 
@@ -110,11 +110,11 @@ meter.close()
     assert (done.code, done.err) == (0, "")
     with Meter(server.url) as meter:
         assert meter.total("x") == 3
-        sizes = [gauge(meter, MEMORY, number) or 0.0 for number in (0, 1)]
+        sizes = [gauge(meter, MEMORY_GAUGE, number) or 0.0 for number in (0, 1)]
         assert sizes[0] > 60e6
         # The child shares what was there before, and that counts for both.
         assert sizes[1] > sizes[0] + 50e6
-        assert all(gauge(meter, CPU, number) is not None for number in (0, 1))
+        assert all(gauge(meter, CPU_GAUGE, number) is not None for number in (0, 1))
 
 
 def test_it_starts_nothing(meter: Meter) -> None:

@@ -16,7 +16,7 @@ from support.servers import Server
 rq = pytest.importorskip("rq")
 
 from redmeter.integrations import rq as integration  # noqa: E402
-from redmeter.integrations.shared.tasks import TASKS  # noqa: E402
+from redmeter.integrations.shared.tasks import MAX_TASKS  # noqa: E402
 
 #: Whether RQ's jobs can ask to be tried again by their result.
 RETURNS_RETRY = hasattr(rq.Worker, "handle_job_retry")
@@ -307,7 +307,7 @@ def test_each_meter_counts_a_run_once(worker: Any, queue: Any, memory: MemoryMet
 def test_names_of_tasks_are_bounded(worker: Any, queue: Any, memory: MemoryMeter) -> None:
     """A name that is too long is cut, and too many become one."""
     (watch,) = integration._watches
-    for number in range(TASKS):
+    for number in range(MAX_TASKS):
         watch.learn(rq.job.Job.create(f"shop.task{number}", connection=queue.connection))
     assert perform(worker, queue.enqueue("shop.one_more")) == "failed"
     assert memory.total("task_runs", labels={"task": "(other)", "state": "failure"}) == 1

@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from redmeter.integrations.asgi import RedmeterMiddleware
 from redmeter.integrations.shared import meters
-from redmeter.integrations.shared.databases import GROUPS, TEXTS, Queries, begin
+from redmeter.integrations.shared.databases import GROUPS, TEXTS, StatementRecorder, collect
 from redmeter.integrations.sqlalchemy import install, uninstall
 from redmeter.testing import ManualClock, MemoryMeter
 
@@ -193,7 +193,7 @@ async def _asynchronously(engine: sa.Engine) -> float:
         with engine.connect() as connection:
             connection.execute(sa.text(LONG))
 
-    with begin() as spent:
+    with collect() as spent:
         await greenlet_spawn(work)
     return spent.seconds
 
@@ -237,10 +237,10 @@ def test_the_end_of_a_transaction_is_waited_for(tmp_path: Path, memory: MemoryMe
     engine = pooled(tmp_path)
     ORDERS.metadata.create_all(engine)
     install(engine, memory)
-    with begin() as spent, engine.begin() as connection:
+    with collect() as spent, engine.begin() as connection:
         connection.execute(ORDERS.insert().values(note="a"))
     assert spent.seconds >= 0.02
-    with begin() as spent, engine.connect() as connection:
+    with collect() as spent, engine.connect() as connection:
         connection.execute(sa.select(ORDERS)).all()
     assert spent.seconds >= 0.02
     # What comes back to a pool is rolled back, whatever it did.
@@ -252,7 +252,7 @@ def test_a_connection_of_the_pool_is_waited_for(tmp_path: Path, memory: MemoryMe
     """Until there is one, or the time is up: an error as any other."""
     engine = pooled(tmp_path, pool_timeout=0.05)
     install(engine, memory)
-    with engine.connect(), begin() as spent:
+    with engine.connect(), collect() as spent:
         with pytest.raises(sa.exc.TimeoutError, match="QueuePool limit"):
             engine.connect()
         assert spent.seconds >= 0.05
@@ -364,7 +364,7 @@ def test_nothing_that_goes_wrong_here_reaches_the_application(
         raise ZeroDivisionError("of ours")
 
     with monkeypatch.context() as patch, engine.connect() as connection:
-        patch.setattr(Queries, "_found", fail)
+        patch.setattr(StatementRecorder, "_found", fail)
         assert connection.execute(sa.text("SELECT 7")).scalar() == 7
     assert memory.recorder_health().troubles == {"db": 1}
     assert memory.recorder_health().last_trouble == "db: ZeroDivisionError: of ours"
@@ -386,7 +386,7 @@ def test_a_meter_is_made_where_none_is_given(engine: sa.Engine, monkeypatch: Any
 
 def test_groups_and_texts_are_bounded(memory: MemoryMeter) -> None:
     """Whoever writes values into names of tables gets one group for all further ones."""
-    queries = Queries(memory)
+    queries = StatementRecorder(memory)
     for number in range(TEXTS + 100):
         queries.took(f"UPDATE table_{number}", 0.1, many=False, error=None)
     found = recorded(memory)

@@ -349,7 +349,7 @@ def test_only_routes_that_begin_alike_are_looked_at_closer(memory: MemoryMeter) 
     """Up to the first that fits, however many there are."""
     many = [Route(f"/part{number}/{{id}}", answer) for number in range(50)]
     shop = Starlette(routes=[*many, Mount("/tenants/{tenant}", routes=many)])
-    found = routes.Finder(shop)
+    found = routes.RouteFinder(shop)
     scope = http_scope("GET", "/part7/3")
     assert found.route(scope, None) == "/part7/{id}"
     looked: list[str] = []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from redmeter import Meter
 from redmeter.errors import StoreUnavailable
 from redmeter.integrations.shared import web
-from redmeter.integrations.shared.databases import begin, spend
+from redmeter.integrations.shared.databases import collect, spend
 from redmeter.integrations.shared.options import Options
 from redmeter.integrations.shared.web import DISCONNECTED, Requests
 from redmeter.names import parse_name
@@ -186,13 +186,13 @@ def test_a_slow_request_names_its_path_and_its_database_time_in_one_pattern(
 ) -> None:
     """Whatever paths strangers ask for; secrets in them are masked."""
     requests = requests_of(memory, slow_request=2)
-    with begin() as spent:
+    with collect() as spent:
         spend(0.25)  # a connection
         spend(0.5, 1)
     paths = [*(f"/users/{number}" for number in range(50)), "/users/token=s3cret-value"]
     for path in paths:
         requests.record("GET", path, "/users/{id}", 200, 3.0, spent=spent)
-        with begin() as nothing:
+        with collect() as nothing:
             pass
         requests.record("GET", path, "/users/{id}", 200, 3.0, spent=nothing)
     logged = memory.logged("http", "warning")
@@ -221,7 +221,7 @@ def test_methods_that_strangers_make_up_are_remembered_as_one(
     """Else they would take the place of those that are asked for."""
     requests = requests_of(memory, labels=labels)
     for number in range(50):
-        with begin() as spent:
+        with collect() as spent:
             spend(0.5)
         requests.record(f"M{number}", "/a", None, 405, 1.0, spent=spent)
     assert (len(requests._handles), len(requests._waits)) == (1, 1)

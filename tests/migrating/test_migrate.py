@@ -11,7 +11,7 @@ from redmeter.errors import StoreError, StoreMoving, StoreUnavailable
 from redmeter.migrating import (
     Interrupted,
     MigrationError,
-    Report,
+    MigrationReport,
     migrate,
     states,
     survey,
@@ -305,7 +305,7 @@ def test_a_mover_that_sleeps_past_its_deadline_has_lost_the_source(
 def test_of_two_movers_one_completes(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is stalled while it copies cannot write to the target that another one fills."""
     stalled = pair.source, pair.target
-    reports: list[Report] = []
+    reports: list[MigrationReport] = []
 
     def go_on_elsewhere(_: int) -> None:
         if not reports:
@@ -433,7 +433,7 @@ def test_to_open_needs_what_was_verified(pair: Pair) -> None:
     claimed = [ShardState(verified=fence)]
     with pytest.raises(MigrationError):
         states.open_shards(pair.target, claimed, "move")
-    states.verify(pair.target, fence, [0])
+    states.mark_verified(pair.target, fence, [0])
     states.open_shards(pair.target, claimed, "move")
     assert read_states(pair.target) == claimed
 

@@ -113,7 +113,7 @@ def test_a_failover_that_loses_the_seal_leaves_the_target_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The old primary goes on; only new connections lead to the new one. A second run completes."""
-    confirm = states.confirm
+    confirm = states.confirm_seal
 
     def cut_off(_: int) -> None:
         with replica.client() as client:
@@ -128,7 +128,7 @@ def test_a_failover_that_loses_the_seal_leaves_the_target_closed(
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr(states, "confirm", fail_over)
+        patched.setattr(states, "confirm_seal", fail_over)
         with pytest.raises(MigrationError) as raised:
             migrate(open_store(proxy.url), target, progress=cut_off)
     assert raised.value.reason == "unsealed"
@@ -150,7 +150,7 @@ def test_each_primary_of_a_cluster_is_asked(
     fill(cluster.url, series=20)
     source = open_store(cluster.url)
     primary, replica = cluster.nodes[0], cluster.nodes[3]
-    confirm = states.confirm
+    confirm = states.confirm_seal
 
     def lose_a_seal(*args: Any) -> dict[str, str]:
         found = confirm(*args)
@@ -159,7 +159,7 @@ def test_each_primary_of_a_cluster_is_asked(
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr(states, "confirm", lose_a_seal)
+        patched.setattr(states, "confirm_seal", lose_a_seal)
         with pytest.raises(MigrationError) as raised:
             migrate(source, target)
     assert raised.value.reason == "unsealed"

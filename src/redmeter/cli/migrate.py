@@ -163,7 +163,7 @@ def _show_survey(survey: migrating.Survey, json: bool) -> None:
     )
 
 
-def _show(report: migrating.Report, json: bool) -> None:
+def _show(report: migrating.MigrationReport, json: bool) -> None:
     if unconfirmed := [server for server, seal in report.seal.items() if seal == "unconfirmed"]:
         output.note(
             f"warning: no replica of {', '.join(unconfirmed)} has confirmed that SOURCE has moved; "

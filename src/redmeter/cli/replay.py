@@ -190,7 +190,7 @@ def _check_kind(path: str, file: str) -> None:
 
 def _shift(store: Store, path: str) -> int:
     """Return the seconds from the newest time in a log to the server's now."""
-    with lines.read(path) as source, output.progress("looking for the newest line") as show:
+    with lines.Lines(path) as source, output.progress("looking for the newest line") as show:
         newest = door.newest_time(_with_progress(source, show))
     return 0 if newest is None else int(store.read()[0].now) - math.floor(newest)
 
@@ -216,7 +216,7 @@ def _replay(
         Whether everything was read; of a followed log, everything up to its end at that time.
     """
     with (
-        lines.read(
+        lines.Lines(
             path, follow=brake.follow, name=name, stop=lambda: brake.heeded and brake.pulled
         ) as source,
         contextlib.ExitStack() as stack,

@@ -122,7 +122,7 @@ lines = sa.Table(
     sa.Column("cents", sa.Integer, nullable=False),
 )
 #: Sums that the newest release maintains, so that its report need not sum all lines.
-sums = sa.Table(
+category_sums = sa.Table(
     "category_sums",
     META,
     sa.Column("category", sa.String, primary_key=True),
@@ -145,23 +145,18 @@ def connect(path: Path) -> sa.Engine:
     return engine
 
 
-def create(path: Path, seed: int) -> None:
+def create_database(path: Path, seed: int) -> None:
     """Make the tables and fill the shelves."""
     chance = random.Random(seed)
     engine = connect(path)
     META.create_all(engine)
-    shelf = [each._asdict() for each in PRODUCTS]
     sold = chance.choices(
         PRODUCTS, weights=[POPULARITY[each.category] for each in PRODUCTS], k=OLD_LINES
     )
-    old = [
-        {"order_id": number // 3, "product_id": each.id, "pieces": 1, "cents": each.price}
-        for number, each in enumerate(sold)
-    ]
     with engine.begin() as connection:
-        connection.execute(products.insert(), shelf)
+        connection.execute(products.insert(), [each._asdict() for each in PRODUCTS])
         connection.execute(
-            sums.insert(),
+            category_sums.insert(),
             [
                 {
                     "category": category,
@@ -173,6 +168,6 @@ def create(path: Path, seed: int) -> None:
         )
         connection.exec_driver_sql(
             "INSERT INTO order_lines (order_id, product_id, pieces, cents) VALUES (?, ?, ?, ?)",
-            [tuple(line.values()) for line in old],
+            [(number // 3, each.id, 1, each.price) for number, each in enumerate(sold)],
         )
     engine.dispose()

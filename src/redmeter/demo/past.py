@@ -22,6 +22,8 @@ from redmeter.names import (
     HITS,
     HITS_FAILED,
     HITS_SECONDS,
+    REQUEST_DB_RATIO,
+    REQUEST_DB_SECONDS,
     REQUESTS,
     SECONDS,
     TASK_QUEUE_SECONDS,
@@ -73,18 +75,16 @@ _ORDER = {
     "DELETE carts WHERE visitor": 1,
 }
 _REPORT = {"SELECT products": 1, "SELECT order_lines WHERE product_id": len(PRODUCTS)}
-#: The job that confirms orders, and which part of its runs fails.
-_JOB, _POSTPONED = "shop.confirm_order", 0.08
-_ORDERED = 1 - shape.REFUSED[shape.OLD] - shape.LOST[shape.OLD]
+_ORDERED = 1 - shape.REFUSED[shape.OLD_RELEASE] - shape.LOST[shape.OLD_RELEASE]
 
-PAGES = (
+SHOP_PAGES = (
     Page("GET", "/", 1.0, 0.0016, 0.4, 0.05, _OK, statements={"SELECT products": 1}),
     Page(
-        *("GET", "/search", shape.SEARCHES, 0.0019, 0.45, 0.1, _OK),
+        *("GET", "/search", shape.SEARCHES_PER_VISIT, 0.0019, 0.45, 0.1, _OK),
         statements={"SELECT products WHERE name, category": 1},
     ),
     Page(
-        *("GET", "/products/{id}", shape.PRODUCTS, 0.0016, 0.4, 0.05),
+        *("GET", "/products/{id}", shape.PRODUCTS_PER_VISIT, 0.0016, 0.4, 0.05),
         {"2xx": 0.985, "4xx": 0.015},
         statements={"SELECT products WHERE id": 1},
     ),
@@ -95,7 +95,11 @@ PAGES = (
     Page("GET", "/cart", shape.LOOKS_AT_CART, 0.0014, 0.35, 0.06, _OK, statements=_IN_CART),
     Page(
         *("POST", "/checkout", shape.CHECKOUTS, 0.098, 0.4, 0.006),
-        {"3xx": _ORDERED, "4xx": shape.REFUSED[shape.OLD], "5xx": shape.LOST[shape.OLD]},
+        {
+            "3xx": _ORDERED,
+            "4xx": shape.REFUSED[shape.OLD_RELEASE],
+            "5xx": shape.LOST[shape.OLD_RELEASE],
+        },
         statements=_ORDER,
     ),
     Page("GET", "(unmatched)", shape.STRAY, 0.0004, 0.3, 0.0, {"4xx": 1.0}),
@@ -156,7 +160,7 @@ class _Slice:
 
     def fill(self) -> int:
         """Draw what happened, and take it in; return how many pages were asked for."""
-        hits = sum(self._page(page) for page in PAGES)
+        hits = sum(self._page(page) for page in SHOP_PAGES)
         if hits:
             add = self._bulk.add
             add(HITS, self._start, hits, self._now)
@@ -183,9 +187,9 @@ class _Slice:
         self._observe(SECONDS, labels, count, page.median, page.spread)
         if page.database:
             median = page.median * page.database
-            self._observe("http_request_db_seconds", labels, count, median, page.spread)
+            self._observe(REQUEST_DB_SECONDS, labels, count, median, page.spread)
             ratios = page.database, 0.3 * (1 - page.database)
-            self._observe("http_request_db_ratio", labels, count, *ratios, most=1.0)
+            self._observe(REQUEST_DB_RATIO, labels, count, *ratios, most=1.0)
             self._statements(page, {"route": page.route}, count, median)
         if page.route == "/search":
             number = round(count * 0.83)
@@ -209,8 +213,8 @@ class _Slice:
 
     def _confirmed(self, count: int) -> None:
         """Record the runs of the job that confirms orders."""
-        failed = shape.poisson(count * _POSTPONED, self._chance)
-        task = {"task": _JOB}
+        failed = shape.poisson(count * shape.POSTPONED, self._chance)
+        task = {"task": shape.TASK}
         self._count(TASK_RUNS, task | {"state": "success"}, count)
         self._count(TASK_RUNS, task | {"state": "failure"}, failed)
         self._observe(TASK_SECONDS, task, count + failed, 0.03, 0.5)
@@ -228,7 +232,7 @@ class _Slice:
         self._confirmed(count)
         total = sum(POPULARITY.values())
         for category, popularity in POPULARITY.items():
-            pieces = count * shape.LINES * shape.PIECES * popularity / total
+            pieces = count * shape.LINES_PER_ORDER * shape.PIECES_PER_LINE * popularity / total
             sold = shape.poisson(pieces, self._chance)
             prices = [each.price for each in PRODUCTS if each.category == category]
             self._count("sales", {"category": category}, sold)

@@ -30,7 +30,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from redmeter import Meter, settings
@@ -109,15 +108,11 @@ def _remove(store: Store, server: Link, prefix: str) -> int:
     return removed
 
 
-@contextlib.contextmanager
-def _opened(url: str | None, prefix: str) -> Iterator[Store]:
+def _opened(url: str | None, prefix: str) -> contextlib.closing[Store]:
     store = stores.open(url, prefix=prefix)
     if store is None:
         raise InvalidSetting("url", "redmeter is switched off (REDMETER_URL=off); give --url")
-    try:
-        yield store
-    finally:
-        store.close()
+    return contextlib.closing(store)
 
 
 class Demo:
@@ -168,12 +163,7 @@ class Demo:
         self._ending.callback(self._end_processes)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
         for number in before:  # the end is not to be interrupted, and takes seconds at most
             signal.signal(number, signal.SIG_IGN)
@@ -207,8 +197,8 @@ class Demo:
         """
         from redmeter.demo import database, shape
 
-        database.create(self._folder / "shop.sqlite3", self._seed)
-        self._release(shape.OLD)
+        database.create_database(self._folder / "shop.sqlite3", self._seed)
+        self._release(shape.OLD_RELEASE)
         self._start("server", str(self.port))
         self._start("job")
         until = time.monotonic() + PROCESS_TIMEOUT
@@ -250,20 +240,20 @@ class Demo:
             DemoFailed: a process of it has ended.
         """
         from redmeter.demo import shape
-        from redmeter.demo.traffic import Traffic
+        from redmeter.demo.traffic import Visitors
 
         self._began = time.time()
-        traffic = Traffic(self.port, self._seed, self._boost)
+        traffic = Visitors(self.port, self._seed, self._boost)
         self._ending.callback(traffic.stop)
         traffic.start()
         began, shown, deployed = time.monotonic(), 0, False
         while (passed := time.monotonic() - began) < self._seconds:
             self.check()
             if not deployed and passed >= DEPLOY_AT * self._seconds:
-                self._release(shape.NEW)
+                self._release(shape.NEW_RELEASE)
                 self._processes[0].send_signal(signal.SIGHUP)
                 deployed = True
-                show(f"{_clock(passed)}  shop {shape.NEW} is deployed")
+                show(f"{_clock(passed)}  shop {shape.NEW_RELEASE} is deployed")
             if passed >= every * (shown + 1):
                 shown += 1
                 show(
@@ -362,12 +352,12 @@ def _claimed(place: str) -> Iterator[Path | None]:
 
 def _folders() -> list[Path]:
     """Return the folders of all runs of this user."""
-    unlocked = []
+    folders = []
     for each in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
         with contextlib.suppress(OSError):
             if each.lstat().st_uid == os.getuid() and each.is_dir() and not each.is_symlink():
-                unlocked.append(each)
-    return unlocked
+                folders.append(each)
+    return folders
 
 
 def _free_port(wanted: int) -> int:

@@ -12,7 +12,7 @@ import threading
 WORKERS = 2
 
 
-def main(port: int) -> None:
+def serve_shop(port: int) -> None:
     """Serve until SIGTERM; SIGHUP replaces the workers, one after the other."""
     import uvicorn
 
@@ -46,4 +46,4 @@ def end_with_starter() -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    serve_shop(int(sys.argv[1]))

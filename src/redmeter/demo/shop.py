@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from redmeter import Meter
 from redmeter.demo import database, shape
-from redmeter.demo.database import carts, lines, orders, products, sums
+from redmeter.demo.database import carts, category_sums, lines, orders, products
 from redmeter.integrations import logging as logs
 from redmeter.integrations import process
 from redmeter.integrations import sqlalchemy as statements
@@ -32,7 +32,7 @@ from redmeter.integrations.asgi import App, RedmeterMiddleware
 #: Environment variables with the path of its files and the random seed.
 FOLDER, SEED = "SHOP_FOLDER", "SHOP_SEED"
 
-log = logging.getLogger("shop")
+_log = logging.getLogger("shop")
 
 
 class PaymentRefused(Exception):
@@ -102,7 +102,7 @@ class Shop:
         with self._engine.connect() as connection:
             row = connection.execute(sa.select(products).where(products.c.id == number)).first()
         if row is None:
-            log.info("nobody sells product %d any more", number)
+            _log.info("nobody sells product %d any more", number)
             return _page("Sold out", [], 404)
         return _page(row.name, [_euros(row.price)])
 
@@ -139,7 +139,7 @@ class Shop:
                 self._pay(cents)
         except PaymentRefused as refusal:
             self.meter.count("payments", labels={"outcome": "refused"})
-            log.warning("payment of %s refused: %s", _euros(cents), refusal)
+            _log.warning("payment of %s refused: %s", _euros(cents), refusal)
             return _page("Your bank said no", [], 402)
         except BankSilent:
             self.meter.count("payments", labels={"outcome": "lost"})
@@ -170,9 +170,12 @@ class Shop:
                     )
                 )
                 connection.execute(
-                    sums.update()
-                    .where(sums.c.category == each.category)
-                    .values(pieces=sums.c.pieces + each.pieces, cents=sums.c.cents + paid)
+                    category_sums.update()
+                    .where(category_sums.c.category == each.category)
+                    .values(
+                        pieces=category_sums.c.pieces + each.pieces,
+                        cents=category_sums.c.cents + paid,
+                    )
                 )
             connection.execute(carts.delete().where(carts.c.visitor == visitor))
         self.meter.observe("cart_value", cents / 100)
@@ -184,8 +187,10 @@ class Shop:
     def report(self, _: Request) -> Response:
         """Sum the sales: product by product, until the release that maintains sums."""
         with self._engine.connect() as connection:
-            if self.release == shape.NEW:
-                rows = connection.execute(sa.select(sums).order_by(sums.c.cents.desc())).all()
+            if self.release == shape.NEW_RELEASE:
+                rows = connection.execute(
+                    sa.select(category_sums).order_by(category_sums.c.cents.desc())
+                ).all()
                 return _page("Report", [f"{each.category}: {_euros(each.cents)}" for each in rows])
             listed = []
             for each in connection.execute(sa.select(products)).all():
@@ -223,5 +228,5 @@ def create() -> App:
     """Return the application of one worker process."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     shop = Shop(Path(os.environ[FOLDER]), int(os.environ[SEED]))
-    log.info("release %s is open", shop.release)
+    _log.info("release %s is open", shop.release)
     return RedmeterMiddleware(Starlette(routes=shop.pages), shop.meter, cleaner=True)

@@ -23,7 +23,7 @@ _STRAY = ("/wp-login.php", "/.env", "/admin.php", "/favicon.ico", "/robots.txt")
 _WEIGHTS = [POPULARITY[each.category] for each in PRODUCTS]
 
 
-class Traffic:
+class Visitors:
     """Sends visitors to the shop until stop() is called.
 
     Args:
@@ -84,22 +84,24 @@ class Traffic:
         if chance.random() < shape.STRAY:
             self._ask("GET", chance.choice(_STRAY))
         self._ask("GET", "/")
-        if chance.random() < shape.SEARCHES:
+        if chance.random() < shape.SEARCHES_PER_VISIT:
             self._look(chance)
             self._ask("GET", f"/search?q={chance.choice(SEARCHES)}")
-        for _ in range(shape.poisson(shape.PRODUCTS, chance)):
+        for _ in range(shape.poisson(shape.PRODUCTS_PER_VISIT, chance)):
             self._look(chance)
             number = chance.choices(PRODUCTS, _WEIGHTS)[0].id
             if chance.random() < 0.015:  # an old link
                 number += 900
             self._ask("GET", f"/products/{number}")
         buys = chance.random() < shape.CHECKOUTS
-        times = 1 + shape.poisson(shape.LINES - 1, chance) if buys else 0
-        times += shape.poisson(max(0.0, shape.INTO_CART - shape.CHECKOUTS * shape.LINES), chance)
+        times = 1 + shape.poisson(shape.LINES_PER_ORDER - 1, chance) if buys else 0
+        times += shape.poisson(
+            max(0.0, shape.INTO_CART - shape.CHECKOUTS * shape.LINES_PER_ORDER), chance
+        )
         visitor = f"visitor={chance.getrandbits(64):x}"
         for _ in range(times):
             product = chance.choices(PRODUCTS, _WEIGHTS)[0].id
-            pieces = 1 + shape.poisson(shape.PIECES - 1, chance)
+            pieces = 1 + shape.poisson(shape.PIECES_PER_LINE - 1, chance)
             self._ask("POST", "/cart", f"product={product}&pieces={pieces}", visitor)
         if chance.random() < shape.LOOKS_AT_CART:
             self._ask("GET", "/cart", visitor=visitor)

@@ -33,6 +33,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from redmeter.errors import RedmeterError
+from redmeter.names import OTHER_METHOD
 
 #: Characters of a line that are looked at. A request line of 8 KiB, the most that servers take,
 #: needs 32 KiB when every byte of it is escaped.
@@ -42,7 +43,6 @@ LINE_LIMIT: Final = 65_536
 METHODS: Final = frozenset(
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]
 )
-OTHER_METHOD: Final = "_OTHER"
 INVALID_PATH: Final = "(invalid)"
 
 #: Every reason there is for refusing a line, so that refusals can be counted by reason.
@@ -103,8 +103,8 @@ _COMMON = re.compile(
 _TIME = re.compile(r'\[([^]["\\ ]{17}):([0-5]\d|60) ([+-]\d{4})\] "', re.ASCII)
 
 
-def parse_time(line: str) -> float:
-    """Read the time of one line alone, at a third of the cost of parse().
+def parse_hit_time(line: str) -> float:
+    """Read the time of one line alone, at a third of the cost of parse_hit().
 
     Returns:
         Unix seconds, UTC.
@@ -114,12 +114,12 @@ def parse_time(line: str) -> float:
     """
     match = _TIME.search(line, 0, LINE_LIMIT)
     if match is None or line[0] == "{":
-        return parse(line).time
+        return parse_hit(line).time
     minute, second, zone = match.groups()
     return _minute(minute + zone) + int(second)
 
 
-def parse(line: str) -> Hit:
+def parse_hit(line: str) -> Hit:
     """Read one line of an access log.
 
     Args:
@@ -132,7 +132,9 @@ def parse(line: str) -> Hit:
         MalformedLine: it has no time, no request or no status, and never anything else.
     """
     if len(line) > LINE_LIMIT:
-        line = _shorten(line)
+        if line.startswith("{"):
+            raise MalformedLine("too long")  # half of a JSON object has no meaning
+        line = line[:LINE_LIMIT]
     match = _COMMON.search(line)
     if match is None or line[0] == "{":
         return _parse_other(line)
@@ -145,12 +147,6 @@ def parse(line: str) -> Hit:
         int(status),
         None if size is None else int(size),
     )
-
-
-def _shorten(line: str) -> str:
-    if line.startswith("{"):
-        raise MalformedLine("too long")  # half of a JSON object has no meaning
-    return line[:LINE_LIMIT]
 
 
 def _parse_other(line: str) -> Hit:

@@ -28,7 +28,6 @@ import zlib
 from collections.abc import Callable, Generator, Iterator
 from io import BufferedReader
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self, cast
 
 from redmeter.clock import SYSTEM, Clock
@@ -68,35 +67,6 @@ class DamagedGzip(RedmeterError, ValueError):
         )
 
 
-def read(
-    source: str | os.PathLike[str],
-    *,
-    follow: bool = False,
-    name: str | None = None,
-    clock: Clock = SYSTEM,
-    stop: Callable[[], bool] = lambda: False,
-) -> "Lines":
-    """Open a source of lines.
-
-    Args:
-        source: a path, or - for standard input.
-        follow: wait for more lines at the end of the file, also after its rotation.
-        name: its name in errors, if that is not its path.
-        clock: to wait by.
-        stop: called before every chunk; the lines end as soon as it returns True. While following,
-            called before every turn of all files; the lines end with the data that is there then,
-            up to LAST_BYTES.
-
-    Returns:
-        An iterator of batches.
-
-    Raises:
-        OSError: of open(): the file cannot be opened.
-        InvalidSetting: standard input is closed.
-    """
-    return Lines(source, follow=follow, name=name, clock=clock, stop=stop)
-
-
 def standard_input() -> BufferedReader:
     """Return standard input, as bytes.
 
@@ -109,13 +79,26 @@ def standard_input() -> BufferedReader:
 
 
 class Lines(Iterator[list[str]]):
-    """An iterator of batches of lines; made by read(). Use it in a with statement, or close it.
+    """An iterator of batches of lines. Use it in a with statement, or close it.
 
     While following, a batch is empty where there was nothing to read.
 
     A line comes without its line end (LF or CR LF). A last line without one is delivered as it is;
     while following, only when its file was rotated or truncated, so that it cannot grow any more,
     and at the end.
+
+    Args:
+        source: a path, or - for standard input.
+        follow: wait for more lines at the end of the file, also after its rotation.
+        name: its name in errors, if that is not its path.
+        clock: to wait by.
+        stop: called before every chunk; the lines end as soon as it returns True. While following,
+            called before every turn of all files; the lines end with the data that is there then,
+            up to LAST_BYTES.
+
+    Raises:
+        OSError: of open(): the file cannot be opened.
+        InvalidSetting: standard input is closed.
 
     Raises, while iterating:
         DamagedGzip: after the last whole line before the damage.
@@ -133,10 +116,10 @@ class Lines(Iterator[list[str]]):
         self,
         source: str | os.PathLike[str],
         *,
-        follow: bool,
-        name: str | None,
-        clock: Clock,
-        stop: Callable[[], bool],
+        follow: bool = False,
+        name: str | None = None,
+        clock: Clock = SYSTEM,
+        stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self.bytes_read = 0
         self.long_lines = 0
@@ -160,12 +143,7 @@ class Lines(Iterator[list[str]]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

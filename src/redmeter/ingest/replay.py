@@ -86,7 +86,7 @@ def replay(
     """Read a log to its end and store its counts.
 
     Args:
-        source: batches of lines, from ingest.lines.read().
+        source: batches of lines, see ingest.lines.Lines.
         shift: seconds added to every time.
         max_routes: number of distinct routes, with those that the store has already; the others
             become one, `(other)`.
@@ -140,7 +140,7 @@ def replay(
             oldest, newest = _bounds(store.config().retention, now)
             for line in batch:
                 try:
-                    hit = reader.parse(line)
+                    hit = reader.parse_hit(line)
                 except MalformedLine as error:
                     _malformed(report, error.reason, line)
                     continue
@@ -229,7 +229,7 @@ def newest_time(source: Iterable[list[str]]) -> float | None:
         for reader, batch in with_reader(source):
             for line in batch:
                 try:
-                    time = reader.parse_time(line)
+                    time = reader.parse_hit_time(line)
                 except MalformedLine:
                     continue
                 if time is not None and (newest is None or time > newest):

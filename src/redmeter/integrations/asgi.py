@@ -37,7 +37,12 @@ from typing import Any, Unpack
 from redmeter import Meter
 from redmeter.integrations.shared.databases import Spent
 from redmeter.integrations.shared.options import ASGI, Arguments, load_application
-from redmeter.integrations.shared.routes import Finder, litestar_route, path_within, publish_routes
+from redmeter.integrations.shared.routes import (
+    RouteFinder,
+    litestar_route,
+    path_within,
+    publish_routes,
+)
 from redmeter.integrations.shared.web import (
     CONVERTED,
     DISCONNECTED,
@@ -50,11 +55,11 @@ from redmeter.integrations.shared.web import (
 from redmeter.recording.process import watch_uvicorn
 
 #: Mappings, which frameworks declare in different ways.
-Scope = Any
-Message = Any
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+_Scope = Any
+_Message = Any
+_Receive = Callable[[], Awaitable[_Message]]
+_Send = Callable[[_Message], Awaitable[None]]
+App = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
 
 #: Messages that are a complete body, so the last of their response.
 _WHOLE = frozenset({"http.response.pathsend", "http.response.zerocopysend"})
@@ -92,7 +97,7 @@ class RedmeterMiddleware:
         self.requests = requests_of(meter, options)
         self._own = meter is None
         self._route_of = self.requests.options.route
-        self._finder = Finder(app)
+        self._finder = RouteFinder(app)
         publish_routes(app)
         self._serving = False
 
@@ -104,7 +109,7 @@ class RedmeterMiddleware:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.requests.meter!r}>"
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: _Scope, receive: _Receive, send: _Send) -> None:
         """Serve a request as the application does."""
         kind = scope["type"]
         if kind == "http" or kind == "websocket":
@@ -118,14 +123,14 @@ class RedmeterMiddleware:
             return
         await self.app(scope, receive, send)
 
-    def _begin(self, scope: Scope) -> tuple[Spent | None, float]:
+    def _begin(self, scope: _Scope) -> tuple[Spent | None, float]:
         scope[WATCHED] = True
         if not self._serving:
             self._serving = True
             watch_uvicorn()  # the first event may come after its shutdown
         return self.requests.begin()  # starts the cleaner too: there may be no lifespan
 
-    async def _serve(self, scope: Scope, path: str, receive: Receive, send: Send) -> None:
+    async def _serve(self, scope: _Scope, path: str, receive: _Receive, send: _Send) -> None:
         requests, now = self.requests, self.requests.now
         app = scope.get("app")
         status: int | None = None
@@ -134,14 +139,14 @@ class RedmeterMiddleware:
         refused: OSError | None = None
         spent, start = self._begin(scope)
 
-        async def received() -> Message:
+        async def received() -> _Message:
             nonlocal gone
             message = await receive()
             if message["type"] == "http.disconnect" and not last:
                 gone = True
             return message
 
-        async def sent(message: Message) -> None:
+        async def sent(message: _Message) -> None:
             nonlocal status, gone, last, recorded, refused, answer
             kind = message["type"]
             if kind == "http.response.start":
@@ -184,7 +189,9 @@ class RedmeterMiddleware:
             if spent is not None:
                 spent.end()  # in the context in which it began
 
-    async def _serve_websocket(self, scope: Scope, path: str, receive: Receive, send: Send) -> None:
+    async def _serve_websocket(
+        self, scope: _Scope, path: str, receive: _Receive, send: _Send
+    ) -> None:
         requests = self.requests
         app = scope.get("app")
         status: int | str | None = None
@@ -192,7 +199,7 @@ class RedmeterMiddleware:
         refused: OSError | None = None
         spent, start = self._begin(scope)
 
-        async def received() -> Message:
+        async def received() -> _Message:
             nonlocal status, closed
             message = await receive()
             if message["type"] == "websocket.disconnect" and not closed:
@@ -201,7 +208,7 @@ class RedmeterMiddleware:
                     status = DISCONNECTED
             return message
 
-        async def sent(message: Message) -> None:
+        async def sent(message: _Message) -> None:
             nonlocal status, closed, refused
             kind = message["type"]
             if kind == "websocket.accept":
@@ -240,7 +247,7 @@ class RedmeterMiddleware:
 
     def _record(
         self,
-        scope: Scope,
+        scope: _Scope,
         path: str,
         app: object,
         status: int | str | None,
@@ -259,7 +266,7 @@ class RedmeterMiddleware:
             *(method, path, route, status, seconds, scope, error, spent, began, content_type)
         )
 
-    def _route(self, scope: Scope, app: object) -> str | None:
+    def _route(self, scope: _Scope, app: object) -> str | None:
         try:
             if self._route_of is not None:
                 return self._route_of(scope)
@@ -270,16 +277,16 @@ class RedmeterMiddleware:
             self.requests.record_error("finding the route of a request", error)
             return None
 
-    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _live(self, scope: _Scope, receive: _Receive, send: _Send) -> None:
         cleaner = self.requests.cleaner
 
-        async def received() -> Message:
+        async def received() -> _Message:
             message = await receive()
             if message["type"] == "lifespan.startup" and cleaner is not None:
                 cleaner.start()
             return message
 
-        async def sent(message: Message) -> None:
+        async def sent(message: _Message) -> None:
             if message["type"] in _ENDS:
                 self._end()
             await send(message)
@@ -315,7 +322,7 @@ _ENDS = frozenset(
 )
 
 
-def _content_type(message: Message) -> str:
+def _content_type(message: _Message) -> str:
     """Return the content type of a response that starts; "" if it has none."""
     headers = message.get("headers")
     if isinstance(headers, list | tuple):  # else an iterator, which the server needs

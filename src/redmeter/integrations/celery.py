@@ -4,7 +4,7 @@
     install()
 
     task_runs{task,state}       success, failure, retry, ignored, rejected, revoked, expired
-    task_seconds{task}          duration of a run, whatever its outcome
+    task_seconds{task}          duration of a run, regardless of its outcome
     task_db_seconds{task}       wait for databases within it, if a database integration is installed
     task_queue_seconds{task}    time from publishing, or from the task's ETA, to the start of a run
     db_queries{task,statement}  its database statements, see shared/databases.py
@@ -41,16 +41,16 @@ from billiard import process as billiard_process  # type: ignore[import-untyped]
 from celery import signals  # type: ignore[import-untyped]
 
 from redmeter import Meter
-from redmeter.integrations.shared.databases import begin_if_enabled
+from redmeter.integrations.shared.databases import collect_if_enabled
 from redmeter.integrations.shared.interface import record_error
 from redmeter.integrations.shared.meters import meter_for
-from redmeter.integrations.shared.tasks import TASKS, UNKNOWN, Tasks
+from redmeter.integrations.shared.tasks import MAX_TASKS, UNKNOWN, TaskRecorder
 
 if TYPE_CHECKING:
     from celery import Celery
 
 #: The logger of the messages.
-LOGGER = "celery"
+_LOGGER = "celery"
 
 #: Two reports of a lost task within so many seconds are about the same loss.
 DUPLICATE_SECONDS = 60.0
@@ -69,7 +69,7 @@ class _Watch:
     def __init__(self, app: "Celery | None", meter: Meter) -> None:
         self.app = app
         self.meter = meter
-        self._tasks = Tasks(meter, LOGGER)
+        self._tasks = TaskRecorder(meter, _LOGGER)
         self._name = self._tasks.name
         self._place = f"{_RUN}_{id(self):x}"
         #: Ids of tasks that were lost lately -> when, the oldest first.
@@ -102,7 +102,7 @@ class _Watch:
         details["headers"][_SENT] = time.time()
 
     def _begins(self, task: Any, details: dict[str, Any]) -> None:  # noqa: ARG002
-        run = time.perf_counter(), begin_if_enabled()
+        run = time.perf_counter(), collect_if_enabled()
         setattr(task.request, self._place, run)
         sent = getattr(task.request, _SENT, None)
         if isinstance(sent, int | float):
@@ -151,7 +151,7 @@ class _Watch:
         """Return whether a task's loss is reported again: by the time limit, then the process."""
         now, before = time.monotonic(), self._lost.pop(task, -DUPLICATE_SECONDS)
         self._lost[task] = now
-        if len(self._lost) > TASKS:
+        if len(self._lost) > MAX_TASKS:
             self._lost.pop(next(iter(self._lost)), None)
         return now - before < DUPLICATE_SECONDS
 

@@ -30,7 +30,13 @@ from django.db.transaction import TransactionManagementError  # type: ignore[imp
 
 from redmeter import Meter
 from redmeter.integrations.django import meter as project_meter
-from redmeter.integrations.shared.databases import Listener, Queries, enable, listen, stop_listening
+from redmeter.integrations.shared.databases import (
+    Listener,
+    StatementRecorder,
+    enable,
+    listen,
+    stop_listening,
+)
 from redmeter.integrations.shared.interface import record_error
 
 _installing = threading.Lock()
@@ -41,7 +47,7 @@ class _Wrapper:
 
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
-        self._queries = Queries(meter)
+        self._queries = StatementRecorder(meter)
         #: The owner of this wrapper's listeners.
         self.place = f"django {id(meter):x}"
         #: Whether anything is recorded; connections of other threads keep a wrapper.

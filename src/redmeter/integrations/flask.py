@@ -36,6 +36,7 @@ Source: the documentation of Flask, "The Lifecycle of a Request", "Signals".
 
 import logging
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, Unpack
 
 from flask import (
@@ -50,23 +51,15 @@ from flask import (
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from redmeter import Meter
-from redmeter.integrations.shared.meters import strangers
+from redmeter.integrations.shared.meters import unknown_settings
 from redmeter.integrations.shared.options import Arguments
 from redmeter.integrations.shared.routes import rule_template
 from redmeter.integrations.shared.web import WATCHED, Requests, requests_of
-from redmeter.integrations.wsgi import (
-    Environ,
-    RedmeterMiddleware,
-    Watched,
-)
+from redmeter.integrations.wsgi import Environ, RedmeterMiddleware, Watched
 
 _NAME = "redmeter"
 
 logger = logging.getLogger("redmeter")
-
-#: Rules whose templates are cached.
-_RULES = 4096
-_templates: dict[tuple[str, str], str] = {}
 
 
 class Redmeter:
@@ -104,7 +97,7 @@ class Redmeter:
             return
         requests = requests_of(self._meter, self._options, app.config)
         app.extensions[_NAME] = self._last = requests.meter
-        for text in strangers(app.config):
+        for text in unknown_settings(app.config):
             logger.error("redmeter ignores a setting: %s", text)
         root = str(app.config.get("APPLICATION_ROOT") or "").rstrip("/")
         app.wsgi_app = _Middleware(app.wsgi_app, requests, root)  # type: ignore[method-assign]
@@ -173,12 +166,12 @@ def _route(environ: Environ, root: str) -> str | None:
         rule = _rule_of_other_method(matched)
         if rule is None:
             return None
-    template = _templates.get((root, rule.rule))
-    if template is None:
-        template = root + rule_template(rule.rule)
-        if len(_templates) < _RULES:
-            _templates[root, rule.rule] = template
-    return template
+    return _template(root, rule.rule)
+
+
+@lru_cache(maxsize=4096)
+def _template(root: str, rule: str) -> str:
+    return root + rule_template(rule)
 
 
 def _rule_of_other_method(found: Any) -> Any:

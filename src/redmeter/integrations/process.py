@@ -32,7 +32,7 @@ from redmeter.extras import needs
 from redmeter.integrations.shared.interface import Instrumentation
 from redmeter.integrations.shared.meters import meter_for
 
-CPU, MEMORY = "process_cpu_ratio", "process_memory_bytes"
+CPU_GAUGE, MEMORY_GAUGE = "process_cpu_ratio", "process_memory_bytes"
 #: Seconds between two measurements.
 EVERY = 5.0
 
@@ -44,8 +44,8 @@ class _Process:
 
     def __init__(self, meter: Meter, every: float) -> None:
         self._every = every
-        self._cpu = meter.gauge(CPU, per_process=True)
-        self._memory = meter.gauge(MEMORY, per_process=True)
+        self._cpu = meter.gauge(CPU_GAUGE, per_process=True)
+        self._memory = meter.gauge(MEMORY_GAUGE, per_process=True)
         self._begin()
 
     def _begin(self) -> None:

@@ -4,7 +4,7 @@
     install()
 
     task_runs{task,state}       success, failure, retry, stopped
-    task_seconds{task}          duration of a run, whatever its outcome
+    task_seconds{task}          duration of a run, regardless of its outcome
     task_db_seconds{task}       wait for databases within it, if a database integration is installed
     task_queue_seconds{task}    time from a job's arrival in its queue to the start of a run
     db_queries{task,statement}  its database statements, see shared/databases.py
@@ -54,17 +54,17 @@ import rq
 from rq.worker import SimpleWorker, Worker
 
 from redmeter import Meter
-from redmeter.integrations.shared.databases import Spent, begin, begin_if_enabled
+from redmeter.integrations.shared.databases import Spent, collect, collect_if_enabled
 from redmeter.integrations.shared.interface import record_error
 from redmeter.integrations.shared.meters import meter_for
-from redmeter.integrations.shared.tasks import UNKNOWN, Tasks
+from redmeter.integrations.shared.tasks import UNKNOWN, TaskRecorder
 from redmeter.recording.process import leave
 
 if TYPE_CHECKING:
     from rq.job import Job
 
 #: The logger of the messages.
-LOGGER = "rq"
+_LOGGER = "rq"
 
 #: Where a run that has begun is noted, on the job that the worker has made for it.
 _RUN = "_redmeter_run"
@@ -84,7 +84,7 @@ class _Watch:
 
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
-        self._tasks = Tasks(meter, LOGGER)
+        self._tasks = TaskRecorder(meter, _LOGGER)
         self._place = f"{_RUN}_{id(self):x}"
 
     def learn(self, job: "Job") -> str:
@@ -206,7 +206,7 @@ def _around_run(perform_job: Any) -> Any:
         if hasattr(job, _WHOLE):  # a subclass's method called this one, and both are wrapped
             return perform_job(worker, *args, **options)
         setattr(job, _WHOLE, True)
-        _notify(lambda watch: watch.begin(job, time.time(), begin_if_enabled()))
+        _notify(lambda watch: watch.begin(job, time.time(), collect_if_enabled()))
         try:
             return perform_job(worker, *args, **options)
         finally:
@@ -222,7 +222,6 @@ def _around_end(method: Any, state_of: Callable[[Any], str], always_within: bool
     """Wrap a method with which a worker decides on the outcome of a run.
 
     Args:
-        method: the method.
         state_of: returns the outcome, given the job's status afterwards.
         always_within: whether only the process of the run calls it.
     """
@@ -248,10 +247,6 @@ def _around_end(method: Any, state_of: Callable[[Any], str], always_within: bool
         return result
 
     return ending
-
-
-def _success(_: Any) -> str:
-    return "success"
 
 
 def _failure(status: Any) -> str:
@@ -283,7 +278,7 @@ def _wrap_all() -> None:
         return
     _wrapped = True
     _wrap("perform_job", _around_run)
-    _wrap("handle_job_success", lambda method: _around_end(method, _success, True))
+    _wrap("handle_job_success", lambda method: _around_end(method, lambda _: "success", True))
     _wrap("handle_job_failure", lambda method: _around_end(method, _failure, False))
     _wrap("handle_job_retry", lambda method: _around_end(method, _failure, True))
     _wrap("fork_work_horse", _around_fork)
@@ -311,6 +306,6 @@ def install(meter: Meter | None = None) -> None:
     try:
         job = rq.get_current_job()
         if job is not None and job.worker_name and not hasattr(job, _WHOLE):
-            watch.begin(job, _started(job), begin())
+            watch.begin(job, _started(job), collect())
     except Exception as error:  # noqa: BLE001
         record_error(chosen, "rq", error)

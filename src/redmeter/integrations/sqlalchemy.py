@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import event
 
 from redmeter import Meter
-from redmeter.integrations.shared.databases import Queries, enable, listen, stop_listening
+from redmeter.integrations.shared.databases import StatementRecorder, enable, listen, stop_listening
 from redmeter.integrations.shared.interface import record_error
 from redmeter.integrations.shared.meters import meter_for
 
@@ -50,7 +50,7 @@ class _Watch:
 
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
-        self._queries = Queries(meter)
+        self._queries = StatementRecorder(meter)
         #: The owner of these listeners. Also the attribute of an execution context that holds the
         #: time at which its statement began. The listener that removes the attribute records, so
         #: that two engines that share events record once.

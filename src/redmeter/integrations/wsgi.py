@@ -126,17 +126,9 @@ class Watched:
     """
 
     __slots__ = (
-        *(
-            "_began",
-            "_environ",
-            "_error",
-            "_headers",
-            "_path",
-            "_recorded",
-            "_refused",
-            "_requests",
-        ),
-        *("_route", "_route_of", "_spent", "_start", "_start_response", "_status", "_write"),
+        *("_began", "_environ", "_error", "_headers", "_path", "_recorded", "_refused"),
+        *("_requests", "_route", "_route_of", "_spent", "_start", "_start_response", "_status"),
+        "_write",
     )
 
     def __init__(
@@ -247,20 +239,17 @@ class Watched:
 
     def is_complete(self, size: int) -> bool:
         """Return whether a body of so many bytes has the length that the response declares."""
-        try:
-            return any(
-                name.lower() == "content-length" and int(value) == size
-                for name, value in self._headers
-            )
-        except (AttributeError, TypeError, ValueError):  # headers that no server would send
-            return False
+        length = self._header("content-length")
+        return length.isdecimal() and int(length) == size
 
-    def _content_type(self) -> str:
+    def _header(self, wanted: str) -> str:
         try:
-            types = (value for name, value in self._headers if name.lower() == "content-type")
-            return str(next(types, ""))
+            for name, value in self._headers:
+                if name.lower() == wanted:
+                    return str(value).strip()
         except (AttributeError, TypeError, ValueError):  # headers that no server would send
-            return ""
+            pass
+        return ""
 
     def begin_body(self) -> None:
         """Note that a piece of the body, or the file, is available."""
@@ -304,7 +293,7 @@ class Watched:
         if not isinstance(route, str):
             route = None
         path, spent = self._path, self._spent
-        kind = self._content_type()
+        kind = self._header("content-type")
         self._requests.record(
             *(method, path, route, outcome, seconds, environ, error, spent, began, kind)
         )

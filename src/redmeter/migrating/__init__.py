@@ -22,25 +22,21 @@ So at every moment at most one of the two stores accepts writes.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from redmeter.migrating import copy as copying
 from redmeter.migrating import states
-from redmeter.migrating.report import Interrupted, MigrationError, Report, Survey
+from redmeter.migrating.copy import survey
+from redmeter.migrating.report import Interrupted, MigrationError, MigrationReport, Survey
 from redmeter.migrating.states import Freeze, Waiting, wait_for_others
 from redmeter.store import Store
 from redmeter.store.config import ShardState, StoreConfig, move_of, read_states
 
-__all__ = ["Interrupted", "MigrationError", "Report", "Survey", "migrate", "survey"]
+__all__ = ["Interrupted", "MigrationError", "MigrationReport", "Survey", "migrate", "survey"]
 
 
 def _ignore(*_: object) -> None:
     pass
-
-
-def survey(source: Store) -> Survey:
-    """Return what there is to copy, and how long the source would be frozen. Changes nothing."""
-    counts, seconds = copying.survey(source)
-    return Survey(dict(counts), seconds, any(state.moved for state in read_states(source)))
 
 
 def migrate(
@@ -52,7 +48,7 @@ def migrate(
     progress: Callable[[int], None] = _ignore,
     waiting: Waiting = _ignore,
     quit: Callable[[], bool] = lambda: False,  # noqa: A002
-) -> Report:
+) -> MigrationReport:
     """Migrate a store, or finish an earlier run.
 
     Args:
@@ -68,38 +64,32 @@ def migrate(
             in use again.
         StoreError: a server cannot be reached or refuses.
     """
-    move = _Move(source, target, replace=replace, progress=progress, waiting=waiting, quit=quit)
-    return move.run(erase=erase)
+    return _Move(source, target, replace, progress, waiting, quit).run(erase=erase)
 
 
+@dataclass
 class _Move:
-    """One run. Args: see migrate()."""
+    """One run; see migrate() for its attributes."""
 
-    def __init__(
-        self,
-        source: Store,
-        target: Store,
-        *,
-        replace: bool,
-        progress: Callable[[int], None],
-        waiting: Waiting,
-        quit: Callable[[], bool],  # noqa: A002
-    ) -> None:
-        self._source, self._target = source, target
-        self._replace = replace
-        self._progress, self._waiting = progress, waiting
-        self._quit = quit
+    source: Store
+    target: Store
+    replace: bool
+    progress: Callable[[int], None]
+    waiting: Waiting
+    quit: Callable[[], bool]
+
+    def __post_init__(self) -> None:
         self._token = states.new_token()
-        self._report = Report()
+        self._report = MigrationReport()
 
-    def run(self, *, erase: bool) -> Report:
+    def run(self, *, erase: bool) -> MigrationReport:
         """Migrate, and return a report."""
-        source, target, report = self._source, self._target, self._report
+        source, target, report = self.source, self.target, self._report
         started = source.clock.monotonic()
         _check_prefixes(source, target)
         config, _ = _config_of(source), _config_of(target)
         _check_different(source, target, self._token)
-        wait_for_others(source, self._quit, self._waiting)
+        wait_for_others(source, self.quit, self.waiting)
         found, there = read_states(source), read_states(target)
         if all(state.moved for state in found):
             report.move = self._choose(found, there)
@@ -107,7 +97,7 @@ class _Move:
             report.already = moves == {report.move}
         if not report.already:
             self._copy_and_commit(config)
-        report.seal = states.confirm(source, report.move, self._waiting)
+        report.seal = states.confirm_seal(source, report.move, self.waiting)
         states.check_sealed(source, report.move)
         states.open_shards(target, read_states(target), report.move)
         if erase:
@@ -125,21 +115,21 @@ class _Move:
         fences = [fence for state in there for fence in (state.receiving, state.verified)]
         if both := moves & {move_of(fence) for fence in fences}:
             return min(both)
-        if self._replace:
+        if self.replace:
             return states.new_token()
         part = "" if all(state.moved for state in found) else "partly "
         raise MigrationError(
             "moved-elsewhere",
-            f"the source was {part}moved already, and not to {self._target.location}, or the copy "
+            f"the source was {part}moved already, and not to {self.target.location}, or the copy "
             "there is lost: give --replace to copy it there again",
         )
 
     def _copy_and_commit(self, config: StoreConfig) -> None:
-        source, target, report = self._source, self._target, self._report
+        source, target, report = self.source, self.target, self._report
         freeze = Freeze(source, self._token)
 
         def between() -> None:
-            if self._quit():
+            if self.quit():
                 raise Interrupted
             freeze.renew_if_due()
 
@@ -152,16 +142,16 @@ class _Move:
             before = max(moves - {report.move}, default="")
             fence = f"{self._token} {report.move}"
             shards = _to_be_filled(found, there, report.move)
-            states.begin(target, fence, config, shards, replace=self._replace)
+            states.begin(target, fence, config, shards, replace=self.replace)
             if all(moves):  # both name the move from now on, so another run goes on with it
                 freeze.commit(report.move, before)
             servers = copying.servers_of(source), copying.servers_of(target)
             writer = copying.FencedWriter(target, "receiving", fence)
             copying.remove_all(target, shards, writer, between)
             copy = copying.Copy(source, target, shards, writer, report, between)
-            copy.run(self._progress)
+            copy.run(self.progress)
             copying.check_contents(target, copy, shards)
-            states.verify(target, fence, shards)
+            states.mark_verified(target, fence, shards)
             copying.check_servers(source, servers[0], "source")
             copying.check_servers(target, servers[1], "target")
             between()

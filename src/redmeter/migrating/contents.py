@@ -10,7 +10,7 @@ from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from redmeter.store import Store
-from redmeter.store.query import scan
+from redmeter.store.query import escaped, scan
 from redmeter.stored.families import FAMILIES, Family, owner
 from redmeter.stored.keys import BARE_OWN, Keys
 from redmeter.stored.shards import shard_of
@@ -115,8 +115,7 @@ def batched(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
 def all_keys(store: Store) -> Iterator[StoredKey]:
     """Walk all keys of a store that are copied. One that is written meanwhile may come twice."""
     prefix = store.keys.prefix
-    pattern = "".join(f"\\{c}" if c in "*?[]^\\" else c for c in prefix) + "*"
-    words = "MATCH", pattern, "COUNT", str(KEYS_PER_SCAN)
+    words = "MATCH", f"{escaped(prefix)}*", "COUNT", str(KEYS_PER_SCAN)
     for server in store.link.servers():
         for page in scan(server.exchange, lambda at: ("SCAN", at, *words)):
             for key in page:

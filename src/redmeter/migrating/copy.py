@@ -11,15 +11,16 @@ beginning.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 from zlib import crc32
 
 from redmeter.errors import StoreError, StoreRefused
 from redmeter.migrating.contents import StoredKey, all_keys, batched, shard_of_member
-from redmeter.migrating.report import MigrationError, Report
+from redmeter.migrating.report import MigrationError, MigrationReport, Survey
 from redmeter.store import Store
+from redmeter.store.config import read_states
 from redmeter.store.query import scan
 from redmeter.store.scripts import COPY, collect_scripts
 from redmeter.store.servers.replies import Command, Reply, pairs, raised, scored
@@ -29,6 +30,8 @@ from redmeter.stored.families import FAMILIES
 READ = 200
 #: Largest value that is read, or written, as a whole: elements.
 ELEMENTS_PER_READ = 500
+#: Keys that are read to estimate the time.
+KEYS_SAMPLED = 1_000
 #: Values of one call of the script, about; and calls that are sent together.
 VALUES_PER_CALL, CALLS = 1_000, 4
 
@@ -42,7 +45,7 @@ class Write(NamedTuple):
     key: bytes
     command: str
     #: Whether the key is removed before.
-    anew: bool
+    replace: bool
     #: Milliseconds; 0: no limit.
     ttl: int
     values: Sequence[bytes]
@@ -90,7 +93,7 @@ class FencedWriter:
                 keys += [write.key for write in writes]
                 args: list[str | bytes] = [*self._fence]
                 for write in writes:
-                    args += [write.command, "1" if write.anew else "0", str(write.ttl)]
+                    args += [write.command, "1" if write.replace else "0", str(write.ttl)]
                     args += [str(len(write.values)), *write.values]
                 commands.append(COPY.command(keys, args))
             replies = collect_scripts(self._store.shards[0].link.collect, commands)
@@ -126,7 +129,7 @@ class Copy:
         target: Store,
         shards: Collection[int],
         writer: FencedWriter,
-        report: Report,
+        report: MigrationReport,
         between: Callable[[], None],
     ) -> None:
         self._source, self._target = source, target
@@ -168,13 +171,8 @@ class Copy:
                     yield stored
 
     def _copy_keys(self, page: Sequence[StoredKey]) -> None:
-        sizes = self._source.ask(
-            list(
-                chain.from_iterable(
-                    (("PTTL", stored.key), (SIZES[stored.type], stored.key)) for stored in page
-                )
-            )
-        )
+        commands = ((("PTTL", each.key), (SIZES[each.type], each.key)) for each in page)
+        sizes = self._source.ask(list(chain.from_iterable(commands)))
         whole: list[tuple[StoredKey, int, int]] = []
         for stored, ttl, size in zip(page, sizes[::2], sizes[1::2], strict=True):
             if _is_foreign(size):
@@ -187,17 +185,17 @@ class Copy:
                 self._copy_large(stored, ttl, size)
             else:
                 whole.append((stored, ttl, size))
-        replies = self._source.ask([_whole(stored) for stored, _, _ in whole])
+        replies = self._source.ask([_read_command(stored) for stored, _, _ in whole])
         for (stored, ttl, size), reply in zip(whole, replies, strict=True):
             values = _values(stored.command, raised(reply))
             if values:
-                self._write(stored, ttl, size, values, anew=True, last=True)
+                self._write(stored, ttl, size, values, replace=True, last=True)
                 self._note(stored, size)
 
     def _copy_large(self, stored: StoredKey, ttl: int, size: int) -> None:
         first = True
         for values in _chunks(self._source, stored, size):
-            self._write(stored, ttl, size, values, anew=first, last=False)
+            self._write(stored, ttl, size, values, replace=first, last=False)
             first = False
             self._between()
         self._note(stored, size)
@@ -214,14 +212,14 @@ class Copy:
         size: int,
         values: Sequence[bytes],
         *,
-        anew: bool,
+        replace: bool,
         last: bool,
     ) -> None:
         shard = stored.shard(len(self._target.shards))
         key = stored.key_in(self._target.shards[shard].keys)
         self._writer.add(
             shard,
-            Write(key, stored.command, anew, max(0, ttl), values, size if last else None),
+            Write(key, stored.command, replace, max(0, ttl), values, size if last else None),
         )
 
     def _note(self, stored: StoredKey, size: int) -> None:
@@ -262,17 +260,19 @@ def _is_foreign(reply: Reply) -> bool:
     return isinstance(reply, StoreRefused) and reply.code == "WRONGTYPE"
 
 
-def _whole(stored: StoredKey) -> Command:
+def _read_command(stored: StoredKey, first: int = 0, last: int = -1) -> Command:
+    """Return the command that reads a key; of a list or sorted set, the elements of these ranks."""
+    ranks = str(first), str(last)
     return {
         "HSET": ("HGETALL", stored.key),
-        "ZADD": ("ZRANGE", stored.key, "0", "-1", "WITHSCORES"),
-        "RPUSH": ("LRANGE", stored.key, "0", "-1"),
+        "ZADD": ("ZRANGE", stored.key, *ranks, "WITHSCORES"),
+        "RPUSH": ("LRANGE", stored.key, *ranks),
         "SET": ("GET", stored.key),
     }[stored.command]
 
 
 def _values(command: str, reply: Reply) -> list[bytes]:
-    """Return a reply to _whole() as arguments of the command that writes it."""
+    """Return a reply to _read_command() as arguments of the command that writes it."""
     if command == "SET":
         return [] if reply is None else [reply]
     if command == "RPUSH":
@@ -291,16 +291,10 @@ def _pairs(reply: Reply) -> Iterable[tuple[bytes, bytes]]:
 
 def _chunks(source: Store, stored: StoredKey, size: int) -> Iterator[list[bytes]]:
     """Yield the values of a large key, in pieces; each element once."""
-    if stored.command == "RPUSH":
+    if stored.command != "HSET":  # by rank: nothing is written meanwhile
         for start in range(0, size, ELEMENTS_PER_READ):
-            window = str(start), str(start + ELEMENTS_PER_READ - 1)
-            yield list(raised(source.ask([("LRANGE", stored.key, *window)])[0]))
-        return
-    if stored.command == "ZADD":  # by rank: nothing is written meanwhile
-        for start in range(0, size, ELEMENTS_PER_READ):
-            window = str(start), str(start + ELEMENTS_PER_READ - 1)
-            reply = raised(source.ask([("ZRANGE", stored.key, *window, "WITHSCORES")])[0])
-            yield _values("ZADD", reply)
+            command = _read_command(stored, start, start + ELEMENTS_PER_READ - 1)
+            yield _values(stored.command, raised(source.ask([command])[0]))
         return
     seen: set[bytes] = set()
     for page in scan(
@@ -320,7 +314,8 @@ def remove_all(
     tags = {part.keys.head.encode(): number for number, part in enumerate(store.shards)}
     for page in batched(all_keys(store), READ):
         for stored in page:
-            shard = 0 if len(tags) == 1 else _shard_in(tags, stored)
+            tag = stored.key[: stored.key.find(b"}") + 1]  # of a cluster
+            shard = 0 if len(tags) == 1 else tags.get(tag)
             if shard is not None and shard in shards:
                 writer.add(shard, Write(stored.key, "UNLINK", False, 0, (), None))
                 removed += 1
@@ -329,34 +324,26 @@ def remove_all(
     return removed
 
 
-def _shard_in(tags: Mapping[bytes, int], stored: StoredKey) -> int | None:
-    """Return the shard of a cluster of a key, by its tag."""
-    return tags.get(stored.key[: stored.key.find(b"}") + 1])
-
-
-def survey(store: Store, *, sample: int = 1_000) -> tuple[Counter[str], float]:
-    """Count the keys of a store by family, and estimate how long it takes to copy them.
-
-    Returns:
-        The counts, and seconds.
-    """
-    started = store.clock.monotonic()
+def survey(source: Store) -> Survey:
+    """Return what there is to copy, and how long the source would be frozen. Changes nothing."""
+    started = source.clock.monotonic()
     counts: Counter[str] = Counter()
     samples: list[StoredKey] = []
-    for stored in all_keys(store):
+    for stored in all_keys(source):
         if not stored.is_index:
             counts[stored.family.name] += 1
-            if len(samples) < sample:
+            if len(samples) < KEYS_SAMPLED:
                 samples.append(stored)
-    scanned = store.clock.monotonic() - started
-    started = store.clock.monotonic()
+    scanned = source.clock.monotonic() - started
+    started = source.clock.monotonic()
     for page in batched(samples, READ):
-        for reply in store.ask([_whole(stored) for stored in page]):
+        for reply in source.ask([_read_command(stored) for stored in page]):
             if isinstance(reply, StoreError) and not _is_foreign(reply):
                 raise reply
-    each = (store.clock.monotonic() - started) / max(1, len(samples))
+    each = (source.clock.monotonic() - started) / max(1, len(samples))
     # Reading, sizes, writing: four times as long as reading the values alone.
-    return counts, 2 * scanned + 4 * each * counts.total() + 0.5
+    seconds = 2 * scanned + 4 * each * counts.total() + 0.5
+    return Survey(dict(counts), seconds, any(state.moved for state in read_states(source)))
 
 
 # --- Verification --------------------------------------------------------------------------------

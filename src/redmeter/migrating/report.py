@@ -45,7 +45,7 @@ class Survey:
 
 
 @dataclass(slots=True)
-class Report:
+class MigrationReport:
     """The result of a migration."""
 
     #: ID of the move, which the source names from now on.

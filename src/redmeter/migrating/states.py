@@ -140,7 +140,7 @@ def wait_for_others(source: Store, quit: Callable[[], bool], waiting: Waiting) -
 # of each primary is waited for, and the seal is read once more before the target is opened.
 
 
-def confirm(source: Store, move: str, waiting: Waiting) -> dict[str, str]:
+def confirm_seal(source: Store, move: str, waiting: Waiting) -> dict[str, str]:
     """Wait until a replica of each primary of a sealed source has the seal.
 
     Returns:
@@ -235,7 +235,7 @@ def begin(
             )
 
 
-def verify(target: Store, fence: str, shards: Collection[int]) -> None:
+def mark_verified(target: Store, fence: str, shards: Collection[int]) -> None:
     """Note that shards of the target have everything."""
     if not all(_all(target, shards, "verify", fence)):
         raise MigrationError("fenced", "another migration has taken over the target")

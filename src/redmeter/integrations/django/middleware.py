@@ -29,6 +29,7 @@ Source: Django, "Middleware", "Signals" (got_request_exception).
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import lru_cache
 from typing import Any, cast
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
@@ -37,15 +38,11 @@ from django.core.exceptions import MiddlewareNotUsed  # type: ignore[import-unty
 from django.core.signals import got_request_exception  # type: ignore[import-untyped]
 
 from redmeter.integrations.asgi import is_cancelled
-from redmeter.integrations.django.project import requests as project_requests
-from redmeter.integrations.django.routes import readable
+from redmeter.integrations.django.project import project_requests
+from redmeter.integrations.django.routes import readable_route
 from redmeter.integrations.shared.databases import Spent
 from redmeter.integrations.shared.web import DISCONNECTED, FAILED, ROUTE, WATCHED
 from redmeter.integrations.wsgi import Watched
-
-#: Routes whose templates are cached.
-_ROUTES = 4096
-_readable: dict[tuple[str, str], str] = {}
 
 #: Attribute of a request: its unhandled exception.
 _ERROR = "_redmeter_error"
@@ -303,10 +300,9 @@ def _route(request: Any) -> str | None:
     match = request.resolver_match
     if match is None:
         return None
-    key = settings.FORCE_SCRIPT_NAME or "", match.route
-    template = _readable.get(key)
-    if template is None:
-        template = key[0].rstrip("/") + readable(key[1])
-        if len(_readable) < _ROUTES:
-            _readable[key] = template
-    return template
+    return _template(settings.FORCE_SCRIPT_NAME or "", match.route)
+
+
+@lru_cache(maxsize=4096)
+def _template(mount: str, route: str) -> str:
+    return mount.rstrip("/") + readable_route(route)

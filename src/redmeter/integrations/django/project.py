@@ -18,17 +18,16 @@ from django.core.signals import setting_changed  # type: ignore[import-untyped]
 from django.utils.module_loading import import_string  # type: ignore[import-untyped]
 
 from redmeter import Meter
-from redmeter.integrations.shared import meters
-from redmeter.integrations.shared.meters import meter_of, strangers
+from redmeter.integrations.shared.meters import meter_of, setting_problems, unknown_settings
 from redmeter.integrations.shared.options import Options
 from redmeter.integrations.shared.web import Requests
 from redmeter.settings import VARIABLES
 
 #: Settings that are functions, by the names of the options.
-FUNCTIONS = {"labels": "REDMETER_LABELS", "route": "REDMETER_ROUTE"}
-METER = "REDMETER_METER"
+_FUNCTIONS = {"labels": "REDMETER_LABELS", "route": "REDMETER_ROUTE"}
+_METER = "REDMETER_METER"
 #: Settings that are not in settings.py.
-OBJECTS = (METER, *FUNCTIONS.values())
+_OBJECTS = (_METER, *_FUNCTIONS.values())
 
 _log = logging.getLogger("redmeter")
 _making = threading.Lock()
@@ -37,18 +36,18 @@ _made: list[Requests] = []
 
 def meter() -> Meter:
     """Return the project's meter; if its URL or prefix is invalid, a meter that records nothing."""
-    return requests().meter
+    return project_requests().meter
 
 
-def requests() -> Requests:
+def project_requests() -> Requests:
     """Return the recorder of the project's requests."""
     with _making:
         if not _made:
             values = _given()
-            for text in strangers(values, OBJECTS):
+            for text in unknown_settings(values, _OBJECTS):
                 _log.error("redmeter ignores a setting: %s", text)
-            functions = {option: _passed_over(name) for option, name in FUNCTIONS.items()}
-            configured: Meter | None = _passed_over(METER)
+            functions = {option: _passed_over(name) for option, name in _FUNCTIONS.items()}
+            configured: Meter | None = _passed_over(_METER)
             made = configured or meter_of({}, values)
             _made.append(Requests(made, Options.of(functions, values)))
         return _made[0]
@@ -56,8 +55,8 @@ def requests() -> Requests:
 
 def problems() -> Iterator[str]:
     """Yield a description of each invalid setting."""
-    yield from meters.problems(_given(), OBJECTS)
-    for name in OBJECTS:
+    yield from setting_problems(_given(), _OBJECTS)
+    for name in _OBJECTS:
         try:
             _object(name)
         except (ImportError, TypeError) as error:
@@ -78,9 +77,9 @@ def _object(name: str) -> Any:
     value = getattr(django_settings, name, None)
     if isinstance(value, str):
         value = import_string(value)
-    fits = isinstance(value, Meter) if name == METER else callable(value)
+    fits = isinstance(value, Meter) if name == _METER else callable(value)
     if value is not None and not fits:
-        expected = "a Meter" if name == METER else "a function"
+        expected = "a Meter" if name == _METER else "a function"
         raise TypeError(f"must be {expected} or its import path, not {type(value).__name__}")
     return value
 

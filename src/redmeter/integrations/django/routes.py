@@ -20,7 +20,7 @@ _QUANTIFIER = re.compile(r"(?:[*+?]|\{[0-9,]*\})[?+]?")
 _MANY = ("*", "+", "{")
 
 
-def readable(route: str) -> str:
+def readable_route(route: str) -> str:
     """Return a route with its parameters in braces, and a slash in front.
 
     Args:

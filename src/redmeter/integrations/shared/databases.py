@@ -17,7 +17,7 @@ Idea: the middleware collects, and the hook adds the time of each part. A contex
 them: tasks inherit it, and so do threads that run in a copy of the context, as those of Starlette,
 asgiref and asyncio.to_thread() do.
 
-    with begin() as spent:              # the middleware, around a request
+    with collect() as spent:              # the middleware, around a request
         ...
             spend(0.012, 1)             # the database's hook, somewhere within
         ...
@@ -25,7 +25,7 @@ asgiref and asyncio.to_thread() do.
     spent.statements                    # 1
     spent.names()                       # {"SELECT orders WHERE id": 1}, if a name was passed
 
-`spent.end()` does the same without `with`; begin_if_enabled() costs next to nothing unless a hook
+`spent.end()` does the same without `with`; collect_if_enabled() costs next to nothing unless a hook
 is installed. A part counts for all nested collections that are open, and for none that has ended.
 Concurrent parts are summed, so the sum may exceed the duration of the whole. Statements are counted
 by their route or task when it ends (Callers).
@@ -69,7 +69,7 @@ GROUPS = 200
 #: Texts of statements whose groups are cached, by their hashes.
 TEXTS = 2000
 #: Marks statements that were executed for many rows at once.
-MANY = " (many)"
+_MANY = " (many)"
 #: Waits without a statement.
 CONNECT, COMMIT, ROLLBACK = "(connect)", "COMMIT", "ROLLBACK"
 #: Pairs of a caller and a statement that are counted.
@@ -80,7 +80,7 @@ PAIRS = 500
 
 
 class Spent:
-    """The time spent on databases since begin(), and the statements sent."""
+    """The time spent on databases since collect(), and the statements sent."""
 
     __slots__ = ("_names", "_open", "_outer", "_parts")
 
@@ -134,12 +134,12 @@ _enabled = False
 
 
 def enable() -> None:
-    """Enable begin_if_enabled(), when a hook that reports parts is installed."""
+    """Enable collect_if_enabled(), when a hook that reports parts is installed."""
     global _enabled
     _enabled = True
 
 
-def begin() -> Spent:
+def collect() -> Spent:
     """Begin a collection in this context."""
     outer = _current.get()
     while outer is not None and not outer._open:  # ended in another task
@@ -149,9 +149,9 @@ def begin() -> Spent:
     return spent
 
 
-def begin_if_enabled() -> Spent | None:
+def collect_if_enabled() -> Spent | None:
     """Begin to collect if a hook in this process reports parts, else return None."""
-    return begin() if _enabled else None
+    return collect() if _enabled else None
 
 
 _NOTHING = 0.0, 0
@@ -228,12 +228,8 @@ def _forked() -> None:
 
 os.register_at_fork(after_in_child=_forked)
 
+#: Whether a timed call is running in this context.
 _within: ContextVar[bool] = ContextVar("redmeter_waiting", default=False)
-
-
-def waiting() -> bool:
-    """Return whether a timed call is running in this context."""
-    return _within.get()
 
 
 class _Timed:
@@ -279,7 +275,7 @@ class _Timed:
         """Return whether it times this method of this object."""
         return self._name == name and self._target() is target
 
-    def go(self) -> None:
+    def restore(self) -> None:
         """Restore the object, unless another library replaced the attribute since."""
         target = self._target()
         if target is not None and vars(target).get(self._name) is self:
@@ -324,14 +320,14 @@ def stop_listening(by: str) -> None:
             if by in timed.listeners:
                 timed.listeners = {name: f for name, f in timed.listeners.items() if name != by}
                 if not timed.listeners:
-                    timed.go()
+                    timed.restore()
                     _all.discard(timed)
 
 
 # Statements
 
 
-class Queries:
+class StatementRecorder:
     """Records statements, whichever library sends them.
 
     Args:
@@ -357,7 +353,7 @@ class Queries:
         """
         try:
             name, observe = self._known.get((hash(sql), many)) or self._found(sql, many)
-            if not waiting():
+            if not _within.get():
                 spend(seconds, 1, name)
             observe(seconds)
             if error is not None:
@@ -390,7 +386,7 @@ class Queries:
         return self._meter.histogram(DB_QUERY_SECONDS, labels={"statement": name}).observe
 
     def _found(self, sql: str, many: bool) -> tuple[str, Callable[[float], None]]:
-        name = self._group(sql) + MANY * many
+        name = self._group(sql) + _MANY * many
         known = name, self._observe_of(name)
         if len(self._known) < TEXTS:
             self._known[hash(sql), many] = known

@@ -27,6 +27,7 @@ from typing import Protocol
 from redmeter import Counter, Histogram, Meter
 from redmeter.errors import StoreError
 from redmeter.integrations.shared.meters import meter_for
+from redmeter.meter import Helper
 from redmeter.recording.logging.coalesce import Fingerprint
 from redmeter.recording.logging.exceptions import SEVERITIES
 from redmeter.recording.recorder import is_storing
@@ -55,14 +56,6 @@ class MessageSink(Protocol):
             text: of any length, with any characters.
             time: Unix seconds.
         """
-        ...
-
-
-class Helper(Protocol):
-    """A thread of an integration that uses a meter's store, such as its cleaner."""
-
-    def stop(self, timeout: float) -> None:
-        """End the thread, and wait for that, `timeout` seconds at most."""
         ...
 
 

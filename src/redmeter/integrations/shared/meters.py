@@ -46,17 +46,13 @@ def resolved(name: str, given: Mapping[str, Any], framework: Mapping[str, Any]) 
         framework: the framework's own settings, by the names of the environment variables, e.g.
             {"REDMETER_IGNORE_PATHS": ["/health"]}.
     """
-    for value in (given.get(name), framework.get(settings.variable_of(name))):
-        if value is not None:
-            try:
-                return settings.resolve(name, value)
-            except InvalidSetting as error:
-                logger.error("redmeter ignores a setting: %s", error)
-    try:
-        return settings.resolve(name)
-    except InvalidSetting as error:
-        logger.error("redmeter ignores a setting: %s", error)
-        return default(name)
+    values = [given.get(name), framework.get(settings.variable_of(name))]
+    for value in [*(value for value in values if value is not None), None]:  # None: environment
+        try:
+            return settings.resolve(name, value)
+        except InvalidSetting as error:
+            logger.error("redmeter ignores a setting: %s", error)
+    return default(name)
 
 
 def default(name: str) -> Any:
@@ -139,12 +135,12 @@ def meter_for(meter: Meter | None, what: str) -> Meter | None:
     return shared
 
 
-def problems(framework: Mapping[str, Any], known: tuple[str, ...] = ()) -> Iterator[str]:
+def setting_problems(framework: Mapping[str, Any], known: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield the problems of a framework's settings, or of the environment's where it has none.
 
     Args:
         framework: see resolved().
-        known: see strangers().
+        known: see unknown_settings().
     """
     for setting in settings.SETTINGS:
         try:
@@ -153,10 +149,10 @@ def problems(framework: Mapping[str, Any], known: tuple[str, ...] = ()) -> Itera
                 Meter(**{name: default(name) for name in METER_SETTINGS} | {"url": value})
         except InvalidSetting as error:
             yield f"{setting.variable}: {error.reason}"
-    yield from strangers(framework, known)
+    yield from unknown_settings(framework, known)
 
 
-def strangers(framework: Mapping[str, Any], known: tuple[str, ...] = ()) -> Iterator[str]:
+def unknown_settings(framework: Mapping[str, Any], known: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield a problem for each setting of a framework that begins like Redmeter's and is unknown.
 
     Args:

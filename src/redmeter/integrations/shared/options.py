@@ -226,13 +226,13 @@ def own_integration(app: object) -> Callable[[Any], Any] | None:
 def _import(module: str) -> Any:
     try:
         return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is not None and f"{module}.".startswith(f"{error.name}."):
-            reason = f"there is no module {error.name!r} on sys.path; the working directory is"
-            raise _invalid(f"{reason} {os.getcwd()}") from None  # noqa: PTH109 - as servers show it
-        raise _failed(module, error) from error
     except Exception as error:
-        raise _failed(module, error) from error
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None and f"{module}.".startswith(f"{missing}."):
+            reason = f"there is no module {missing!r} on sys.path; the working directory is"
+            raise _invalid(f"{reason} {os.getcwd()}") from None  # noqa: PTH109 - as servers show it
+        text = f"importing {module!r} raised {type(error).__name__}: {error}"
+        raise _invalid(text) from error
 
 
 def _checked(target: str, app: Any, arguments: tuple[str, ...]) -> Callable[..., Any]:
@@ -259,10 +259,6 @@ def _takes(app: Callable[..., Any], arguments: tuple[str, ...]) -> bool:
     except ValueError:  # written in C
         return True
     return True
-
-
-def _failed(module: str, error: Exception) -> InvalidSetting:
-    return _invalid(f"importing {module!r} raised {type(error).__name__}: {error}")
 
 
 _invalid = functools.partial(InvalidSetting, settings.variable_of("app"))

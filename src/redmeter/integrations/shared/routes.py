@@ -72,7 +72,7 @@ _OF_RULE, _OF_TEMPLATE = re.compile(r"<(?:[^<>]*:)?([^<>:]+)>"), re.compile(r"\{
 _PARAMETER = re.compile(r"\\\{[^{}]*\\\}")
 
 
-class Route(NamedTuple):
+class _Route(NamedTuple):
     """One way to an endpoint."""
 
     template: str | None
@@ -97,7 +97,7 @@ class Route(NamedTuple):
         return True
 
 
-class Finder:
+class RouteFinder:
     """Finds routes.
 
     Args:
@@ -107,9 +107,9 @@ class Finder:
     def __init__(self, app: object) -> None:
         self._app = app
         # By identity, since endpoints need not be hashable. Held, so that no id is reused.
-        self._known: dict[int, tuple[object, list[Route]]] = {}
+        self._known: dict[int, tuple[object, list[_Route]]] = {}
         # All routes that were walked; their lists, with the lengths at that time.
-        self._all: list[Route] = []
+        self._all: list[_Route] = []
         self._lists: list[tuple[Sequence[Any], int]] = []
 
     def route(self, scope: Mapping[str, Any], app: object) -> str | None:
@@ -133,16 +133,16 @@ class Finder:
             return _matched(self._walked(scope.get("router") or self._app), scope)
         return route.template
 
-    def _look_up(self, scope: Mapping[str, Any], endpoint: object) -> list[Route]:
+    def _look_up(self, scope: Mapping[str, Any], endpoint: object) -> list[_Route]:
         """Return all ways to an endpoint, one for each template."""
-        by_template: dict[str | None, Route] = {}
+        by_template: dict[str | None, _Route] = {}
         for each in _walk(scope.get("router") or self._app, []):
             if each.endpoint is endpoint:
                 by_template.setdefault(each.template, each)
         routes = list(by_template.values())
         if not routes:  # its router is not reachable from the application
             template = getattr(scope.get("route"), "path_format", None)
-            routes = [Route(template, endpoint, "", (), None, mount=False)]
+            routes = [_Route(template, endpoint, "", (), None, mount=False)]
         if len(self._known) < KNOWN:
             self._known[id(endpoint)] = endpoint, routes
         return routes
@@ -157,7 +157,7 @@ class Finder:
             return None  # the router found no route
         return _matched(self._walked(app if hasattr(app, "routes") else self._app), scope)
 
-    def _walked(self, app: object) -> list[Route]:
+    def _walked(self, app: object) -> list[_Route]:
         """Return all routes of an application; walk them again if any were added."""
         lists = self._lists
         if (
@@ -170,7 +170,7 @@ class Finder:
         return self._all
 
 
-def _matched(routes: Sequence[Route], scope: Mapping[str, Any]) -> str | None:
+def _matched(routes: Sequence[_Route], scope: Mapping[str, Any]) -> str | None:
     """Return the template that a router would find by path and method."""
     path, method = path_within(scope), _method(scope)
     other: str | None = None
@@ -207,7 +207,7 @@ class _Above(NamedTuple):
     """The mounts above a route."""
 
     template: str = ""
-    #: See Route.start.
+    #: See _Route.start.
     start: str = ""
     #: Whether the template has no parameter so far.
     plain: bool = True
@@ -232,7 +232,7 @@ _NOTHING = _Above()
 
 def _walk(
     app: object, lists: list[tuple[Sequence[Any], int]], above: _Above = _NOTHING
-) -> Iterator[Route]:
+) -> Iterator[_Route]:
     """Yield all routes of an application, in the order in which the router tries them.
 
     Args:
@@ -249,25 +249,25 @@ def _walk(
 
 def _walk_route(
     route: Any, lists: list[tuple[Sequence[Any], int]], above: _Above
-) -> Iterator[Route]:
+) -> Iterator[_Route]:
     regex = getattr(route, "path_regex", None)
     inner = getattr(route, "app", None)
     if hasattr(route, "endpoint") and regex is not None:
         here = above.down(getattr(route, "path_format", route.path), regex)
         methods = getattr(route, "methods", None)
         known = frozenset(methods) if methods else None
-        yield Route(here.template, route.endpoint, here.start, here.regexes, known, mount=False)
+        yield _Route(here.template, route.endpoint, here.start, here.regexes, known, mount=False)
     elif inner is not None and regex is not None:  # Mount
         here = above.down(route.path_format.removesuffix("/{path}"), regex)
         yield from _walk(inner, lists, here)
         # With routes of its own, None: if the mount is the endpoint, none of them matched.
         template = f"{here.template}/{{path}}" if _routes_of(inner) is None else None
-        yield Route(template, inner, here.start, here.regexes, None, mount=True)
+        yield _Route(template, inner, here.start, here.regexes, None, mount=True)
     elif inner is not None:  # Host
         yield from _walk(inner, lists, above._replace(depth=above.depth + 1))
         if _routes_of(inner) is None:
             template = f"{above.template}/{{path}}"
-            yield Route(template, inner, above.start, above.regexes, None, mount=True)
+            yield _Route(template, inner, above.start, above.regexes, None, mount=True)
 
 
 def _included(route: Any, lists: list[tuple[Sequence[Any], int]]) -> Iterator[Any]:

@@ -1,12 +1,14 @@
 """Tasks: what the integrations of task queues record about each run.
 
     task_runs{task,state}       runs by outcome
-    task_seconds{task}          duration of a run
-    task_db_seconds{task}       wait for databases within it
-    task_queue_seconds{task}    wait before it
+    task_seconds{task}          duration of a run, regardless of its outcome
+    task_db_seconds{task}       wait for databases within it, if a database integration is installed
+    task_queue_seconds{task}    wait before it; a negative one, of clocks that differ, counts as 0
     db_queries{task,statement}  its database statements, see databases.py
 
-Bound: TASKS tasks are recorded by name, further ones as `(other)`. No lock, no I/O.
+A run is one attempt: a task that is retried twice and then succeeds counts as three runs.
+
+Bound: MAX_TASKS tasks are recorded by name, further ones as `(other)`. No lock, no I/O.
 """
 
 from redmeter import Meter
@@ -22,10 +24,10 @@ from redmeter.names import (
 
 UNKNOWN = "(unknown)"
 #: How many tasks are counted by name, and the maximum bytes of a name.
-TASKS, TASK_BYTES = 500, 100
+MAX_TASKS, TASK_BYTES = 500, 100
 
 
-class Tasks:
+class TaskRecorder:
     """Records the runs of a queue's tasks.
 
     Args:
@@ -38,10 +40,10 @@ class Tasks:
         self._logger = logger
         self._callers = Callers(meter, "task")
         #: Task -> label value.
-        self.name = Names(lambda name: cleaned(name, TASK_BYTES) or UNKNOWN, TASKS)
+        self.name = Names(lambda name: cleaned(name, TASK_BYTES) or UNKNOWN, MAX_TASKS)
 
     def waited(self, name: str, seconds: float) -> None:
-        """Record the wait before a run. A negative one, of clocks that differ, counts as 0."""
+        """Record the wait before a run."""
         self._meter.observe(TASK_QUEUE_SECONDS, max(0.0, seconds), labels={"task": name})
 
     def count(self, name: str, state: str) -> None:

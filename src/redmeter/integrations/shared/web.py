@@ -42,24 +42,28 @@ Source: OpenTelemetry, "Semantic conventions for HTTP metrics" (methods, what a 
 
 import fnmatch
 import logging
+import os
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping
 from random import SystemRandom
 from typing import Any
 
 from redmeter import Meter, settings
-from redmeter.errors import InvalidName, StoreError
-from redmeter.integrations.shared.cleaner import Cleaner
-from redmeter.integrations.shared.databases import Callers, Spent, begin_if_enabled
+from redmeter.errors import InvalidName, RedmeterError, StoreError
+from redmeter.integrations.shared.databases import Callers, Spent, collect_if_enabled
 from redmeter.integrations.shared.interface import Instrumentation
 from redmeter.integrations.shared.meters import METER_SETTINGS, meter_of
 from redmeter.integrations.shared.options import Options
+from redmeter.maintenance import cleaning
 from redmeter.names import (
     EVENT_STREAM_SECONDS,
     HITS,
     HITS_FAILED,
     HITS_SECONDS,
+    OTHER_METHOD,
+    REQUEST_DB_RATIO,
     REQUEST_DB_SECONDS,
     REQUESTS,
     SECONDS,
@@ -70,21 +74,17 @@ from redmeter.names import (
 from redmeter.recording.logging.coalesce import Fingerprint, with_place
 from redmeter.recording.logging.tracebacks import describe_error
 
-#: With REQUEST_DB_SECONDS, histograms of requests that sent statements to a database, if a hook
-#: reports it: databases.py.
-DB_RATIO = "http_request_db_ratio"
 #: The logger of the messages.
-LOGGER = "http"
+_LOGGER = "http"
 
 #: Methods that are distinguished; all others are OTHER_METHOD. WEBSOCKET is not an HTTP method: it
 #: is a connection, which has a lifetime instead of a duration.
-METHODS = frozenset(
+_METHODS = frozenset(
     {
         *("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE", "QUERY"),
         "WEBSOCKET",
     }
 )
-OTHER_METHOD = "_OTHER"
 WEBSOCKET = "WEBSOCKET"
 
 #: The route of a request that none of the application's routes matched.
@@ -95,7 +95,7 @@ DISCONNECTED = "disconnected"
 OTHER_STATUS = "other"
 
 #: Maximum bytes of a route, escaped as in a name; a longer one is truncated.
-ROUTE_BYTES = 120
+_ROUTE_BYTES = 120
 #: Keys of a WSGI environ or an ASGI scope: the route, if an application or another integration sets
 #: it; the mark of the outermost integration, which records the request; an unhandled exception, set
 #: by an inner integration; an exception that a framework converted, which counts if the status is
@@ -109,7 +109,7 @@ EVENTS = "text/event-stream"
 #: How many label sets are cached.
 HANDLES = 4096
 #: Seconds between two lines in the log.
-LOG_SECONDS = 60.0
+_LOG_SECONDS = 60.0
 
 _LABELS = frozenset({"method", "route", "status", "sampled"})
 
@@ -195,7 +195,7 @@ class Requests:
         self._waits: dict[Any, tuple[Callable[[float], None], Callable[[float], None]]] = {}
         self._lifetimes: dict[tuple[str, str | None], Callable[[float], None]] = {}
         self._callers = Callers(meter, "route")
-        self._logged_at = -LOG_SECONDS
+        self._logged_at = -_LOG_SECONDS
         self._count_hit: Callable[[], None] = lambda: None
         self._count_failed: Callable[[], None] = lambda: None
         self._observe_hit: Callable[[float], None] = lambda _: None
@@ -225,7 +225,7 @@ class Requests:
         """Begin a request: return what collects its time in databases, and the time by now()."""
         if self.cleaner is not None:
             self.cleaner.start()
-        return begin_if_enabled(), self.now()
+        return collect_if_enabled(), self.now()
 
     def record(
         self,
@@ -292,8 +292,8 @@ class Requests:
                         also_count()
             if error is not None:
                 self._failed(method, route, error)
-            elif seconds >= self._slow and method != WEBSOCKET:
-                self._may_be_slow(method, route, path, took, spent)
+            elif took >= self._slow and method != WEBSOCKET:
+                self._was_slow(method, route, path, took, spent)
         except Exception as failure:  # noqa: BLE001 - counting a request must not make it fail
             self.record_error("recording a request", failure)
 
@@ -312,7 +312,7 @@ class Requests:
                     "web", f"{doing}: {type(error).__name__}: {error}"
                 )
             now = time.monotonic()
-            if now - self._logged_at >= LOG_SECONDS:
+            if now - self._logged_at >= _LOG_SECONDS:
                 self._logged_at = now
                 logger.warning("redmeter: %s: %r (logged once a minute)", doing, error)
         except Exception:  # noqa: BLE001, S110 - str(error) or a foreign log handler raised
@@ -327,8 +327,7 @@ class Requests:
         more: Mapping[str, str] = {}
         try:
             more = self._labels_of(request) or {}
-            key: Any = (method, route, status, tuple(more.items())) if more else None
-            handles = self._handles.get(key or (method, route, status))
+            handles = self._handles.get((method, route, status, *more.items()))
             if handles is not None:
                 return handles
             if taken := _LABELS & more.keys():
@@ -337,8 +336,7 @@ class Requests:
             return self._made(method, route, status, more)
         except Exception as error:  # noqa: BLE001 - the application's function, or its labels
             self.record_error("making labels of a request", error)
-        handles = self._handles.get((method, route, status))
-        return self._made(method, route, status, {}) if handles is None else handles
+        return self._made(method, route, status, {})
 
     def _made(
         self, method: str, route: str | None, status: int | str | None, more: Mapping[str, str]
@@ -346,10 +344,9 @@ class Requests:
         """Return the handles of a label set, and cache them.
 
         Args:
-            method: one of METHODS, or OTHER_METHOD: a client could fill the cache with others.
+            method: one of _METHODS, or OTHER_METHOD: a client could fill the cache with others.
         """
-        key: Any = (method, route, status, tuple(more.items())) if more else None
-        key = key or (method, route, status)
+        key = method, route, status, *more.items()
         if key in self._handles:
             return self._handles[key]
         recorder = self._instrumentation
@@ -386,11 +383,11 @@ class Requests:
         observers = self._waits.get((method, route))
         if observers is None:
             labels = {"method": method, "route": _route(route)}
-            made = (
-                self.meter.histogram(name, labels=labels) for name in (REQUEST_DB_SECONDS, DB_RATIO)
+            histogram = self.meter.histogram
+            observers = (
+                histogram(REQUEST_DB_SECONDS, labels=labels).observe,
+                histogram(REQUEST_DB_RATIO, labels=labels).observe,
             )
-            first, second = (histogram.observe for histogram in made)
-            observers = first, second
             if len(self._waits) < HANDLES:
                 self._waits[method, route] = observers
         observers[0](waited)
@@ -405,18 +402,75 @@ class Requests:
         self._instrumentation.record_exception(error, _route(route), frames)
         self._log("error", with_place(what, place), f"{what}\n{frames}")
 
-    def _may_be_slow(
+    def _was_slow(
         self, method: str, route: str | None, path: str, seconds: float, spent: Spent | None
     ) -> None:
-        if seconds >= self._slow:
-            what = f"slow request {method} {_route(route)}"
-            database = f", {_database(spent)}" if spent else ""
-            # The path is last, so that truncation removes nothing else.
-            self._log("warning", what, f"{what}: {seconds:.3f} s{database}, path {path}")
+        what = f"slow request {method} {_route(route)}"
+        database = f", {_database(spent)}" if spent else ""
+        # The path is last, so that truncation removes nothing else.
+        self._log("warning", what, f"{what}: {seconds:.3f} s{database}, path {path}")
 
     def _log(self, severity: str, pattern: Fingerprint, text: str) -> None:
         meter = self._instrumentation
-        meter.message_sink(LOGGER, severity).put_message(pattern, text, meter.now())
+        meter.message_sink(_LOGGER, severity).put_message(pattern, text, meter.now())
+
+
+# The thread that cleans a store while an application serves requests, see maintenance/cleaning.py
+
+
+class Cleaner:
+    """A thread that cleans a meter's store every minute. `meter.close()` ends it.
+
+    Any number of processes may have one. An error is logged, and ends it unless it passes.
+    """
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = Instrumentation(meter)
+        self._pid = 0
+        #: Changes with each start; None after stop(). Not an Event: a fork may copy its lock while
+        #: it is held.
+        self._run: object = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start it, unless it was started in this process before; stop() permits another start.
+
+        Called with each request: servers fork, and threads stay behind then.
+        """
+        pid = os.getpid()
+        if self._meter.store is None or (self._run is not None and self._pid == pid):
+            return
+        self._pid, self._run = pid, object()
+        self._thread = threading.Thread(
+            target=self._clean, args=(self._run,), name="redmeter-cleaner", daemon=True
+        )
+        try:
+            self._thread.start()
+        except RuntimeError as error:  # a limit of the machine
+            logger.error("redmeter cannot start a thread for its cleaner: %s", error)
+            self._thread = None
+        else:
+            self._meter.add_helper(self)
+
+    def stop(self, timeout: float = 1.0) -> None:
+        """End it, and wait at most so many seconds for that."""
+        if self._pid == os.getpid():
+            self._run = None
+            self._meter.remove_helper(self)
+            if self._thread is not None:
+                self._thread.join(timeout)
+
+    def _clean(self, run: object) -> None:
+        store = self._meter.store
+        assert store is not None, "start() looks"
+        try:
+            cleaning.clean_every_minute(
+                store,
+                quit=lambda: self._run is not run,
+                store_bytes=settings.resolve("store_bytes"),
+            )
+        except RedmeterError as error:
+            logger.error("redmeter stops cleaning: %s", error)
 
 
 def _database(spent: Spent) -> str:
@@ -431,7 +485,7 @@ def _matcher(patterns: str) -> Callable[[str], object] | None:
 
 
 def _method(method: str) -> str:
-    return method if method in METHODS else OTHER_METHOD
+    return method if method in _METHODS else OTHER_METHOD
 
 
 def _route(route: str | None) -> str:
@@ -439,9 +493,9 @@ def _route(route: str | None) -> str:
     if not route:
         return UNMATCHED
     text = cleaned(route)
-    if _written(text) <= ROUTE_BYTES:
+    if _written(text) <= _ROUTE_BYTES:
         return text or UNMATCHED
-    while _written(text) > ROUTE_BYTES - len("…".encode()):
+    while _written(text) > _ROUTE_BYTES - len("…".encode()):
         text = text[:-1]
     return f"{text}…"
 
