@@ -428,11 +428,11 @@ def test_no_exchange_of_a_ranking_is_about_more_than_a_thousand_series(
 def test_candidates_are_those_of_the_largest_bounds() -> None:
     """All, where there are no more."""
     sums: dict[str | None, Group] = {
-        f"{n:02}": Group(Sums(100, total=100.0 * n), ["s"]) for n in range(20)
+        f"{n:02}": Group(Sums(100, total=100.0 * n), {"s": 100}) for n in range(20)
     }
     assert list(choose(sums, 0.95, 1)[0]) == ["19", "18", "17", "16"]
-    sums["spread"] = Group(Sums(100, m2=100 * 25.0), ["s"])
-    sums["busy"] = Group(Sums(10_000, total=10_000.0), ["s"])
+    sums["spread"] = Group(Sums(100, m2=100 * 25.0), {"s": 100})
+    sums["busy"] = Group(Sums(10_000, total=10_000.0), {"s": 100})
     assert list(choose(sums, 0.95, 1)[0]) == ["spread", "19", "18", "17"]
     assert set(choose(sums, 0.95, 100)[0]) == set(sums)
     assert choose(sums, 0.95, 100)[1] == []

@@ -161,8 +161,8 @@ def test_buckets_of_more_bytes_are_not_sent(
 
 def test_rows_of_few_series_come_first() -> None:
     """So that as many rows as possible have a percentile."""
-    groups = [RowGroup(Row(f"r{n}", "histogram", series=n)) for n in (40, 3, 20, 20)]
-    groups.append(RowGroup(Row("cut", "histogram", series=1, complete=False)))
+    groups = [RowGroup(row=Row(f"r{n}", "histogram", series=n)) for n in (40, 3, 20, 20)]
+    groups.append(RowGroup(row=Row("cut", "histogram", series=1, complete=False)))
     assert [group.row.name for group in few_series(groups, 50)] == ["r3", "r20", "r20"]
 
 

@@ -269,7 +269,7 @@ def test_label_sets_are_one_row_across_pages(client: Any, open_store: OpenStore)
     assert (jobs2.row.name, jobs2.row.count, jobs2.row.series) == ("jobs2", 10, 2)
     assert (jobs.row.complete, ranked.found, ranked.examined) == (True, 2, 1_203)
     busiest = [f'jobs{{n="{n:04}"}}' for n in range(1_199, 1_199 - MAX_DRAWN, -1)]
-    assert (list(jobs.counts), jobs.names()) == (busiest, busiest)
+    assert (list(jobs.series), jobs.names()) == (busiest, busiest)
 
 
 def test_what_is_kept_is_bounded(
@@ -315,4 +315,4 @@ def test_histograms_are_ranked_by_the_relative_change_of_their_means(
     )
     ranked, _ = rank_all(open_store(), RankingKey(60, "histogram", order="change"))
     assert [group.row.name for group in ranked.rows] == ["b_seconds", "a_bytes", "c_seconds"]
-    assert rows.place(ranked.rows[0].row, "change")[0] == pytest.approx(-2 / 3)
+    assert rows.row_value(ranked.rows[0].row, "change") == pytest.approx(2 / 3)

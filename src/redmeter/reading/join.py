@@ -178,26 +178,40 @@ class Joined:
                 yield member, replies
 
 
+class Budget:
+    """How far an index is read.
+
+    Args:
+        most: members that are read at most.
+        page: members of a page, which takes a round trip.
+    """
+
+    def __init__(self, most: int, page: int) -> None:
+        self._left, self.page = most, page
+
+    def next_page(self, number: int) -> int:
+        """Return how many members to read after a page that has so many; 0 if it is the last."""
+        self._left -= number
+        return min(self.page, self._left) if number == self.page else 0
+
+
 def read_on(
     first: Joined,
-    page: Callable[[bytes], Read],
-    size: int,
-    most: int,
+    page: Callable[[int, bytes], Read],
+    budget: Budget,
     take: Callable[[Joined], object],
 ) -> Query[None]:
     """Read the pages of a join after the first one, a round trip each.
 
     Args:
-        page: returns the read of the page after a member.
-        size: members of a page; one with fewer is the last.
-        most: members after which no further page is read.
+        page: returns the read of so many members after a member.
+        budget: how far to read; the first page has as many members as its pages.
         take: called with each page that was read.
     """
-    newest, read = first, len(first.members)
-    while len(newest.members) == size and read < most:
-        _, (reply,) = yield [page(newest.members[-1])]
+    newest = first
+    while (count := budget.next_page(len(newest.members))) > 0:
+        _, (reply,) = yield [page(count, newest.members[-1])]
         newest = newest.like(reply)
-        read += len(newest.members)
         take(newest)
 
 

@@ -1,6 +1,21 @@
-"""Rankings as values: orders, groups of series, and the rows that are made of them. No I/O.
+"""Rankings: what is the highest, of top(), of the lists of the page, and of a status. No I/O.
 
-top.py reads the series of a ranking from a store, and redmeter.testing from memory.
+Every ranking has the same five parts, and each part is here or named here.
+
+1. Members: a range of an index, either the label sets of a name (selection.LabelSets) or the series
+   that match a pattern (Matching). It is read in pages by join.read_on(), within a join.Budget:
+   how many series, how many of them in a round trip, and of a background ranking the server's time.
+2. Sums: a page has what the keys of its members hold, counts or moments; sums_of() sums those of
+   the window and those of the time before it.
+3. Groups: the series that are one row, by name or by a label, are merged into a Group.
+4. Order: highest() sorts by a value, equal ones by name.
+5. The rest: the number of members that there are is read with the first page, so each result has
+   both numbers, of those that were read and of those that there are. A ranking of 20,000 series or
+   less (top.py) reads all of them, or none with an error.
+
+top.py, page/listing.py, page/background_ranking.py, page/http.py, page/workloads.py and
+diagnosis/busiest.py choose the members, the budget and the order; redmeter.testing ranks series in
+memory.
 
 Percentiles need histograms, which are ten to a hundred times as large as counts. So they are read
 of a bounded number of groups: those that may be the highest, as their moments show. At most a part
@@ -15,20 +30,30 @@ above the bounds of all other groups, the ranking is complete without them.
 Source: Cantelli's inequality; Samuelson's for n - 1.
 """
 
+import heapq
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.names import format_name, parse_name
-from redmeter.reading.samples import starts_of
+from redmeter.reading.join import Ask, join
+from redmeter.reading.names import matching_ends
+from redmeter.reading.samples import counts_of, starts_of
 from redmeter.reading.selection import check_labels, has_labels, label_of
 from redmeter.results.series import Ranked, Ranking
-from redmeter.stored.exponential_histogram import RELATIVE_ERROR
-from redmeter.stored.keys import Retention, check_whole
-from redmeter.stored.moments import Sums
+from redmeter.store import indexes
+from redmeter.store.query import Read
+from redmeter.store.servers.replies import Reply, pairs
+from redmeter.stored.exponential_histogram import RELATIVE_ERROR, Distribution
+from redmeter.stored.families import INDEX_OF
+from redmeter.stored.keys import Keys, Retention, check_whole, entry
+from redmeter.stored.moments import Sums, merge_all
+from redmeter.stored.packed_text import merge_moments
 from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, Top, Window
+
+T = TypeVar("T")
 
 #: Orders of a ranking, in addition to percentiles such as p50 and p99.9.
 ORDERS = ("count", "total", "mean", "failing")
@@ -133,17 +158,96 @@ def _without(series: str, labels: Collection[str]) -> str:
     return format_name(base, {label: value for label, value in pairs if label not in labels})
 
 
-# --- Groups and rows -----------------------------------------------------------------------
+# --- Members, sums, groups, order ----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """The series that an index lists at one precision and that can match a pattern: see names.py.
+
+    Those that begin as the pattern does; names.matching() finds those that match.
+    """
+
+    keys: Keys
+    #: `counter`, `gauge` or `histogram`.
+    kind: str
+    #: Interval width, seconds.
+    precision: int
+    pattern: str
+
+    def join(
+        self,
+        asks: Sequence[Ask],
+        count: int,
+        after: bytes = b"",
+        *,
+        offset: int = 0,
+        limit_us: int = 0,
+    ) -> Read:
+        """Read series, with the values of their keys.
+
+        Args:
+            asks, count, after: see LabelSets.join().
+            offset, limit_us: see redmeter.reading.join.join().
+        """
+        first, last = matching_ends(self.precision, self.pattern)
+        ends, cut = (b"(" + after if after else first, last), len(entry(self.precision, ""))
+        return join(
+            self.keys, self._index, ends, cut, asks, count=count, offset=offset, limit_us=limit_us
+        )
+
+    def size(self) -> Read:
+        """Read how many there are."""
+        return indexes.size_between(
+            self.keys, self._index, *matching_ends(self.precision, self.pattern)
+        )
+
+    @property
+    def _index(self) -> str:
+        return self.keys.key(INDEX_OF[self.kind].name)
+
+
+def sums_of(kind: str, reply: Reply, within: range | None = None) -> Sums:
+    """Return the moments of a series; of a counter, its count.
+
+    Args:
+        kind: `counter` or `histogram`.
+        reply: its intervals, [start, value, …].
+        within: only intervals that start at one of these times; None: all.
+    """
+    if kind == "counter":
+        counts = counts_of(reply)
+        if within is None:
+            return Sums(sum(counts.values()))
+        return Sums(sum(count for start, count in counts.items() if start in within))
+    if within is None:
+        return merge_moments(reply[1::2])
+    return merge_moments(text for start, text in pairs(reply) if int(start) in within)
 
 
 @dataclass(slots=True)
 class Group:
-    """The series that are one row: their names, and their moments, of counters the counts."""
+    """The series that are one row, and their sums; of counters these are counts."""
 
     sums: Sums = field(default_factory=Sums)
-    series: list[str] = field(default_factory=list)
-    #: Events of the series that have the labels `failing`.
+    #: The names of the series, as stored -> their events within the window.
+    series: dict[str, int] = field(default_factory=dict)
+    #: Events of the series that failed.
     failed: int = 0
+    #: The sums of the time before the window; None if they were not read, or nothing keeps them.
+    before: Sums | None = None
+
+    def add(
+        self, name: str, sums: Sums, before: Sums | None = None, *, failed: bool = False
+    ) -> None:
+        """Add a series."""
+        _merge(self.sums, sums)
+        self.series[name] = sums.count
+        if failed:
+            self.failed += sums.count
+        if before is not None:
+            self.before = self.before or Sums()
+            _merge(self.before, before)
 
     def value(self, order: Order) -> float | None:
         """Return the value that the group is ranked by, if that is no percentile.
@@ -157,16 +261,54 @@ class Group:
         return self.sums.exact_total if order.word == "total" else self.sums.exact_mean
 
 
+def _merge(whole: Sums, part: Sums) -> None:
+    if whole.total or whole.m2 or part.total or part.m2:
+        whole.merge(part)
+    else:  # of counters, at a tenth of the time
+        whole.count += part.count
+
+
+def highest(
+    items: Iterable[T],
+    *values: Callable[[T], float],
+    name: Callable[[T], str] = str,
+    limit: int | None = None,
+) -> list[T]:
+    """Return items with the highest first.
+
+    Args:
+        values: return the value that is compared, and those that decide between equal ones.
+        name: returns what decides in the end.
+        limit: how many of them.
+    """
+
+    def place(item: T) -> tuple[float | str, ...]:
+        return *[-value(item) for value in values], name(item)
+
+    return sorted(items, key=place) if limit is None else heapq.nsmallest(limit, items, key=place)
+
+
+def quantile_of(q: float, spreads: Iterable[Distribution | None]) -> float | None:
+    """Return a quantile of distributions together; None if they have no values.
+
+    Args:
+        q: 0 to 1.
+        spreads: None stands for one that could not be read.
+    """
+    whole = merge_all(Distribution(), filter(None, spreads))
+    return whole.quantile(q) if whole.count else None
+
+
+# --- top() ---------------------------------------------------------------------------------
+
+
 def groups_of(sums: Mapping[str, Sums], wanted: Top) -> dict[str | None, Group]:
     """Group the series with events by the rows of a ranking, and merge their moments."""
     group, groups = group_by(wanted), dict[str | None, Group]()
     for series, part in sums.items():
         if part.count > 0:
-            row = groups.setdefault(group(series), Group())
-            row.sums.merge(part)
-            row.series.append(series)
-            if wanted.failing and has_labels(series, wanted.failing):
-                row.failed += part.count
+            failed = bool(wanted.failing) and has_labels(series, wanted.failing or {})
+            groups.setdefault(group(series), Group()).add(series, part, failed=failed)
     return groups
 
 
@@ -193,9 +335,10 @@ def rank(
             share = value / events
         if value or wanted.order != "failing":
             rows.append(Ranked(key, events, share, value))
-    rows.sort(key=lambda row: (-row.value, row.key or ""))
     return Ranking(
-        tuple(rows[: wanted.limit]),
+        tuple(
+            highest(rows, lambda row: row.value, name=lambda row: row.key or "", limit=wanted.limit)
+        ),
         groups=len(groups),
         examined=len(known) or len(groups),
         complete=len(known) == len(values),
@@ -231,7 +374,7 @@ def choose(
     chosen: list[str | None] = []
     left_out: list[str | None] = []
     series = 0
-    for key in sorted(groups, key=lambda key: (-bound(groups[key].sums, q), key or "")):
+    for key in highest(groups, lambda key: bound(groups[key].sums, q), name=lambda key: key or ""):
         if len(chosen) == min(CANDIDATES * limit, MAX_GROUPS):
             break
         number = len(groups[key].series)

@@ -1,9 +1,9 @@
 """What there is, with a small curve of each: the rows of a list, of one kind of series.
 
 Two round trips: which series there are, and what sums each has; then the curves of those rows that
-are on display (rowcurves.py). Ordered by name, a list goes on page by page. Another order needs the
-sums of all series: up to MAX_LISTED are read at once; of more, a ranking is shown that was made
-before (rowrankings.py), or, until there is one, the first MAX_LISTED by name.
+are on display (row_curves.py). Ordered by name, a list goes on page by page. Another order needs
+the sums of all series: up to MAX_LISTED are read at once; of more, a ranking is shown that was made
+before (background_ranking.py), or, until there is one, the first MAX_LISTED by name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.join import Joined, join, name_of
-from redmeter.reading.names import matching_ends
+from redmeter.reading.join import Joined, name_of
 from redmeter.reading.page.curves import Curve, asked_counts, counted
 from redmeter.reading.page.row_curves import row_curves
 from redmeter.reading.page.rows import (
@@ -24,12 +23,11 @@ from redmeter.reading.page.rows import (
     hide_unknown_before,
     sorted_rows,
 )
+from redmeter.reading.ranking import Matching
 from redmeter.reading.selection import base_of
 from redmeter.reading.windows import Coverage, Frame, histogram_window, whole_window
-from redmeter.store import indexes
 from redmeter.store.query import Query, together
-from redmeter.stored.families import INDEX_OF
-from redmeter.stored.keys import Kept, Keys, entry
+from redmeter.stored.keys import Kept, Keys
 
 #: Series that are looked at for one list.
 MAX_LISTED = 1_000
@@ -53,11 +51,6 @@ class Listing:
     #: that each of these rows stands for.
     curves: list[Curve] = field(default_factory=list)
     busiest: dict[str, list[str]] = field(default_factory=dict)
-
-
-def index_of(keys: Keys, kind: str) -> str:
-    """Return the index of a kind of series."""
-    return keys.key(INDEX_OF[kind].name)
 
 
 def window_for(kept: Kept, kind: str, precision: int, frame: Frame | None = None) -> Coverage:
@@ -92,7 +85,7 @@ def listing(
         kind: one of KINDS.
         pattern: as for names: see names.py.
         grouped: one row for all label sets of a name.
-        order: one of ORDERS, see rows.place(). Gauges are listed by name in any case.
+        order: one of ORDERS, see sorted_rows(). Gauges are listed by name in any case.
         limit, offset: which rows.
         curves: of how many of the first counters curves are read, too.
         charted: the window of these curves; None: the same.
@@ -100,22 +93,19 @@ def listing(
         ranked: all series of that kind, pattern and order, ranked before.
     """
     asks = asks_of(keys, kind, window, order)
-    ends = matching_ends(window.fine, pattern)
-    counting = indexes.size_between(keys, index_of(keys, kind), *ends)
+    members = Matching(keys, kind, window.fine, pattern)
     # By name the list goes on where the page before ended; else all is put in order.
     by_name = order == "name" or kind == "gauge"
     pages = by_name and not grouped and _is_a_beginning(pattern)
     if ranked is not None:
-        view, (number,) = yield [counting]
+        view, (number,) = yield [members.size()]
         now, examined, found = view.now, ranked.examined, ranked.found
         shown = [
             replace(group, row=replace(group.row)) for group in ranked.rows[offset : offset + limit]
         ]
     else:
         first, most = (offset, limit) if pages else (0, MAX_LISTED)
-        index, cut = index_of(keys, kind), len(entry(window.fine, ""))
-        joining = join(keys, index, ends, cut, asks, count=most, offset=first)
-        _, (reply, number) = yield [joining, counting]
+        _, (reply, number) = yield [members.join(asks, most, offset=first), members.size()]
         joined = Joined(reply, len(asks), needed=needed)
         groups: dict[str, RowGroup] = {}
         add_members(groups, joined, kind, pattern, grouped=grouped)
