@@ -249,6 +249,11 @@ class Group:
             self.before = self.before or Sums()
             _merge(self.before, before)
 
+    @property
+    def count_before(self) -> int | None:
+        """The events of the time before the window; None: see `before`."""
+        return None if self.before is None else self.before.count
+
     def value(self, order: Order) -> float | None:
         """Return the value that the group is ranked by, if that is no percentile.
 

@@ -31,6 +31,7 @@ from redmeter.reading.page.curves import (
     spread,
     summed,
 )
+from redmeter.reading.ranking import quantile_of
 from redmeter.reading.samples import number_of
 from redmeter.reading.selection import LabelSets
 from redmeter.reading.windows import Coverage, whole_window
@@ -39,9 +40,7 @@ from redmeter.store import indexes
 from redmeter.store.query import Query, Read, in_parts
 from redmeter.store.servers.replies import Reply, is_misplaced, raised
 from redmeter.stored.counter import count_of
-from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Keys, slice_start
-from redmeter.stored.moments import merge_all
 
 #: Shares of sampled durations that are read.
 MAX_SAMPLED = 20
@@ -168,12 +167,11 @@ def totals(
     if durations:
         summary = summed(HITS_SECONDS, spreads, observed, view.histograms, now)
         old_parts = slices_answered(timed, earlier, spreads_before, needed=False) if earlier else {}
-        old_spread = merge_all(Distribution(), old_parts.values())
         curve = percentile(distributions(summary))
         result.durations = Durations(
             curve,
             summary.p95,
-            old_spread.quantile(QUANTILE) if old_spread.count else None,
+            quantile_of(QUANTILE, old_parts.values()),
             sampled=summed("", spreads[2:], observed, view.histograms, now).count > 0,
         )
         if drawn[0] is not hits:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from redmeter.analysis.comparing.status import BLOCK
 from redmeter.clock import ManualClock
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
-from redmeter.reading.diagnosis.busiest import RANKED, busiest
+from redmeter.reading.diagnosis.busiest import RANKED, busiest_names
 from redmeter.reading.diagnosis.context import DB_SECONDS, Circumstances, database_time
 from redmeter.reading.diagnosis.exception_changes import changes_of, not_kept, windows_of
 from redmeter.reading.diagnosis.explain import WEB, compose, not_compared
@@ -77,7 +77,7 @@ def status_of(
         for event in memory.events:
             if event.amount is not None and event.time >= now - RANKED * BLOCK:
                 sums[parse_name(event.series).base] += event.amount
-        vitals.busiest = busiest(sums)
+        vitals.busiest = busiest_names(sums)
         names += vitals.busiest
     for width in (MINUTE, BLOCK):
         if width not in retention:

@@ -11,13 +11,13 @@ from typing import Final
 
 from redmeter.analysis.comparing.percentiles import merged
 from redmeter.analysis.comparing.status import BLOCK
-from redmeter.reading.join import Ask, Joined, join, name_of, of_counts
-from redmeter.reading.names import matching_ends
+from redmeter.reading.join import Ask, Joined, name_of, of_counts
+from redmeter.reading.ranking import Matching, highest, sums_of
 from redmeter.reading.samples import counts_of
 from redmeter.reading.selection import LabelSets, base_of
 from redmeter.reading.windows import Coverage
 from redmeter.store.query import Query, in_parts
-from redmeter.stored.keys import Keys, entry, slice_start
+from redmeter.stored.keys import Keys, slice_start
 
 MINUTE: Final = 60
 #: Counters that are judged, series that are ranked, and label sets of a counter.
@@ -37,14 +37,12 @@ def busiest_counters(keys: Keys, now: float) -> Query[dict[str, ByWidth]]:
     Args:
         now: the server's clock, Unix seconds.
     """
-    cut = len(entry(BLOCK, ""))
     ask = of_counts(keys.key("count"), Coverage(BLOCK, RANKED, (BLOCK,)))
-    ends = matching_ends(BLOCK, "*")
-    _, (page,) = yield [join(keys, keys.known, ends, cut, [ask], count=MAX_SERIES)]
+    _, (page,) = yield [Matching(keys, "counter", BLOCK, "*").join([ask], MAX_SERIES)]
     sums = Counter[str]()
     for member, (reply,) in Joined(page, 1, needed=False).readable():
-        sums[base_of(name_of(member))] += sum(counts_of(reply).values())
-    names = busiest(sums)
+        sums[base_of(name_of(member))] += sums_of("counter", reply).count
+    names = busiest_names(sums)
     asks = [Ask("HGETALL", f"{keys.key('count')}{width}:") for width in (MINUTE, BLOCK)]
     reads = []
     for name in names:
@@ -61,7 +59,7 @@ def busiest_counters(keys: Keys, now: float) -> Query[dict[str, ByWidth]]:
     return by_name
 
 
-def busiest(sums: Mapping[str, int]) -> list[str]:
+def busiest_names(sums: Mapping[str, int]) -> list[str]:
     """Return the names with the most events."""
-    names = [name for name in sums if sums[name] > 0]
-    return sorted(names, key=lambda name: (-sums[name], name))[:MAX_COUNTERS]
+    names = (name for name in sums if sums[name] > 0)
+    return highest(names, sums.__getitem__, limit=MAX_COUNTERS)

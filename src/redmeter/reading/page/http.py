@@ -19,7 +19,7 @@ from redmeter.names import HITS, REQUESTS, SECONDS, is_failure
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.join import Ask, Joined, of_before, of_window, series_in
 from redmeter.reading.page.curves import asked_counts
-from redmeter.reading.ranking import bound
+from redmeter.reading.ranking import Group, bound, highest, quantile_of, sums_of
 from redmeter.reading.samples import counts_of, number_of, summed
 from redmeter.reading.selection import OTHER, LabelSets
 from redmeter.reading.totals import Totals, totals
@@ -29,8 +29,7 @@ from redmeter.store.query import Query, in_parts, run, together
 from redmeter.store.servers.replies import Reply
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Keys
-from redmeter.stored.moments import Sums, merge_all
-from redmeter.stored.packed_text import merge_moments
+from redmeter.stored.moments import Sums
 
 #: Label sets that one round trip reads: of requests, and of their durations.
 MAX_REQUESTS, MAX_SECONDS = 1_000, 500
@@ -132,52 +131,52 @@ class _Routes:
         self._table = table
         self.by_route: dict[str, Route] = {}
         #: The series of each route, counted and timed.
-        self._counted: dict[str, list[str]] = {}
-        self._timed: dict[str, list[str]] = {}
+        self._counted, self._timed = dict[str, Group](), dict[str, Group]()
+        #: The moments of each timed series, and the timed share of those that are sampled.
         self._sums: dict[str, Sums] = {}
-        #: The timed share of the series that are sampled.
         self._shares: dict[str, float] = {}
         self._count(requests, 0 if window.earlier else None)
         self._time(durations)
 
     def _count(self, requests: Sequence[Joined], before: int | None) -> None:
         table = self._table
-        table.count_before = before
         for name, (_, labels), replies in series_in(requests):
             table.examined += 1
-            route = route_of(labels)
-            row = self.by_route.setdefault(route, Route(route, before=before))
-            self._counted.setdefault(route, []).append(name)
-            counts = counts_of(replies[0])
+            counts, *earlier = map(counts_of, replies)
             if counts:
                 oldest = min(counts)
                 table.oldest = oldest if table.oldest is None else min(table.oldest, oldest)
-            count = sum(counts.values())
-            row.count += count
-            table.count += count
-            if is_failure(dict(labels).get("status")):
-                row.failed += count
-            if len(replies) > 1:
-                earlier = sum(counts_of(replies[1]).values())
-                row.before = (row.before or 0) + earlier
-                table.count_before = (table.count_before or 0) + earlier
+            self._counted.setdefault(route_of(labels), Group()).add(
+                name,
+                *(Sums(sum(each.values())) for each in (counts, *earlier)),
+                failed=is_failure(dict(labels).get("status")),
+            )
+        table.count_before = before
+        for route, group in self._counted.items():
+            row = Route(route, group.sums.count, group.count_before, failed=group.failed)
+            self.by_route[route] = row
+            table.count += row.count
+            if row.before is not None:
+                table.count_before = (table.count_before or 0) + row.before
 
     def _time(self, durations: Sequence[Joined]) -> None:
-        for name, (_, labels), replies in series_in(durations):
-            whole = merge_moments(replies[0][1::2])
-            if not whole.count:
+        for name, (_, labels), (reply,) in series_in(durations):
+            sums = sums_of("histogram", reply)
+            if not sums.count:
                 continue
-            self._sums[name] = whole
-            self._timed.setdefault(route_of(labels), []).append(name)
+            self._sums[name] = sums
+            self._timed.setdefault(route_of(labels), Group()).add(name, sums)
             share = _share(dict(labels).get("sampled"))
             if share is not None:
                 self._shares[name] = share
         self._table.sampled = bool(self._shares)
-        for route, names in self._timed.items():
+        for route, group in self._timed.items():
             row = self.by_route.setdefault(route, Route(route))
-            row.mean = merge_all(Sums(), (self._sums[name] for name in names)).exact_mean
+            row.mean = group.sums.exact_mean
             # An estimate, where series are samples.
-            totals = [(self._sums[name].exact_total, self._shares.get(name, 1.0)) for name in names]
+            totals = [
+                (self._sums[name].exact_total, self._shares.get(name, 1.0)) for name in group.series
+            ]
             row.total = finite_sum(None if n is None else n / share for n, share in totals)
         timed = [self.by_route[route] for route in self._timed]
         everything = finite_sum(row.total for row in timed)
@@ -202,27 +201,28 @@ class _Routes:
         rows = [row for row in self.by_route.values() if containing in row.route]
         if order == "failing":
             rows = [row for row in rows if row.failed]
-        return sorted(rows, key=lambda row: (-row.value(order), row.route))
+        return highest(rows, lambda row: row.value(order), name=lambda row: row.route)
 
     def drawn(self, order: str, offset: int, limit: int, containing: str) -> list[str]:
         """Return the series whose curves are drawn: of the routes likely to be shown."""
         likely = self.ordered("total" if order == "p95" else order, containing)
         shown = likely[0 if order == "p95" else offset : offset + limit]
-        return [name for row in shown for name in self._counted.get(row.route, ())][:MAX_DRAWN]
+        groups = [self._counted[row.route] for row in shown if row.route in self._counted]
+        return [name for group in groups for name in group.series][:MAX_DRAWN]
 
     def draw(self, names: list[str], replies: Sequence[Reply], slots: range) -> None:
         """Set the curves of the routes."""
         answers = dict(zip(names, replies, strict=True))
-        for route, some in self._counted.items():
-            if some[0] in answers:
-                parts = [answers[name] for name in some if name in answers]
+        for route, group in self._counted.items():
+            parts = [answers[name] for name in group.series if name in answers]
+            if parts:
                 self.by_route[route].values = summed(parts, slots)
 
     def compared(self) -> list[str]:
         """Return the series of which histograms are read: half the busiest, half the slowest."""
         sums = self._sums
-        busiest = sorted(sums, key=lambda name: -sums[name].count)[:MAX_READ]
-        slowest = sorted(sums, key=lambda name: -bound(sums[name], SLOW))[: MAX_READ // 2]
+        busiest = highest(sums, lambda name: sums[name].count, limit=MAX_READ)
+        slowest = highest(sums, lambda name: bound(sums[name], SLOW), limit=MAX_READ // 2)
         return list(dict.fromkeys([*busiest[: MAX_READ // 2], *slowest, *busiest]))[:MAX_READ]
 
     def set_percentiles(
@@ -230,14 +230,14 @@ class _Routes:
     ) -> None:
         """Set the percentiles of the routes, and the slowest route."""
         table = self._table
-        for route, names in self._timed.items():
-            self.by_route[route].p95 = _quantile(spreads.get(name) for name in names)
+        for route, group in self._timed.items():
+            self.by_route[route].p95 = quantile_of(SLOW, map(spreads.get, group.series))
         table.timed_read = len(spreads)
         slow = [row for row in self.by_route.values() if row.p95 is not None]
         if slow:
             table.slowest = max(slow, key=lambda row: (row.p95 or 0.0, row.route))
-            names = self._timed[table.slowest.route]
-            table.slowest_before = _quantile(before.get(name) for name in names)
+            slowest = self._timed[table.slowest.route].series
+            table.slowest_before = quantile_of(SLOW, map(before.get, slowest))
 
 
 def route_of(labels: Iterable[tuple[str, str]]) -> str:
@@ -251,11 +251,6 @@ def finite_sum(totals: Iterable[float | None]) -> float | None:
     known = [math.nan if total is None else total for total in totals]
     whole = sum(known)
     return whole if math.isfinite(whole) else None
-
-
-def _quantile(spreads: Iterable[Distribution | None]) -> float | None:
-    both = merge_all(Distribution(), filter(None, spreads))
-    return both.quantile(SLOW) if both.count else None
 
 
 def _share(text: str | None) -> float | None:

@@ -119,7 +119,7 @@ class RowGroup(Group):
         self.add(name, *([sums_of(row.kind, reply) for reply in replies] or [Sums()]))
         row.series += 1
         row.count = self.sums.count
-        row.before = None if self.before is None else self.before.count
+        row.before = self.count_before
         if row.kind == "histogram":
             row.value = self.sums.exact_mean
             row.value_before = None if self.before is None else self.before.exact_mean

@@ -28,17 +28,15 @@ from redmeter.names import (
 )
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.join import Joined, of_before, of_window, series_in
-from redmeter.reading.ranking import bound
-from redmeter.reading.samples import counts_of, number_of, summed
+from redmeter.reading.ranking import Group, bound, highest, quantile_of, sums_of
+from redmeter.reading.samples import number_of, summed
 from redmeter.reading.selection import OTHER, LabelSets
 from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, span_of, whole_window
 from redmeter.store import Store
 from redmeter.store.query import Query, Read, in_parts, run
 from redmeter.store.servers.replies import Reply, pairs, raised
-from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Kept, Keys
-from redmeter.stored.moments import Sums, merge_all
-from redmeter.stored.packed_text import merge_moments, parse_moments
+from redmeter.stored.packed_text import parse_moments
 
 #: Label sets of each histogram and of each counter that are read at most.
 MAX_TIMED, MAX_COUNTED = 500, 1_000
@@ -52,15 +50,10 @@ QUANTILE = 0.95
 
 
 @dataclass(slots=True)
-class Timing:
+class Timing(Group):
     """The durations and the counts of one row."""
 
-    key: str
-    #: Names of its series, as stored.
-    series: list[str] = field(default_factory=list)
-    sums: Sums = field(default_factory=Sums)
-    #: Durations in the compared period; None if that is not kept.
-    before: int | None = None
+    key: str = field(kw_only=True)
     p95: float | None = None
     #: Durations by interval; None before the first one.
     values: list[float | None] = field(default_factory=list)
@@ -107,7 +100,7 @@ class Workload:
         }
         value = values.get(order, self.failed)  # "errors" and "failing"
         shown = [row for row in rows if value(row) or order in values]
-        return sorted(shown, key=lambda row: (-value(row), -(row.total or 0.0), row.key))
+        return highest(shown, value, lambda row: row.total or 0.0, name=lambda row: row.key)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,9 +149,9 @@ class _Found(NamedTuple):
         """Return the fields that the rows of all workloads have."""
         everything, total = self.table["total"], row.total
         return {
-            "series": row.series[0] if row.series else "",
+            "series": next(iter(row.series), ""),
             "count": workload.count(row),
-            "before": row.before,
+            "before": row.count_before,
             "total": total,
             "share": total / everything if total is not None and everything > 0 else None,
             "mean": row.mean,
@@ -238,9 +231,9 @@ def _rows(
                 rows[key].means[name] = row.mean
     for counter in workload.counters:
         for _, name_of_set, (reply,) in series_in([next(joins)]):
-            if count := sum(counts_of(reply).values()):
+            if count := sums_of("counter", reply).count:
                 key = name_of_set.label(workload.label) or OTHER
-                counts = rows.setdefault(key, Timing(key)).counts
+                counts = rows.setdefault(key, Timing(key=key)).counts
                 counts.setdefault(counter, []).append((name_of_set, count))
     happened = [row for row in rows.values() if workload.count(row)]
     slots, total = observed.slots(view.now), sum(row.total or 0.0 for row in happened)
@@ -260,11 +253,8 @@ def _timings(joined: Joined, label: str) -> dict[str, Timing]:
     rows: dict[str, Timing] = {}
     for name, (_, labels), replies in series_in([joined]):
         key = dict(labels).get(label, OTHER)
-        row = rows.setdefault(key, Timing(key))
-        row.series.append(name)
-        row.sums.merge(merge_moments(replies[0][1::2]))
-        if len(replies) > 1:
-            row.before = (row.before or 0) + merge_moments(replies[1][1::2]).count
+        row = rows.setdefault(key, Timing(key=key))
+        row.add(name, *(sums_of("histogram", reply) for reply in replies))
     return rows
 
 
@@ -281,8 +271,7 @@ def _with_details(
     spreads = slices_answered(names, fields, distributions, needed=False)
     by_name = dict(zip(names, samples, strict=True))
     for row in rows:
-        whole = merge_all(Distribution(), (spreads[n] for n in row.series if n in spreads))
-        row.p95 = whole.quantile(QUANTILE) if whole.count else None
+        row.p95 = quantile_of(QUANTILE, map(spreads.get, row.series))
         row.values = summed([by_name[name] for name in row.series], slots, _durations)
 
 
@@ -369,7 +358,7 @@ def _callers(row: Timing) -> list[Caller]:
         for kind in ("route", "task")
         if (caller := name.label(kind)) is not None
     ]
-    return sorted(callers, key=lambda one: (-one.count, one.name))
+    return highest(callers, lambda one: one.count, name=lambda one: one.name)
 
 
 # --- Background tasks ----------------------------------------------------------------------
@@ -447,4 +436,4 @@ def _outcomes(row: Timing) -> list[Outcome]:
     """Return the outcomes of a task, the most frequent first."""
     runs = ((name.label("state") or OTHER, n) for name, n in row.counts.get(TASK_RUNS, ()))
     outcomes = (Outcome(state=s, count=n, failed=s in FAILURES) for s, n in runs)
-    return sorted(outcomes, key=lambda one: (-one.count, one.state))
+    return highest(outcomes, lambda one: one.count, name=lambda one: one.state)
