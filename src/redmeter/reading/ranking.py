@@ -30,7 +30,6 @@ above the bounds of all other groups, the ranking is complete without them.
 Source: Cantelli's inequality; Samuelson's for n - 1.
 """
 
-import heapq
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -46,6 +45,7 @@ from redmeter.results.series import Ranked, Ranking
 from redmeter.store import indexes
 from redmeter.store.query import Read
 from redmeter.store.servers.replies import Reply, pairs
+from redmeter.stored.counter import count_of
 from redmeter.stored.exponential_histogram import RELATIVE_ERROR, Distribution
 from redmeter.stored.families import INDEX_OF
 from redmeter.stored.keys import Keys, Retention, check_whole, entry
@@ -212,14 +212,17 @@ def sums_of(kind: str, reply: Reply, within: range | None = None) -> Sums:
 
     Args:
         kind: `counter` or `histogram`.
-        reply: its intervals, [start, value, …].
+        reply: its intervals, [start, value, …], that a join was asked for.
         within: only intervals that start at one of these times; None: all.
     """
     if kind == "counter":
+        try:
+            if within is None:
+                return Sums(sum(map(count_of, reply[1::2])))
+        except ValueError:
+            pass  # another program's: only the counts are summed
         counts = counts_of(reply)
-        if within is None:
-            return Sums(sum(counts.values()))
-        return Sums(sum(count for start, count in counts.items() if start in within))
+        return Sums(sum(n for start, n in counts.items() if within is None or start in within))
     if within is None:
         return merge_moments(reply[1::2])
     return merge_moments(text for start, text in pairs(reply) if int(start) in within)
@@ -246,7 +249,8 @@ class Group:
         if failed:
             self.failed += sums.count
         if before is not None:
-            self.before = self.before or Sums()
+            if self.before is None:
+                self.before = Sums()
             _merge(self.before, before)
 
     @property
@@ -267,7 +271,7 @@ class Group:
 
 
 def _merge(whole: Sums, part: Sums) -> None:
-    if whole.total or whole.m2 or part.total or part.m2:
+    if part.total or part.m2 or whole.total or whole.m2:
         whole.merge(part)
     else:  # of counters, at a tenth of the time
         whole.count += part.count
@@ -287,10 +291,10 @@ def highest(
         limit: how many of them.
     """
 
-    def place(item: T) -> tuple[float | str, ...]:
-        return *[-value(item) for value in values], name(item)
-
-    return sorted(items, key=place) if limit is None else heapq.nsmallest(limit, items, key=place)
+    ordered = sorted(items, key=name)
+    for value in reversed(values):
+        ordered.sort(key=value, reverse=True)  # equal ones stay in their order
+    return ordered[:limit]
 
 
 def quantile_of(q: float, spreads: Iterable[Distribution | None]) -> float | None:
