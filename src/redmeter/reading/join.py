@@ -17,7 +17,7 @@ from redmeter.store.servers.replies import Reply, is_misplaced, raised, translat
 from redmeter.stored.keys import Keys, slice_start
 
 #: Entries that one exchange lists: a few milliseconds of the server's time.
-PAGE = 20_000
+ENTRY_PAGE = 20_000
 
 #: Where a range of an index begins and ends, in the words of ZRANGEBYLEX.
 Ends = tuple[str | bytes, str | bytes]
@@ -106,7 +106,7 @@ def join(
     )
 
 
-def join_newest(keys: Keys, index: str, count: int, asks: Sequence[Ask]) -> Read:
+def join_of_newest(keys: Keys, index: str, count: int, asks: Sequence[Ask]) -> Read:
     """Return the read of the members with the highest scores, with what their keys hold."""
     return indexes.join_newest(keys, index, count, cut=0, asks=_words(asks))
 
@@ -118,7 +118,7 @@ def _words(asks: Sequence[Ask]) -> list[str]:
     return words
 
 
-def name_of(member: bytes) -> str:
+def entry_name(member: bytes) -> str:
     """Return the name of a member of an index, PRECISION:NAME."""
     return member.decode(errors="replace").partition(":")[2]
 
@@ -155,7 +155,7 @@ class Joined:
         """Yield the name of each member with its replies, errors included."""
         size = self._asks
         for at, member in enumerate(self.members):
-            yield name_of(member), self._replies[at * size : (at + 1) * size]
+            yield entry_name(member), self._replies[at * size : (at + 1) * size]
 
     def readable(self) -> Iterator[tuple[bytes, Sequence[Reply]]]:
         """Yield each member with the replies of its keys.
@@ -231,13 +231,13 @@ def series_in(joined: Iterable[Joined]) -> Iterator[tuple[str, SeriesName, Seque
 
 def first_entries(keys: Keys, index: str, ends: Ends, most: int) -> Read:
     """Return the read of the first page of list_entries()."""
-    return indexes.members(keys, index, *ends, count=min(PAGE, most))
+    return indexes.members(keys, index, *ends, count=min(ENTRY_PAGE, most))
 
 
 def list_entries(
     keys: Keys, index: str, ends: Ends, most: int, first: Reply = None
 ) -> Query[list[bytes]]:
-    """List the entries of a range of an index in their order, a round trip for each PAGE.
+    """List the entries of a range of an index in their order, a round trip for each ENTRY_PAGE.
 
     Args:
         index: key of a sorted set.
@@ -252,7 +252,7 @@ def list_entries(
         if first is None:
             _, (first,) = yield [first_entries(keys, index, ends, most - len(entries))]
         entries += raised(first)
-        if len(first) < PAGE or len(entries) == most:
+        if len(first) < ENTRY_PAGE or len(entries) == most:
             return entries
         ends, first = (b"(" + entries[-1], ends[1]), None
 

@@ -1,21 +1,21 @@
-"""Rankings: what is the highest, of top(), of the lists of the page, and of a status. No I/O.
+"""Rankings: what is the highest, for top(), the lists of the page, a status and a verdict. No I/O.
 
-Every ranking has the same five parts, and each part is here or named here.
+All rankings are made of the same five parts:
 
 1. Members: a range of an index, either the label sets of a name (selection.LabelSets) or the series
-   that match a pattern (Matching). It is read in pages by join.read_on(), within a join.Budget:
-   how many series, how many of them in a round trip, and of a background ranking the server's time.
-2. Sums: a page has what the keys of its members hold, counts or moments; sums_of() sums those of
-   the window and those of the time before it.
-3. Groups: the series that are one row, by name or by a label, are merged into a Group.
+   that match a pattern (MatchingSeries). join.read_on() reads it in pages, within a join.Budget: so
+   many series, so many of them in a round trip; of a background ranking also the server's time.
+2. Sums: a page comes with the counts or the moments of its members. sums_of() sums those of the
+   window, and those of the time before.
+3. Groups: the series of one row, by name or by a label, are added to a RankedGroup.
 4. Order: highest() sorts by a value, equal ones by name.
-5. The rest: the number of members that there are is read with the first page, so each result has
-   both numbers, of those that were read and of those that there are. A ranking of 20,000 series or
-   less (top.py) reads all of them, or none with an error.
+5. The rest: size() of the members is read with the first page, so a result has the number of series
+   that were read and the number that there are. top() reads all, or raises an error. A status has
+   no such number: it ranks the first counters by name, see diagnosis/busiest.py.
 
-top.py, page/listing.py, page/background_ranking.py, page/http.py, page/workloads.py and
-diagnosis/busiest.py choose the members, the budget and the order; redmeter.testing ranks series in
-memory.
+The callers choose the members, the budget and the order: top.py; on the page listing.py,
+background_ranking.py, http.py and workloads.py; diagnosis/busiest.py and verdict_data.py.
+redmeter.testing ranks series in memory.
 
 Percentiles need histograms, which are ten to a hundred times as large as counts. So they are read
 of a bounded number of groups: those that may be the highest, as their moments show. At most a part
@@ -56,12 +56,12 @@ from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, Top, Window
 T = TypeVar("T")
 
 #: Orders of a ranking, in addition to percentiles such as p50 and p99.9.
-ORDERS = ("count", "total", "mean", "failing")
+RANKING_ORDERS = ("count", "total", "mean", "failing")
 
 #: Groups whose percentiles are read: per row, and in all.
-CANDIDATES, MAX_GROUPS = 4, 200
+CANDIDATES, MAX_CANDIDATES = 4, 200
 #: Series whose histograms are read at most.
-MAX_HISTOGRAMS = 2_500
+MAX_RANKED_HISTOGRAMS = 2_500
 
 #: The relative error of a bound: that of a bucket, and the rounding of sums.
 _SLACK = RELATIVE_ERROR + 1e-6
@@ -81,19 +81,21 @@ class Order(NamedTuple):
 
     @classmethod
     def parse(cls, word: object) -> "Order":
-        """Parse one of ORDERS or a percentile.
+        """Parse one of RANKING_ORDERS or a percentile.
 
         Raises:
             InvalidValue: it is neither.
         """
         if isinstance(word, str):
-            if word in ORDERS:
+            if word in RANKING_ORDERS:
                 return cls(word)
             if word.startswith("p") and word[1:].replace(".", "", 1).isdecimal() and len(word) < 12:
                 percent = float(word[1:])
                 if word[1:].isascii() and 0 <= percent <= 100:
                     return cls(word, percent / 100)
-        raise InvalidValue(word, f"rank by one of {', '.join(ORDERS)}, or a percentile as p95")
+        raise InvalidValue(
+            word, f"rank by one of {', '.join(RANKING_ORDERS)}, or a percentile as p95"
+        )
 
     @property
     def counters(self) -> bool:
@@ -162,7 +164,7 @@ def _without(series: str, labels: Collection[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
+class MatchingSeries:
     """The series that an index lists at one precision and that can match a pattern: see names.py.
 
     Those that begin as the pattern does; names.matching() finds those that match.
@@ -229,7 +231,7 @@ def sums_of(kind: str, reply: Reply, within: range | None = None) -> Sums:
 
 
 @dataclass(slots=True)
-class Group:
+class RankedGroup:
     """The series that are one row, and their sums; of counters these are counts."""
 
     sums: Sums = field(default_factory=Sums)
@@ -311,18 +313,18 @@ def quantile_of(q: float, spreads: Iterable[Distribution | None]) -> float | Non
 # --- top() ---------------------------------------------------------------------------------
 
 
-def groups_of(sums: Mapping[str, Sums], wanted: Top) -> dict[str | None, Group]:
+def ranked_groups(sums: Mapping[str, Sums], wanted: Top) -> dict[str | None, RankedGroup]:
     """Group the series with events by the rows of a ranking, and merge their moments."""
-    group, groups = group_by(wanted), dict[str | None, Group]()
+    group, groups = group_by(wanted), dict[str | None, RankedGroup]()
     for series, part in sums.items():
         if part.count > 0:
             failed = bool(wanted.failing) and has_labels(series, wanted.failing or {})
-            groups.setdefault(group(series), Group()).add(series, part, failed=failed)
+            groups.setdefault(group(series), RankedGroup()).add(series, part, failed=failed)
     return groups
 
 
 def rank(
-    groups: Mapping[str | None, Group], values: Mapping[str | None, float | None], wanted: Top
+    groups: Mapping[str | None, RankedGroup], values: Mapping[str | None, float | None], wanted: Top
 ) -> Ranking:
     """Rank groups by values; groups that lack one are left out, and not compared.
 
@@ -354,7 +356,7 @@ def rank(
     )
 
 
-def bound(sums: Sums, q: float) -> float:
+def upper_bound(sums: Sums, q: float) -> float:
     """Return an upper bound of the quantile q of values, as it is read from buckets."""
     if sums.exact_total is None:
         return math.inf  # total and m2 were cut, and bound nothing
@@ -365,8 +367,8 @@ def bound(sums: Sums, q: float) -> float:
     return sums.mean + above + (abs(sums.mean) + above) * _SLACK  # they may cancel each other
 
 
-def choose(
-    groups: Mapping[str | None, Group], q: float, limit: int
+def choose_candidates(
+    groups: Mapping[str | None, RankedGroup], q: float, limit: int
 ) -> tuple[list[str | None], list[str | None]]:
     """Choose the groups whose histograms are read: those with the largest bounds.
 
@@ -378,28 +380,30 @@ def choose(
         The groups, and those that are left out since they have too many series.
 
     Raises:
-        LimitExceeded: each group has over MAX_HISTOGRAMS series.
+        LimitExceeded: each group has over MAX_RANKED_HISTOGRAMS series.
     """
     chosen: list[str | None] = []
     left_out: list[str | None] = []
     series = 0
-    for key in highest(groups, lambda key: bound(groups[key].sums, q), name=lambda key: key or ""):
-        if len(chosen) == min(CANDIDATES * limit, MAX_GROUPS):
+    for key in highest(
+        groups, lambda key: upper_bound(groups[key].sums, q), name=lambda key: key or ""
+    ):
+        if len(chosen) == min(CANDIDATES * limit, MAX_CANDIDATES):
             break
         number = len(groups[key].series)
-        if series + number > MAX_HISTOGRAMS:
+        if series + number > MAX_RANKED_HISTOGRAMS:
             left_out.append(key)
             continue
         series += number
         chosen.append(key)
     if groups and not chosen:
         fewest = min(len(group.series) for group in groups.values())
-        raise LimitExceeded("series", fewest, MAX_HISTOGRAMS, "narrow them down by labels")
+        raise LimitExceeded("series", fewest, MAX_RANKED_HISTOGRAMS, "narrow them down by labels")
     return chosen, left_out
 
 
 def rank_percentiles(
-    groups: Mapping[str | None, Group],
+    groups: Mapping[str | None, RankedGroup],
     values: Mapping[str | None, float | None],
     left_out: Iterable[str | None],
     q: float,
@@ -407,7 +411,7 @@ def rank_percentiles(
 ) -> Ranking:
     """Rank groups by percentiles, and note whether the groups without one may be higher."""
     ranking = rank(groups, values, wanted)
-    rest = [bound(group.sums, q) for key, group in groups.items() if key not in values]
+    rest = [upper_bound(group.sums, q) for key, group in groups.items() if key not in values]
     full = len(ranking) == wanted.limit
     complete = not rest or (full and ranking[-1].value > max(rest))
     return replace(ranking, complete=complete, left_out=tuple(left_out))

@@ -1,9 +1,9 @@
 """top: the series, or the values of a label, that are the highest within a window.
 
 Counters are ranked by their counts or failures, histograms by count, total, mean or a percentile.
-The series are read page by page: the server looks up the intervals of up to PAGE series in one
-round trip (see join.py). The histograms of a bounded number of series follow for percentiles (see
-ranking.py).
+The series are read page by page: the server looks up the intervals of up to RANKING_PAGE series in
+one round trip (see join.py). The histograms of a bounded number of series follow for percentiles
+(see ranking.py).
 
 The newest intervals of histograms are read from the fewest intervals of all precisions, e.g. two
 hours of minutes from hours and some minutes. Everything else is read from the intervals of the
@@ -20,14 +20,14 @@ from redmeter.reading.foreign_keys import warn_of
 from redmeter.reading.join import Budget, Joined, of_counts, of_window, read_on
 from redmeter.reading.names import matching
 from redmeter.reading.ranking import (
-    Matching,
+    MatchingSeries,
     check,
-    choose,
-    groups_of,
+    choose_candidates,
     intervals_of,
     quantile_of,
     rank,
     rank_percentiles,
+    ranked_groups,
     sums_of,
 )
 from redmeter.reading.selection import LabelSets, has_labels
@@ -43,7 +43,7 @@ from redmeter.stored.moments import Sums
 from redmeter.types import RANKED_INTERVALS, Top
 
 #: Series of one ranking at most, and of one round trip.
-MAX_SERIES, PAGE = 20_000, 1_000
+MAX_RANKED_SERIES, RANKING_PAGE = 20_000, 1_000
 #: Series whose histograms one round trip reads.
 HISTOGRAM_PAGE = 500
 
@@ -56,8 +56,8 @@ def read_top(store: Store, wanted: Top) -> Ranking:
 def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
     """Rank series or the values of a label.
 
-    One round trip for each PAGE series, and for percentiles one for each HISTOGRAM_PAGE. Counters
-    are ranked by count; if none match, histograms are, after another round trip.
+    One round trip for each RANKING_PAGE series, and for percentiles one for each HISTOGRAM_PAGE.
+    Counters are ranked by count; if none match, histograms are, after another round trip.
 
     Keys under which another program stores something else are left out: see foreign_keys.py.
 
@@ -69,7 +69,7 @@ def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
     Raises:
         InvalidValue: there is no such order; or `failing` lacks labels, or labels lack `failing`.
         UnknownPrecision: it is not kept.
-        LimitExceeded: too many rows or intervals, or over MAX_SERIES series.
+        LimitExceeded: too many rows or intervals, or over MAX_RANKED_SERIES series.
         TypeError: a number or a label has another type.
         StoreError: the server is unreachable or refuses.
     """
@@ -81,11 +81,11 @@ def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
         replies = yield from histograms.read()
         series = histograms if replies else series
     size = series.size()
-    groups = groups_of({name: series.sums_of(reply) for name, reply in replies.items()}, wanted)
+    groups = ranked_groups({name: series.sums_of(reply) for name, reply in replies.items()}, wanted)
     if order.q is None:
         values = {key: group.value(order) for key, group in groups.items()}
         return replace(rank(groups, values, wanted), intervals=size)
-    chosen, left_out = choose(groups, order.q, wanted.limit)
+    chosen, left_out = choose_candidates(groups, order.q, wanted.limit)
     names = [name for key in chosen for name in groups[key].series]
     merged = yield from _distributions(keys, names, series.fields())
     values = {key: quantile_of(order.q, map(merged.get, groups[key].series)) for key in chosen}
@@ -116,10 +116,10 @@ class _Series:
     def __init__(self, keys: Keys, wanted: Top, kept: Kept, kind: str) -> None:
         self._wanted, self._kind = wanted, kind
         precision = wanted.window.precision
-        self._members: LabelSets | Matching = (
+        self._members: LabelSets | MatchingSeries = (
             LabelSets(keys, keys.key(INDEX_OF[kind].name), precision, wanted.name)
             if wanted.by
-            else Matching(keys, kind, precision, wanted.name)
+            else MatchingSeries(keys, kind, precision, wanted.name)
         )
         #: The part of the keys before the precision.
         self._family = keys.key("count" if kind == "counter" else "moments")
@@ -134,7 +134,7 @@ class _Series:
         """Read the intervals of each series: [start, value, …]; none if the precision is not kept.
 
         Raises:
-            LimitExceeded: over MAX_SERIES series.
+            LimitExceeded: over MAX_RANKED_SERIES series.
         """
         if self._wanted.window.precision not in self._kept:
             view, _ = yield ()
@@ -142,18 +142,18 @@ class _Series:
             return {}
         members, window = self._members, self._window()
         asks = [(of_counts if self._kind == "counter" else of_window)(self._family, window)]
-        reads = [members.join(asks, PAGE), members.size()]
+        reads = [members.join(asks, RANKING_PAGE), members.size()]
         if isinstance(members, LabelSets):
             reads.append(members.join_base(asks))
         view, (joined, size, *base) = yield reads
         self._now, self._retention = view.now, view.retention_of(self._kind)
         number = raised(size)
-        if number > MAX_SERIES:
-            raise LimitExceeded("series", number, MAX_SERIES, "narrow the pattern down")
+        if number > MAX_RANKED_SERIES:
+            raise LimitExceeded("series", number, MAX_RANKED_SERIES, "narrow the pattern down")
         self._intervals = intervals_of(self._wanted, self._retention, view.now)
         pages = [Joined(reply, 1) for reply in (joined, *base)]
         yield from read_on(
-            pages[0], partial(members.join, asks), Budget(number, PAGE), pages.append
+            pages[0], partial(members.join, asks), Budget(number, RANKING_PAGE), pages.append
         )
         replies_of = {name: reply for page in pages for name, reply in self._matching(page)}
         if self._foreign and not replies_of:

@@ -104,7 +104,7 @@ class Totals:
         return None if self.durations is None else _later(self.durations.curve, self.hits)
 
 
-def totals(
+def request_totals(
     keys: Keys, window: Coverage, observed: Coverage, *, durations: bool = True
 ) -> Query[Totals]:
     """Read the totals.

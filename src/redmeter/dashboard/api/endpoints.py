@@ -36,8 +36,8 @@ from redmeter.dashboard.api.parameters import (
 from redmeter.dashboard.errors import HTTPError
 from redmeter.errors import InvalidName, InvalidValue, shown
 from redmeter.reading.diagnosis.verdict_data import AGAINST
-from redmeter.reading.exceptions import DEFAULT_LIMIT, MAX_LIMIT, ORDERS
-from redmeter.reading.page.workloads import MAX_ROWS, STATEMENT_ORDERS, TASK_ORDERS
+from redmeter.reading.exceptions import DEFAULT_LIMIT, EXCEPTION_ORDERS, MAX_LIMIT
+from redmeter.reading.page.workloads import MAX_WORKLOAD_ROWS, STATEMENT_ORDERS, TASK_ORDERS
 from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, RANKED_ROWS
 
 #: Most names of one request: of series, of summaries, and on the overview.
@@ -227,7 +227,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             _TO,
             _EXCEPTION_PRECISION,
             Parameter("route", ROUTE, "Only groups that were seen on this route."),
-            Parameter("order", choice(*ORDERS), "The order.", "count"),
+            Parameter("order", choice(*EXCEPTION_ORDERS), "The order.", "count"),
             _limit(MAX_LIMIT, DEFAULT_LIMIT, "groups"),
         ),
     ),
@@ -287,7 +287,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "Database statements, and the routes and tasks that send them",
         schemas.StatementsAnswer,
         (
-            *_rows("statements", STATEMENT_ORDERS, "total", MAX_ROWS, MAX_ROWS),
+            *_rows("statements", STATEMENT_ORDERS, "total", MAX_WORKLOAD_ROWS, MAX_WORKLOAD_ROWS),
             Parameter("caller", ROUTE, "Only statements that this route or task sends."),
         ),
     ),
@@ -296,7 +296,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handlers.jobs,
         "Background tasks by outcome and time",
         schemas.JobsAnswer,
-        _rows("tasks", TASK_ORDERS, "total", MAX_ROWS, MAX_ROWS),
+        _rows("tasks", TASK_ORDERS, "total", MAX_WORKLOAD_ROWS, MAX_WORKLOAD_ROWS),
     ),
     Endpoint("/api/views", handlers.views, "Which views have data", schemas.ViewsAnswer),
     Endpoint(

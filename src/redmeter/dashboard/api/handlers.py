@@ -30,7 +30,7 @@ from redmeter.reading.page import curves, http, listing
 from redmeter.reading.page import detail as reading_detail
 from redmeter.reading.page import overview as reading_overview
 from redmeter.reading.page.background_ranking import RankingKey, RowRankings
-from redmeter.reading.page.rows import Row
+from redmeter.reading.page.rows import ListRow
 from redmeter.reading.page.views import read_views
 from redmeter.reading.page.workloads import read_statements, read_tasks
 from redmeter.reading.samples import starts_of
@@ -335,7 +335,7 @@ def metrics(context: Context, values: Values) -> Found:
     )
 
 
-def _metric_rows(listed: Sequence[Row], *, running: bool) -> list[rows.MetricRow]:
+def _metric_rows(listed: Sequence[ListRow], *, running: bool) -> list[rows.MetricRow]:
     return [convert(rows.MetricRow, row, partial=running and bool(row.values)) for row in listed]
 
 

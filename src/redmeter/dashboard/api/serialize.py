@@ -170,7 +170,7 @@ def _expected(one: results.Frequency, now: float) -> float:
     return one.before * passed_of(one, now) / HOUR
 
 
-def of_numbers(numbers: reading_overview.Numbers) -> rows.Numbers:
+def of_numbers(numbers: reading_overview.KeyFigures) -> rows.Numbers:
     """Convert the five numbers of the overview."""
     hits, slowest, logged = numbers.hits, numbers.slowest, numbers.logged
     return convert(

@@ -32,10 +32,10 @@ from redmeter.stored.keys import (
 from redmeter.stored.moments import Moments
 from redmeter.zones import UTC, Zone
 
-DAY = 24 * HOUR
+_DAY = 24 * HOUR
 #: What a deploy may be compared with -> how much earlier that is, in seconds without changes of the
 #: clock; 0: right before.
-AGAINST = {"previous": 0, "yesterday": DAY, "last-week": 7 * DAY}
+AGAINST = {"previous": 0, "yesterday": _DAY, "last-week": 7 * _DAY}
 #: Pairs of intervals that are compared before a deploy.
 _PAIRS = 24
 #: The baseline right before a deploy: seconds, and intervals at least.
@@ -179,7 +179,7 @@ def _command(precision: int, seconds: float, option: str) -> str:
 # --- Requests by route and interval ----------------------------------------------------------
 
 #: Routes that are compared: the busiest.
-MAX_ROUTES = 200
+_MAX_ROUTES = 200
 
 
 @dataclass(slots=True)
@@ -201,7 +201,7 @@ def busiest_routes(counts: Mapping[str, Mapping[int, int]], starts: Iterable[int
         number = sum([by_start.get(at, 0) for at in intervals])
         if number:
             sums[route] = sums.get(route, 0) + number
-    return highest(sums, sums.__getitem__, limit=MAX_ROUTES)
+    return highest(sums, sums.__getitem__, limit=_MAX_ROUTES)
 
 
 def _requests(

@@ -12,10 +12,10 @@ The bounds: a page of the index has at most MAX_PAGE series, and the server take
 one at most: after half of that it reads no further series, and the rest is for its reply. A cluster
 does not cut pages, of which each shard reads a small part. The next page is smaller where one took
 longer, down to MIN_PAGE. A ranking has MAX_RANKED series; of more, the first by name. It is made
-again after RANK_SECONDS at the earliest, and so seldom that it takes SHARE of the time. MAX_KEPT
-rankings are in memory, with MAX_ROWS rows each and the names of MAX_DRAWN series at most of each
-row; while one is made, four times as many rows and a page. Each process that serves the page has
-its own.
+again after RANK_SECONDS at the earliest, and so seldom that it takes SHARE of the time.
+MAX_KEPT_RANKINGS rankings are in memory, with MAX_RANKING_ROWS rows each and the names of
+MAX_ROW_SERIES series at most of each row; while one is made, four times as many rows and a page.
+Each process that serves the page has its own.
 
 Not done: a ranking is not stored, so the first page after a start waits for one.
 """
@@ -26,8 +26,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from redmeter.reading.join import Budget, Joined, name_of, read_on
-from redmeter.reading.page.listing import MAX_LISTED, Listing, window_for
+from redmeter.reading.join import Budget, Joined, entry_name, read_on
+from redmeter.reading.page.listing import MAX_LISTED_SERIES, RowListing, window_for
 from redmeter.reading.page.rows import (
     RowGroup,
     RowRanking,
@@ -35,7 +35,7 @@ from redmeter.reading.page.rows import (
     asks_of,
     sorted_rows,
 )
-from redmeter.reading.ranking import Matching
+from redmeter.reading.ranking import MatchingSeries
 from redmeter.store import Store, View
 from redmeter.store.query import Query, Read, run
 from redmeter.stored.keys import Kept, Keys
@@ -51,11 +51,11 @@ PAGE_LIMIT_US = 5_000
 #: Series that are ranked.
 MAX_RANKED = 100_000
 #: Rows that a ranking keeps, and rankings that are kept.
-MAX_ROWS, MAX_KEPT = 1_000, 8
+MAX_RANKING_ROWS, MAX_KEPT_RANKINGS = 1_000, 8
 #: How old a ranking becomes at least, seconds, and the share of time that is spent on one.
 RANK_SECONDS, SHARE = 10.0, 0.01
 #: How long a page may take where a caller's client is used, seconds.
-PATIENCE = 10.0
+_PATIENCE = 10.0
 
 logger = logging.getLogger("redmeter.reading")
 
@@ -101,7 +101,7 @@ class RowRankings:
         kept = self._kept.get(wanted)
         return None if kept is None else kept.ranked
 
-    def refresh(self, wanted: RankingKey, found: Listing) -> None:
+    def refresh(self, wanted: RankingKey, found: RowListing) -> None:
         """Have a ranking made where a list needs one and it is due.
 
         Args:
@@ -109,12 +109,12 @@ class RowRankings:
         """
         if self._start is None:
             return
-        if found.total <= MAX_LISTED:
+        if found.total <= MAX_LISTED_SERIES:
             self._kept.pop(wanted, None)  # the list reads all series itself
             return
         kept = self._kept.setdefault(wanted, _Kept())
         kept.asked = now = self._store.clock.monotonic()
-        if len(self._kept) > MAX_KEPT:
+        if len(self._kept) > MAX_KEPT_RANKINGS:
             oldest, _ = min(list(self._kept.items()), key=lambda item: item[1].asked)
             self._kept.pop(oldest, None)
         if kept.due <= now:
@@ -157,7 +157,7 @@ def _walk(keys: Keys, kept: Kept, wanted: RankingKey, timed: "_TimedStore") -> "
     yield ()  # shows how far the server is
     window = window_for(kept, wanted.kind, wanted.precision)
     asks = asks_of(keys, wanted.kind, window, wanted.order)
-    members = Matching(keys, wanted.kind, window.fine, wanted.pattern)
+    members = MatchingSeries(keys, wanted.kind, window.fine, wanted.pattern)
     page = partial(members.join, asks, limit_us=PAGE_LIMIT_US)
     walk, budget = _Walk(wanted), _TimedBudget(timed)
     _, (reply,) = yield [page(budget.page)]
@@ -188,7 +188,7 @@ class _TimedStore:
 
     def _exchange(self, exchange: Callable[[], T]) -> T:
         sent = self._store.clock.monotonic()
-        with self._store.link.bounded(PATIENCE):
+        with self._store.link.bounded(_PATIENCE):
             replies = exchange()
         self.elapsed = self._store.clock.monotonic() - sent
         self.network, self.trips = min(self.network, self.elapsed), self.trips + 1
@@ -236,7 +236,7 @@ class _Walk:
             return
         key = self._wanted
         self.examined += len(joined.members)
-        self._last = name_of(joined.members[-1])
+        self._last = entry_name(joined.members[-1])
         add_members(self._open, joined, key.kind, key.pattern, grouped=key.grouped)
         # Between `jobs` and `jobs{queue="a"}` there may be `jobs2`, but after `jobs|` nothing is.
         ended = [name for name in self._open if not key.grouped or name + "|" <= self._last]
@@ -250,7 +250,7 @@ class _Walk:
         for group in self._open.values():
             group.row.complete = complete
         self._close(list(self._open))
-        self.rows = sorted_rows(self.rows, self._wanted.order, MAX_ROWS)
+        self.rows = sorted_rows(self.rows, self._wanted.order, MAX_RANKING_ROWS)
 
     def _close(self, names: list[str]) -> None:
         for name in names:
@@ -259,5 +259,5 @@ class _Walk:
             group.trim()
             self.rows.append(group)
         self.found += len(names)
-        if len(self.rows) > 4 * MAX_ROWS:
-            self.rows = sorted_rows(self.rows, self._wanted.order, MAX_ROWS)
+        if len(self.rows) > 4 * MAX_RANKING_ROWS:
+            self.rows = sorted_rows(self.rows, self._wanted.order, MAX_RANKING_ROWS)

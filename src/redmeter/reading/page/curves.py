@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from redmeter.reading import samples
 from redmeter.reading.distributions import SummaryGrid
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.join import Joined, name_of, of_window
+from redmeter.reading.join import Joined, entry_name, of_window
 from redmeter.reading.samples import counts_of
 from redmeter.reading.selection import LabelSets
 from redmeter.reading.windows import Coverage
@@ -245,7 +245,7 @@ def event_counts(kind: EventKind, replies: Sequence[Reply]) -> EventCounts:
     """Parse the number of events of each label set: counts, or values of histograms."""
     by_name = {}
     for member, (reply,) in Joined(replies[0], 1, needed=False).readable():
-        name = name_of(member)
+        name = entry_name(member)
         if kind == "counter":
             by_name[name] = sum(counts_of(reply).values())
         else:

@@ -19,10 +19,10 @@ from redmeter.names import HITS, REQUESTS, SECONDS, is_failure
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.join import Ask, Joined, of_before, of_window, series_in
 from redmeter.reading.page.curves import asked_counts
-from redmeter.reading.ranking import Group, bound, highest, quantile_of, sums_of
+from redmeter.reading.ranking import RankedGroup, highest, quantile_of, sums_of, upper_bound
 from redmeter.reading.samples import counts_of, number_of, summed
 from redmeter.reading.selection import OTHER, LabelSets
-from redmeter.reading.totals import Totals, totals
+from redmeter.reading.totals import Totals, request_totals
 from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, span_of, whole_window
 from redmeter.store import Store
 from redmeter.store.query import Query, in_parts, run, together
@@ -32,17 +32,17 @@ from redmeter.stored.keys import Keys
 from redmeter.stored.moments import Sums
 
 #: Label sets that one round trip reads: of requests, and of their durations.
-MAX_REQUESTS, MAX_SECONDS = 1_000, 500
+REQUEST_PAGE, _DURATION_PAGE = 1_000, 500
 #: Label sets of requests that a list reads at most, and rows that it has.
-MAX_LABEL_SETS, MAX_ROWS = 10_000, 200
+_MAX_REQUESTS, _MAX_ROWS = 10_000, 200
 #: Series of which histograms are read: of the busiest, and of those that may be the slowest.
-MAX_READ = 40
+MAX_ROUTE_HISTOGRAMS = 40
 #: The quantile that routes are compared by.
-SLOW = 0.95
+_SLOW = 0.95
 #: Series of requests of which small curves are made.
-MAX_DRAWN = 300
+_MAX_DRAWN = 300
 
-ORDERS = ("count", "p95", "failing", "total")
+ROUTE_ORDERS = ("count", "p95", "failing", "total")
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ class _Routes:
         self._table = table
         self.by_route: dict[str, Route] = {}
         #: The series of each route, counted and timed.
-        self._counted, self._timed = dict[str, Group](), dict[str, Group]()
+        self._counted, self._timed = dict[str, RankedGroup](), dict[str, RankedGroup]()
         #: The moments of each timed series, and the timed share of those that are sampled.
         self._sums: dict[str, Sums] = {}
         self._shares: dict[str, float] = {}
@@ -146,7 +146,7 @@ class _Routes:
             if counts:
                 oldest = min(counts)
                 table.oldest = oldest if table.oldest is None else min(table.oldest, oldest)
-            self._counted.setdefault(route_of(labels), Group()).add(
+            self._counted.setdefault(route_of(labels), RankedGroup()).add(
                 name,
                 *(Sums(sum(each.values())) for each in (counts, *earlier)),
                 failed=is_failure(dict(labels).get("status")),
@@ -165,7 +165,7 @@ class _Routes:
             if not sums.count:
                 continue
             self._sums[name] = sums
-            self._timed.setdefault(route_of(labels), Group()).add(name, sums)
+            self._timed.setdefault(route_of(labels), RankedGroup()).add(name, sums)
             share = _share(dict(labels).get("sampled"))
             if share is not None:
                 self._shares[name] = share
@@ -208,7 +208,7 @@ class _Routes:
         likely = self.ordered("total" if order == "p95" else order, containing)
         shown = likely[0 if order == "p95" else offset : offset + limit]
         groups = [self._counted[row.route] for row in shown if row.route in self._counted]
-        return [name for group in groups for name in group.series][:MAX_DRAWN]
+        return [name for group in groups for name in group.series][:_MAX_DRAWN]
 
     def draw(self, names: list[str], replies: Sequence[Reply], slots: range) -> None:
         """Set the curves of the routes."""
@@ -221,9 +221,13 @@ class _Routes:
     def compared(self) -> list[str]:
         """Return the series of which histograms are read: half the busiest, half the slowest."""
         sums = self._sums
-        busiest = highest(sums, lambda name: sums[name].count, limit=MAX_READ)
-        slowest = highest(sums, lambda name: bound(sums[name], SLOW), limit=MAX_READ // 2)
-        return list(dict.fromkeys([*busiest[: MAX_READ // 2], *slowest, *busiest]))[:MAX_READ]
+        busiest = highest(sums, lambda name: sums[name].count, limit=MAX_ROUTE_HISTOGRAMS)
+        slowest = highest(
+            sums, lambda name: upper_bound(sums[name], _SLOW), limit=MAX_ROUTE_HISTOGRAMS // 2
+        )
+        return list(dict.fromkeys([*busiest[: MAX_ROUTE_HISTOGRAMS // 2], *slowest, *busiest]))[
+            :MAX_ROUTE_HISTOGRAMS
+        ]
 
     def set_percentiles(
         self, spreads: Mapping[str, Distribution], before: Mapping[str, Distribution]
@@ -231,13 +235,13 @@ class _Routes:
         """Set the percentiles of the routes, and the slowest route."""
         table = self._table
         for route, group in self._timed.items():
-            self.by_route[route].p95 = quantile_of(SLOW, map(spreads.get, group.series))
+            self.by_route[route].p95 = quantile_of(_SLOW, map(spreads.get, group.series))
         table.timed_read = len(spreads)
         slow = [row for row in self.by_route.values() if row.p95 is not None]
         if slow:
             table.slowest = max(slow, key=lambda row: (row.p95 or 0.0, row.route))
             slowest = self._timed[table.slowest.route].series
-            table.slowest_before = quantile_of(SLOW, map(before.get, slowest))
+            table.slowest_before = quantile_of(_SLOW, map(before.get, slowest))
 
 
 def route_of(labels: Iterable[tuple[str, str]]) -> str:
@@ -274,7 +278,7 @@ def requests(
     offset: int = 0,
     containing: str = "",
     durations: bool = True,
-    label_sets: int = MAX_REQUESTS,
+    label_sets: int = REQUEST_PAGE,
 ) -> Query[tuple[Totals, RouteTable]]:
     """Read totals and routes.
 
@@ -286,7 +290,7 @@ def requests(
         label_sets: how many label sets of requests are read at most; of durations half as many.
     """
     questions: list[Query[Any]] = [
-        totals(keys, window, observed, durations=durations),
+        request_totals(keys, window, observed, durations=durations),
         _routes(keys, window, observed, order, limit, offset, containing, label_sets),
     ]
     everything, (routes, table, now) = yield from together(questions)
@@ -313,8 +317,8 @@ def _routes(
     requests = LabelSets(keys, keys.known, window.fine, REQUESTS)
     seconds = LabelSets(keys, keys.hists, observed.fine, SECONDS)
     view, (counted, timed, of, timed_of) = yield [
-        requests.join(counts, MAX_REQUESTS),
-        seconds.join(moments, MAX_SECONDS),
+        requests.join(counts, REQUEST_PAGE),
+        seconds.join(moments, _DURATION_PAGE),
         requests.size(),
         seconds.size(),
     ]
@@ -322,8 +326,8 @@ def _routes(
     first, first_timed = Joined(counted, len(counts), needed=False), Joined(timed, 1, needed=False)
     pages = yield from together(
         [
-            requests.read_on(first, counts, MAX_REQUESTS, label_sets),
-            seconds.read_on(first_timed, moments, MAX_SECONDS, label_sets // 2),
+            requests.read_on(first, counts, REQUEST_PAGE, label_sets),
+            seconds.read_on(first_timed, moments, _DURATION_PAGE, label_sets // 2),
         ]
     )
     span, of_sets = span_of(window, observed, now), number_of(of)
@@ -399,10 +403,10 @@ def read_routes(
         InvalidValue: there is no such order.
         UnknownPrecision, LimitExceeded, StoreError: see redmeter.reading.top.top.
     """
-    if order not in ORDERS:
-        raise InvalidValue(order, f"order by one of {', '.join(ORDERS)}")
-    if not 1 <= limit <= MAX_ROWS:
-        raise LimitExceeded("rows", limit, MAX_ROWS, "ask for 1 or more, up to the limit")
+    if order not in ROUTE_ORDERS:
+        raise InvalidValue(order, f"order by one of {', '.join(ROUTE_ORDERS)}")
+    if not 1 <= limit <= _MAX_ROWS:
+        raise LimitExceeded("rows", limit, _MAX_ROWS, "ask for 1 or more, up to the limit")
     view, (_, table) = run(
         store,
         lambda kept: requests(
@@ -414,7 +418,7 @@ def read_routes(
             offset=offset,
             containing=containing,
             durations=False,
-            label_sets=MAX_LABEL_SETS,
+            label_sets=_MAX_REQUESTS,
         ),
     )
     return view.now, table

@@ -2,8 +2,9 @@
 
 Two round trips: which series there are, and what sums each has; then the curves of those rows that
 are on display (row_curves.py). Ordered by name, a list goes on page by page. Another order needs
-the sums of all series: up to MAX_LISTED are read at once; of more, a ranking is shown that was made
-before (background_ranking.py), or, until there is one, the first MAX_LISTED by name.
+the sums of all series: up to MAX_LISTED_SERIES are read at once; of more, a ranking is shown that
+was made before (background_ranking.py), or, until there is one, the first MAX_LISTED_SERIES by
+name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.join import Joined, name_of
+from redmeter.reading.join import Joined, entry_name
 from redmeter.reading.page.curves import Curve, asked_counts, counted
 from redmeter.reading.page.row_curves import row_curves
 from redmeter.reading.page.rows import (
-    Row,
+    ListRow,
     RowGroup,
     RowRanking,
     add_members,
@@ -23,21 +24,21 @@ from redmeter.reading.page.rows import (
     hide_unknown_before,
     sorted_rows,
 )
-from redmeter.reading.ranking import Matching
+from redmeter.reading.ranking import MatchingSeries
 from redmeter.reading.selection import base_of
 from redmeter.reading.windows import Coverage, Frame, histogram_window, whole_window
 from redmeter.store.query import Query, together
 from redmeter.stored.keys import Kept, Keys
 
 #: Series that are looked at for one list.
-MAX_LISTED = 1_000
+MAX_LISTED_SERIES = 1_000
 
 
 @dataclass(slots=True)
-class Listing:
+class RowListing:
     """A part of what there is."""
 
-    rows: list[Row]
+    rows: list[ListRow]
     #: Series of the kind that match, as far as that is known without looking at each: those that
     #: begin as the pattern does.
     total: int
@@ -77,15 +78,15 @@ def listing(
     charted: Coverage | None = None,
     needed: bool = True,
     ranked: RowRanking | None = None,
-) -> Query[Listing]:
+) -> Query[RowListing]:
     """Read rows.
 
     Args:
         window: of the kind.
-        kind: one of KINDS.
+        kind: `counter`, `gauge` or `histogram`.
         pattern: as for names: see names.py.
         grouped: one row for all label sets of a name.
-        order: one of ORDERS, see sorted_rows(). Gauges are listed by name in any case.
+        order: `name`, `count` or `change`, see rows.row_value(); gauges are always listed by name.
         limit, offset: which rows.
         curves: of how many of the first counters curves are read, too.
         charted: the window of these curves; None: the same.
@@ -93,7 +94,7 @@ def listing(
         ranked: all series of that kind, pattern and order, ranked before.
     """
     asks = asks_of(keys, kind, window, order)
-    members = Matching(keys, kind, window.fine, pattern)
+    members = MatchingSeries(keys, kind, window.fine, pattern)
     # By name the list goes on where the page before ended; else all is put in order.
     by_name = order == "name" or kind == "gauge"
     pages = by_name and not grouped and _is_a_beginning(pattern)
@@ -104,7 +105,7 @@ def listing(
             replace(group, row=replace(group.row)) for group in ranked.rows[offset : offset + limit]
         ]
     else:
-        first, most = (offset, limit) if pages else (0, MAX_LISTED)
+        first, most = (offset, limit) if pages else (0, MAX_LISTED_SERIES)
         _, (reply, number) = yield [members.join(asks, most, offset=first), members.size()]
         joined = Joined(reply, len(asks), needed=needed)
         groups: dict[str, RowGroup] = {}
@@ -114,8 +115,8 @@ def listing(
         now, examined, found = joined.now, len(joined.members), len(groups)
         shown = sorted_rows(groups.values(), order)
         shown = shown if pages else shown[offset : offset + limit]
-        if examined == MAX_LISTED and not pages:
-            unfinished = base_of(name_of(joined.members[-1]))
+        if examined == MAX_LISTED_SERIES and not pages:
+            unfinished = base_of(entry_name(joined.members[-1]))
             for group in shown:
                 group.row.complete = group.row.name != unfinished
     total = there(number, 0)
@@ -132,7 +133,7 @@ def listing(
         shown = sorted_rows(shown, order)
     rows = [group.row for group in shown]
     hide_unknown_before(rows)
-    return Listing(
+    return RowListing(
         rows,
         total,
         examined,

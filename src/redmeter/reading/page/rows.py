@@ -1,15 +1,15 @@
 """Rows of a list: a series, or all label sets of a name, and their sums within a window.
 
 Sums come from a join of the index (join.py): counts of counters, moments of histograms. A row keeps
-the names of its busiest MAX_DRAWN series, from which curves and percentiles are read.
+the names of its busiest MAX_ROW_SERIES series, from which curves and percentiles are read.
 """
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from redmeter.reading.join import Ask, Joined, name_of, of_before, of_field, of_window
+from redmeter.reading.join import Ask, Joined, entry_name, of_before, of_field, of_window
 from redmeter.reading.names import matching
-from redmeter.reading.ranking import Group, highest, sums_of
+from redmeter.reading.ranking import RankedGroup, highest, sums_of
 from redmeter.reading.samples import number_of
 from redmeter.reading.selection import base_of
 from redmeter.reading.windows import Coverage
@@ -18,19 +18,15 @@ from redmeter.stored.keys import Keys
 from redmeter.stored.moments import Sums
 
 #: Series of one row that its curve is made of; those of further ones are not in it.
-MAX_DRAWN = 50
+MAX_ROW_SERIES = 50
 
 #: Part of all of a counter that may lie between a window and the time before, which are not quite
 #: adjacent, or come while one reads.
-LITTLE = 0.05
-
-#: The kinds that are listed -> the kind of one row.
-KINDS = ("counter", "gauge", "histogram")
-ORDERS = ("name", "count", "change")
+_LITTLE = 0.05
 
 
 @dataclass(slots=True)
-class Row:
+class ListRow:
     """A series, or all label sets of a name, within a window."""
 
     name: str
@@ -62,7 +58,7 @@ class Row:
     start: int = 0
 
 
-def row_value(row: Row, order: str) -> float:
+def row_value(row: ListRow, order: str) -> float:
     """Return the value that a row is ranked by.
 
     By change, counters are ranked by the difference of their counts. Histograms have different
@@ -84,8 +80,8 @@ def asks_of(keys: Keys, kind: str, window: Coverage, order: str) -> list[Ask]:
     """Return what a join asks about each series: its sums, as far as an order needs them.
 
     Args:
-        kind: one of KINDS.
-        order: one of ORDERS.
+        kind: `counter`, `gauge` or `histogram`.
+        order: `name`, `count` or `change`.
     """
     if kind == "gauge":
         return []
@@ -98,10 +94,10 @@ def asks_of(keys: Keys, kind: str, window: Coverage, order: str) -> list[Ask]:
 
 
 @dataclass(slots=True)
-class RowGroup(Group):
+class RowGroup(RankedGroup):
     """A row, and the busiest of the series that it stands for."""
 
-    row: Row = field(kw_only=True)
+    row: ListRow = field(kw_only=True)
     #: How often its counters ever came; None where nobody knows it of all of them.
     total: int | None = 0
 
@@ -132,17 +128,17 @@ class RowGroup(Group):
         """
         row = self.row
         known = row.count + (row.before or 0)
-        if row.before and self.total is not None and 0 <= self.total - known <= LITTLE * known:
+        if row.before and self.total is not None and 0 <= self.total - known <= _LITTLE * known:
             row.before = None
 
     def trim(self) -> None:
         """Forget the names of all series but the busiest."""
-        if len(self.series) > MAX_DRAWN:
+        if len(self.series) > MAX_ROW_SERIES:
             self.series = {name: self.series[name] for name in self.names()}
 
     def names(self) -> list[str]:
         """Return the series of which its curve is, the busiest first."""
-        return highest(self.series, self.series.__getitem__, limit=MAX_DRAWN)
+        return highest(self.series, self.series.__getitem__, limit=MAX_ROW_SERIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,18 +160,18 @@ def add_members(
 
     Args:
         groups: the rows by name; missing ones are added.
-        kind: one of KINDS.
+        kind: `counter`, `gauge` or `histogram`.
         pattern: only series that match it; see names.py.
         grouped: one row for all label sets of a name.
     """
-    names = {member: name_of(member) for member in joined.members}
+    names = {member: entry_name(member) for member in joined.members}
     matches = set(matching(names.values(), pattern))
     for member, replies in joined.readable():
         name = names[member]
         if name in matches:
             shown = base_of(name) if grouped else name
             if shown not in groups:
-                groups[shown] = RowGroup(row=Row(shown, kind))
+                groups[shown] = RowGroup(row=ListRow(shown, kind))
             groups[shown].take(name, replies)
 
 
@@ -189,7 +185,7 @@ def sorted_rows(groups: Iterable[RowGroup], order: str, limit: int | None = None
     )
 
 
-def hide_unknown_before(rows: Collection[Row]) -> None:
+def hide_unknown_before(rows: Collection[ListRow]) -> None:
     """Where no row has anything before the window, nothing is known of that time."""
     if not any(row.before for row in rows):
         for row in rows:

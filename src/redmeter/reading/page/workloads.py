@@ -8,8 +8,8 @@ Two round trips: the moments of the histogram's label sets and the counters; the
 are shown, distributions, so that each percentile is exact, and samples for sparklines. An order by
 percentile reads the distributions of the rows that may be the slowest: see ranking.py.
 
-Bound: MAX_TIMED label sets of each histogram and MAX_COUNTED of each counter, in the order of their
-names; `examined` and `of` state it where there are more.
+Bound: _MAX_TIMED label sets of each histogram and _MAX_COUNTED of each counter, in the order of
+their names; `examined` and `of` state it where there are more.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ from redmeter.names import (
 )
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.join import Joined, of_before, of_window, series_in
-from redmeter.reading.ranking import Group, bound, highest, quantile_of, sums_of
+from redmeter.reading.ranking import RankedGroup, highest, quantile_of, sums_of, upper_bound
 from redmeter.reading.samples import number_of, summed
 from redmeter.reading.selection import OTHER, LabelSets
 from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, span_of, whole_window
@@ -39,18 +39,18 @@ from redmeter.stored.keys import Kept, Keys
 from redmeter.stored.packed_text import parse_moments
 
 #: Label sets of each histogram and of each counter that are read at most.
-MAX_TIMED, MAX_COUNTED = 500, 1_000
+_MAX_TIMED, _MAX_COUNTED = 500, 1_000
 #: Orders of statements and of tasks, the highest first.
 STATEMENT_ORDERS = ("total", "count", "p95", "errors")
 TASK_ORDERS = ("total", "count", "p95", "failing")
 #: Most rows, and rows of which distributions are read; routes and tasks listed for a statement.
-MAX_ROWS, MAX_CALLERS = 50, 5
+MAX_WORKLOAD_ROWS, MAX_CALLERS = 50, 5
 #: The quantile of a row.
-QUANTILE = 0.95
+_QUANTILE = 0.95
 
 
 @dataclass(slots=True)
-class Timing(Group):
+class Timing(RankedGroup):
     """The durations and the counts of one row."""
 
     key: str = field(kw_only=True)
@@ -94,7 +94,7 @@ class Workload:
     def ordered(self, rows: Sequence[Timing], order: str) -> list[Timing]:
         """Return rows, the highest first; by p95, those that may be the highest first."""
         values: dict[str, Callable[[Timing], float]] = {
-            "p95": lambda row: bound(row.sums, QUANTILE) if row.sums.count else 0.0,
+            "p95": lambda row: upper_bound(row.sums, _QUANTILE) if row.sums.count else 0.0,
             "count": self.count,
             "total": lambda row: row.total or 0.0,
         }
@@ -168,7 +168,7 @@ def _read(
     *,
     order: str = "total",
     containing: str = "",
-    limit: int = MAX_ROWS,
+    limit: int = MAX_WORKLOAD_ROWS,
     offset: int = 0,
     frame: Frame | None = None,
 ) -> tuple[float, _Found]:
@@ -193,7 +193,7 @@ def _read(
         matching = [row for row in rows if containing in row.key and matches(row)]
         chosen = workload.ordered(matching, order)
         page = chosen[offset : offset + limit]
-        yield from _with_details(store.keys, page[:MAX_ROWS], observed, now)
+        yield from _with_details(store.keys, page[:MAX_WORKLOAD_ROWS], observed, now)
         if order == "p95":
             page.sort(key=lambda row: -(row.p95 or 0.0))
         return _Found(rows, page, {**table, "found": len(chosen)})
@@ -217,9 +217,9 @@ def _rows(
     counters = [LabelSets(keys, keys.known, window.fine, name) for name in workload.counters]
     view, (size, *replies) = yield [
         histograms[0].size(),
-        histograms[0].join(asks, MAX_TIMED),
-        *(each.join(asks[:1], MAX_TIMED) for each in histograms[1:]),
-        *(each.join([of_window(keys.key("count"), window)], MAX_COUNTED) for each in counters),
+        histograms[0].join(asks, _MAX_TIMED),
+        *(each.join(asks[:1], _MAX_TIMED) for each in histograms[1:]),
+        *(each.join([of_window(keys.key("count"), window)], _MAX_COUNTED) for each in counters),
     ]
     durations, *others = (
         Joined(reply, len(asks) if reply is replies[0] else 1, needed=False) for reply in replies
@@ -271,7 +271,7 @@ def _with_details(
     spreads = slices_answered(names, fields, distributions, needed=False)
     by_name = dict(zip(names, samples, strict=True))
     for row in rows:
-        row.p95 = quantile_of(QUANTILE, map(spreads.get, row.series))
+        row.p95 = quantile_of(_QUANTILE, map(spreads.get, row.series))
         row.values = summed([by_name[name] for name in row.series], slots, _durations)
 
 
