@@ -31,7 +31,7 @@ Source: Cantelli's inequality; Samuelson's for n - 1.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
@@ -67,9 +67,6 @@ MAX_RANKED_HISTOGRAMS = 2_500
 _SLACK = RELATIVE_ERROR + 1e-6
 #: More than the part of a squared distance that is lost because it is too small: see moments.py.
 _LOST = 1e-300
-
-#: Returns the row that a series belongs to: its name, or the value of a label.
-GroupBy = Callable[[str], str | None]
 
 
 class Order(NamedTuple):
@@ -140,24 +137,6 @@ def intervals_of(wanted: Top, retention: Retention, now: float) -> range:
     if window == Window(window.precision):
         window = window._replace(intervals=min(RANKED_INTERVALS, kept))
     return starts_of(window, retention, now)
-
-
-def group_by(wanted: Top) -> GroupBy:
-    """Return the function that groups the series of a ranking."""
-    label, failing = wanted.by, wanted.failing
-    if label:
-        return lambda series: label_of(series, label)
-    if failing:
-        return lambda series: _without(series, failing)
-    return lambda series: series
-
-
-def _without(series: str, labels: Collection[str]) -> str:
-    try:
-        base, pairs = parse_name(series)
-    except InvalidName:
-        return series
-    return format_name(base, {label: value for label, value in pairs if label not in labels})
 
 
 # --- Members, sums, groups, order ----------------------------------------------------------
@@ -315,12 +294,28 @@ def quantile_of(q: float, spreads: Iterable[Distribution | None]) -> float | Non
 
 def ranked_groups(sums: Mapping[str, Sums], wanted: Top) -> dict[str | None, RankedGroup]:
     """Group the series with events by the rows of a ranking, and merge their moments."""
-    group, groups = group_by(wanted), dict[str | None, RankedGroup]()
+    groups = dict[str | None, RankedGroup]()
     for series, part in sums.items():
         if part.count > 0:
             failed = bool(wanted.failing) and has_labels(series, wanted.failing or {})
-            groups.setdefault(group(series), RankedGroup()).add(series, part, failed=failed)
+            group = groups.setdefault(_row_of(series, wanted), RankedGroup())
+            group.add(series, part, failed=failed)
     return groups
+
+
+def _row_of(series: str, wanted: Top) -> str | None:
+    """Return the row of a series: the value of a label, or its name without those of failures."""
+    if wanted.by:
+        return label_of(series, wanted.by)
+    if not wanted.failing:
+        return series
+    try:
+        base, pairs = parse_name(series)
+    except InvalidName:
+        return series
+    return format_name(
+        base, {label: value for label, value in pairs if label not in wanted.failing}
+    )
 
 
 def rank(

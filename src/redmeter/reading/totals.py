@@ -34,7 +34,7 @@ from redmeter.reading.page.curves import (
 from redmeter.reading.ranking import quantile_of
 from redmeter.reading.samples import number_of
 from redmeter.reading.selection import LabelSets
-from redmeter.reading.windows import Coverage, whole_window
+from redmeter.reading.windows import LITTLE, Coverage, whole_window
 from redmeter.results.summaries import distributions
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read, in_parts
@@ -44,10 +44,6 @@ from redmeter.stored.keys import Keys, slice_start
 
 #: Shares of sampled durations that are read.
 MAX_SAMPLED = 20
-
-#: Part of all requests that may lie between a window and the time before, which are not quite
-#: adjacent.
-_LITTLE = 0.05
 
 
 class Failures(NamedTuple):
@@ -159,7 +155,7 @@ def request_totals(
         count,
         count_before,
         # Next to nothing was before that.
-        began=bool(count) and number_of(ever) - known <= _LITTLE * known,
+        began=bool(count) and number_of(ever) - known <= LITTLE * known,
         failures=Failures(_sum(failed), _sum(hits, failed.start) if failed.values else 0),
         failures_before=_failures(old, old_failed, since),
         drawn=[*drawn],

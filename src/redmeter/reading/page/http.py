@@ -135,10 +135,10 @@ class _Routes:
         #: The moments of each timed series, and the timed share of those that are sampled.
         self._sums: dict[str, Sums] = {}
         self._shares: dict[str, float] = {}
-        self._count(requests, 0 if window.earlier else None)
+        self._count(requests, window)
         self._time(durations)
 
-    def _count(self, requests: Sequence[Joined], before: int | None) -> None:
+    def _count(self, requests: Sequence[Joined], window: Coverage) -> None:
         table = self._table
         for name, (_, labels), replies in series_in(requests):
             table.examined += 1
@@ -151,13 +151,13 @@ class _Routes:
                 *(Sums(sum(each.values())) for each in (counts, *earlier)),
                 failed=is_failure(dict(labels).get("status")),
             )
-        table.count_before = before
         for route, group in self._counted.items():
-            row = Route(route, group.sums.count, group.count_before, failed=group.failed)
-            self.by_route[route] = row
-            table.count += row.count
-            if row.before is not None:
-                table.count_before = (table.count_before or 0) + row.before
+            self.by_route[route] = Route(
+                route, group.sums.count, group.count_before, failed=group.failed
+            )
+        table.count = sum(row.count for row in self.by_route.values())
+        if window.earlier:
+            table.count_before = sum(row.before or 0 for row in self.by_route.values())
 
     def _time(self, durations: Sequence[Joined]) -> None:
         for name, (_, labels), (reply,) in series_in(durations):
@@ -177,9 +177,9 @@ class _Routes:
             totals = [
                 (self._sums[name].exact_total, self._shares.get(name, 1.0)) for name in group.series
             ]
-            row.total = finite_sum(None if n is None else n / share for n, share in totals)
+            row.total = _finite_sum(None if n is None else n / share for n, share in totals)
         timed = [self.by_route[route] for route in self._timed]
-        everything = finite_sum(row.total for row in timed)
+        everything = _finite_sum(row.total for row in timed)
         for row in timed:
             if row.total is not None and everything is not None:
                 row.total_share = row.total / everything if everything > 0 else 0.0
@@ -250,7 +250,7 @@ def route_of(labels: Iterable[tuple[str, str]]) -> str:
     return values.get("route", OTHER if values.get("overflow") == "true" else "")
 
 
-def finite_sum(totals: Iterable[float | None]) -> float | None:
+def _finite_sum(totals: Iterable[float | None]) -> float | None:
     """Return a sum; None where a part is unknown, or past the largest double."""
     known = [math.nan if total is None else total for total in totals]
     whole = sum(known)

@@ -288,10 +288,8 @@ def _numbers(
 
 def _usual(all_requests: Totals, busiest: list[Curve]) -> list[Curve]:
     """Return the curves of a web application, or, where there is none, of the busiest counters."""
-    curves = [curve for curve in all_requests.drawn if curve.values]
-    if curves:
-        return curves
-    return [curve for curve in busiest if curve.values]
+    of_requests = [curve for curve in all_requests.drawn if curve.values]
+    return of_requests or [curve for curve in busiest if curve.values]
 
 
 def _marks(keys: Keys, window: Coverage) -> Query[list[Mark]]:

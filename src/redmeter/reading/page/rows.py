@@ -12,17 +12,13 @@ from redmeter.reading.names import matching
 from redmeter.reading.ranking import RankedGroup, highest, sums_of
 from redmeter.reading.samples import number_of
 from redmeter.reading.selection import base_of
-from redmeter.reading.windows import Coverage
+from redmeter.reading.windows import LITTLE, Coverage
 from redmeter.store.servers.replies import Reply
 from redmeter.stored.keys import Keys
 from redmeter.stored.moments import Sums
 
 #: Series of one row that its curve is made of; those of further ones are not in it.
 MAX_ROW_SERIES = 50
-
-#: Part of all of a counter that may lie between a window and the time before, which are not quite
-#: adjacent, or come while one reads.
-_LITTLE = 0.05
 
 
 @dataclass(slots=True)
@@ -128,7 +124,7 @@ class RowGroup(RankedGroup):
         """
         row = self.row
         known = row.count + (row.before or 0)
-        if row.before and self.total is not None and 0 <= self.total - known <= _LITTLE * known:
+        if row.before and self.total is not None and 0 <= self.total - known <= LITTLE * known:
             row.before = None
 
     def trim(self) -> None:
