@@ -297,7 +297,7 @@ def ranked_groups(sums: Mapping[str, Sums], wanted: Top) -> dict[str | None, Ran
     groups = dict[str | None, RankedGroup]()
     for series, part in sums.items():
         if part.count > 0:
-            failed = bool(wanted.failing) and has_labels(series, wanted.failing or {})
+            failed = has_labels(series, wanted.failing) if wanted.failing else False
             group = groups.setdefault(_row_of(series, wanted), RankedGroup())
             group.add(series, part, failed=failed)
     return groups

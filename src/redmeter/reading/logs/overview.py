@@ -3,7 +3,7 @@
 Two round trips, however large the store is. The first reads, for the logs that logged last, the
 most frequent patterns of the current clock hour and of the one before, and the steps of about as
 many patterns. The second reads the steps of other patterns, times and examples, and the newest
-messages. logs.py reads all logs and patterns.
+messages. recent.py reads all logs and patterns.
 """
 
 from collections.abc import Mapping, Sequence

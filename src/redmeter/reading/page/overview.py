@@ -1,6 +1,6 @@
 """Everything that the first page shows, in two round trips.
 
-The panels are queries of their own: http.py, listing.py, log_overview.py. Here they are combined,
+The panels are queries of their own: http.py, listing.py, logs/overview.py. Here they are combined,
 with five numbers that summarize them and the curves of the main chart.
 """
 
