@@ -119,7 +119,7 @@ def test_logs_says_of_how_many_it_is(
     redmeter: Run, meter: Meter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where not all loggers were compared."""
-    monkeypatch.setattr(reading, "MAX_COMPARED", 2)
+    monkeypatch.setattr(reading, "MAX_COMPARED_LOGS", 2)
     for number in range(5):
         meter.log(f"other{number}", "hello")
     told = (

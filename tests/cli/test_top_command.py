@@ -215,8 +215,8 @@ def test_a_ranking_names_groups_of_too_many_series(
     now = time.time()
     given = {f'x{{a="{n % 2}",b="{n}"}}': [(now, 1.0 + n % 2)] for n in range(20)}
     put_observed(client, given)
-    monkeypatch.setattr(ranking, "MAX_HISTOGRAMS", 15)
-    monkeypatch.setattr(top, "MAX_HISTOGRAMS", 15)
+    monkeypatch.setattr(ranking, "MAX_RANKED_HISTOGRAMS", 15)
+    monkeypatch.setattr(top, "MAX_RANKED_HISTOGRAMS", 15)
     done = redmeter("top", "x", "--by", "a", "--order", "p50")
     assert [line.split("\t")[0] for line in done.out.splitlines()] == ["A", "1"]
     assert done.err == (

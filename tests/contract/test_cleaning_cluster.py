@@ -151,7 +151,7 @@ def test_a_cleaner_goes_on_beside_a_node_that_is_away(
         return len([r for r in caplog.records if "could not clean" in r.message]) == 2
 
     with caplog.at_level(logging.WARNING), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cleaning, "INTERVAL", 0.0)
+        patch.setattr(cleaning, "PASS_INTERVAL", 0.0)
         cleaning.clean_every_minute(store, quit=quit_after_two, on_pass=rounds.append)
     assert rounds == []
     assert all(node.address in r.message for r in caplog.records if "tries again" in r.message)

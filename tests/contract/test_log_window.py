@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from redmeter.clock import ManualClock
-from redmeter.reading.logs.window import MAX_SOURCES, LogQuery, LogWindow, log_window
+from redmeter.reading.logs.window import MAX_WINDOW_LOGS, LogQuery, LogWindow, log_window
 from redmeter.store import Store
 from redmeter.store.query import run_query
 from support.stores import OpenMeter, OpenStore, exchanges, server_time
@@ -57,11 +57,11 @@ def test_a_window_of_many_loggers_takes_three_round_trips(
 ) -> None:
     """Those that logged last are read."""
     meter, now = open_meter(), server_time(client)
-    for number in range(MAX_SOURCES + 5):
+    for number in range(MAX_WINDOW_LOGS + 5):
         meter.log(f"worker.{number}", "done")
     store = open_store()
     store.read()
     with exchanges(monkeypatch) as seen:
         found = read(store, now - 600, now + 60)
     assert len(seen) == 3
-    assert (found.sources, found.compared) == (MAX_SOURCES + 5, MAX_SOURCES)
+    assert (found.sources, found.compared) == (MAX_WINDOW_LOGS + 5, MAX_WINDOW_LOGS)

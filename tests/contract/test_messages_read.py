@@ -46,8 +46,8 @@ def test_a_severity_is_chosen_before_anything_is_cut(
     client: Any, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many others logged since."""
-    monkeypatch.setattr(logs, "MAX_COMPARED", 20)
-    monkeypatch.setattr(logs, "PAGE", 10)
+    monkeypatch.setattr(logs, "MAX_COMPARED_LOGS", 20)
+    monkeypatch.setattr(logs, "LOG_PAGE", 10)
     store, now = open_store(), server_time(client)
     put(client, ["payment:error"], last=now - 5)
     put(client, [f"other{n}:info" for n in range(30)], last=now - 4)
@@ -63,8 +63,8 @@ def test_no_more_patterns_are_read_than_fit(
     client: Any, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is read is bounded by pages, and so is what is asked for at a time."""
-    monkeypatch.setattr(logs, "PAGE", 10)
-    monkeypatch.setattr(logs, "MAX_READ", 25)
+    monkeypatch.setattr(logs, "LOG_PAGE", 10)
+    monkeypatch.setattr(logs, "MAX_COMPARED_PATTERNS", 25)
     monkeypatch.setattr(logs, "SEEN_PAGE", 7)
     store = open_store()
     store.config()
@@ -82,7 +82,7 @@ def test_the_newest_messages_of_all_are_the_newest(
     client: Any, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Read only until no other logger can have one of them."""
-    monkeypatch.setattr(logs, "PAGE", 5)
+    monkeypatch.setattr(logs, "LOG_PAGE", 5)
     store, now = open_store(), 1_700_000_000.0
     names = [f"other{n}:info" for n in range(20)]
     put(client, names, last=now)  # 2023-11-14T22:13:20

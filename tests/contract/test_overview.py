@@ -11,8 +11,8 @@ from redmeter import InvalidValue, LimitExceeded, UnknownPrecision
 from redmeter.clock import ManualClock
 from redmeter.names import canonical
 from redmeter.reading.page.curves import MAX_MERGED, Curve
-from redmeter.reading.page.http import MAX_READ, MAX_REQUESTS
-from redmeter.reading.page.listing import MAX_LISTED, Listing, listing
+from redmeter.reading.page.http import MAX_ROUTE_HISTOGRAMS, REQUEST_PAGE
+from redmeter.reading.page.listing import MAX_LISTED_SERIES, RowListing, listing
 from redmeter.reading.page.overview import PANELS_SECONDS, Watch
 from redmeter.reading.windows import histogram_window, whole_window
 from redmeter.store import Store
@@ -37,7 +37,7 @@ def durations(route: str, **more: str) -> str:
     return canonical("http_request_seconds", {"method": "GET", "route": route} | more)
 
 
-def rows(store: Store, precision: int = 60, **options: Any) -> Listing:
+def rows(store: Store, precision: int = 60, **options: Any) -> RowListing:
     """Read a list."""
     histograms = options.get("kind") == "histogram"
 
@@ -47,7 +47,7 @@ def rows(store: Store, precision: int = 60, **options: Any) -> Listing:
             window = histogram_window(kept.histograms, window)
         return listing(store.keys, window, **options)
 
-    found: Listing = run_query(store, question)[1]
+    found: RowListing = run_query(store, question)[1]
     return found
 
 
@@ -280,7 +280,7 @@ def test_two_round_trips_whatever_is_shown(
         read_log_overview(store)
         assert len(seen) <= 10
     assert found.routes.examined == found.routes.of == 300
-    assert (pages.timed_read, pages.timed) == (MAX_READ, 100)
+    assert (pages.timed_read, pages.timed) == (MAX_ROUTE_HISTOGRAMS, 100)
     json.dumps(asdict(found), allow_nan=False)
 
 
@@ -289,12 +289,12 @@ def test_of_very_many_series_some_are_looked_at_and_it_is_told(
 ) -> None:
     """Nothing is read without a bound."""
     store, now = open_store(), int(server_time(client))
-    names = {requests(f"/{n}"): {now: 1} for n in range(MAX_REQUESTS + 200)}
+    names = {requests(f"/{n}"): {now: 1} for n in range(REQUEST_PAGE + 200)}
     for at in range(0, len(names), 300):
         count_all(store, dict(list(names.items())[at : at + 300]), trim=False)
     found = read_overview(store, 60)
-    assert (found.routes.examined, found.routes.of) == (MAX_REQUESTS, MAX_REQUESTS + 200)
-    assert found.counters.total == MAX_REQUESTS + 200
+    assert (found.routes.examined, found.routes.of) == (REQUEST_PAGE, REQUEST_PAGE + 200)
+    assert found.counters.total == REQUEST_PAGE + 200
 
 
 def test_the_slowest_page_is_found_among_many_that_are_busier(
@@ -302,13 +302,13 @@ def test_the_slowest_page_is_found_among_many_that_are_busier(
 ) -> None:
     """Though histograms of only some are read."""
     now = server_time(client)
-    given = {durations(f"/{n}"): [(now, 0.1)] * 5 for n in range(3 * MAX_READ)}
+    given = {durations(f"/{n}"): [(now, 0.1)] * 5 for n in range(3 * MAX_ROUTE_HISTOGRAMS)}
     given[durations("/slow")] = [(now, 9.0)]
     put_observed(client, given)
     found = read_routes(open_store(), 60, order="p95", limit=3)
     assert found.rows[0].route == "/slow"
     assert near(found.rows[0].p95, 9.0)
-    assert (found.timed, found.timed_read) == (3 * MAX_READ + 1, MAX_READ)
+    assert (found.timed, found.timed_read) == (3 * MAX_ROUTE_HISTOGRAMS + 1, MAX_ROUTE_HISTOGRAMS)
 
 
 def test_where_only_some_requests_are_timed_the_total_is_an_estimate(
@@ -491,12 +491,12 @@ def test_a_name_whose_label_sets_were_not_all_looked_at_says_so(
 ) -> None:
     """It is the last one; what requests came to is known from the pages in any case."""
     store, now = open_store(), int(server_time(client))
-    names = {f'jobs{{n="{n:04}"}}': {now: 1} for n in range(MAX_LISTED)}
+    names = {f'jobs{{n="{n:04}"}}': {now: 1} for n in range(MAX_LISTED_SERIES)}
     names |= {requests(f"/{n}"): {now: 1} for n in range(50)}
     count_all(store, dict(list(names.items())[:300]), trim=False)
     count_all(store, dict(list(names.items())[300:]) | {"calls": {now: 1}}, trim=False)
     rows_of = {row.name: row for row in read_overview(store, 60).counters.rows}
-    assert (rows_of["jobs"].complete, rows_of["jobs"].count) == (False, MAX_LISTED - 51)
+    assert (rows_of["jobs"].complete, rows_of["jobs"].count) == (False, MAX_LISTED_SERIES - 51)
     assert (rows_of["http_requests"].complete, rows_of["http_requests"].count) == (True, 50)
     assert rows_of["calls"].complete
 
@@ -685,4 +685,4 @@ def test_ten_thousand_other_counters_do_not_make_the_page_dearer(
     pipe.execute()
     count_all(store, {"hits": {now: 1}})
     found = read_overview(store, 60)
-    assert (found.counters.total, found.counters.examined) == (10_001, MAX_LISTED)
+    assert (found.counters.total, found.counters.examined) == (10_001, MAX_LISTED_SERIES)

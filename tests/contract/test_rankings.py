@@ -15,7 +15,7 @@ from redmeter.clock import ManualClock
 from redmeter.dashboard.api.endpoints import API, ENDPOINTS
 from redmeter.reading import ranking, top
 from redmeter.reading.join import Joined
-from redmeter.reading.ranking import Group, bound, choose
+from redmeter.reading.ranking import RankedGroup, choose_candidates, upper_bound
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, slice_start
 from redmeter.stored.moments import MAX_DOUBLE, Sums
@@ -341,16 +341,16 @@ def test_no_percentile_is_above_what_the_moments_allow(
         moments = summed.moments
         whole.merge(Sums(moments.count, total=moments.total, m2=moments.m2))
         merged.merge(summed)
-    highest = bound(whole, q)
+    highest = upper_bound(whole, q)
     assert merged.quantile(q) <= highest
     assert exact_quantile(one + other, q) <= highest
 
 
 def test_sums_that_were_cut_bound_nothing() -> None:
     """What stands at the largest double may be larger."""
-    assert bound(Sums(2, m2=MAX_DOUBLE), 0.5) == math.inf
-    assert bound(Sums(2, total=-MAX_DOUBLE), 0.5) == math.inf
-    assert bound(Sums(2, total=4.0), 1.0) == pytest.approx(2.0, rel=0.03)
+    assert upper_bound(Sums(2, m2=MAX_DOUBLE), 0.5) == math.inf
+    assert upper_bound(Sums(2, total=-MAX_DOUBLE), 0.5) == math.inf
+    assert upper_bound(Sums(2, total=4.0), 1.0) == pytest.approx(2.0, rel=0.03)
 
 
 def test_candidates_are_bounded_by_rows_and_by_series(
@@ -362,12 +362,12 @@ def test_candidates_are_bounded_by_rows_and_by_series(
     put_observed(client, given)
     meter = open_meter()
     put_observed(client, {f'x{{a="small",b="{n}"}}': [(newest, 0.5)] for n in range(5)})
-    monkeypatch.setattr(ranking, "MAX_HISTOGRAMS", 15)
+    monkeypatch.setattr(ranking, "MAX_RANKED_HISTOGRAMS", 15)
     found = meter.top("x", by="a", precision=60, order="p95")
     assert [row.key for row in found] == ["1", "small"]
     assert (found.groups, found.examined, found.left_out) == (3, 2, ("0",))
     assert not found.complete
-    monkeypatch.setattr(ranking, "MAX_HISTOGRAMS", 4)
+    monkeypatch.setattr(ranking, "MAX_RANKED_HISTOGRAMS", 4)
     with pytest.raises(LimitExceeded) as caught:
         meter.top("x", by="a", precision=60, order="p95")
     assert (caught.value.asked, caught.value.limit) == (5, 4)
@@ -426,15 +426,15 @@ def test_no_exchange_of_a_ranking_is_about_more_than_a_thousand_series(
 
 def test_candidates_are_those_of_the_largest_bounds() -> None:
     """All, where there are no more."""
-    sums: dict[str | None, Group] = {
-        f"{n:02}": Group(Sums(100, total=100.0 * n), ["s"]) for n in range(20)
+    sums: dict[str | None, RankedGroup] = {
+        f"{n:02}": RankedGroup(Sums(100, total=100.0 * n), {"s": 100}) for n in range(20)
     }
-    assert list(choose(sums, 0.95, 1)[0]) == ["19", "18", "17", "16"]
-    sums["spread"] = Group(Sums(100, m2=100 * 25.0), ["s"])
-    sums["busy"] = Group(Sums(10_000, total=10_000.0), ["s"])
-    assert list(choose(sums, 0.95, 1)[0]) == ["spread", "19", "18", "17"]
-    assert set(choose(sums, 0.95, 100)[0]) == set(sums)
-    assert choose(sums, 0.95, 100)[1] == []
+    assert list(choose_candidates(sums, 0.95, 1)[0]) == ["19", "18", "17", "16"]
+    sums["spread"] = RankedGroup(Sums(100, m2=100 * 25.0), {"s": 100})
+    sums["busy"] = RankedGroup(Sums(10_000, total=10_000.0), {"s": 100})
+    assert list(choose_candidates(sums, 0.95, 1)[0]) == ["spread", "19", "18", "17"]
+    assert set(choose_candidates(sums, 0.95, 100)[0]) == set(sums)
+    assert choose_candidates(sums, 0.95, 100)[1] == []
 
 
 def test_percentiles_are_read_of_so_many_groups_however_many_rows_there_are(

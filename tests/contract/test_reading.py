@@ -249,7 +249,7 @@ def test_more_candidates_than_a_ranking_may_count_are_an_error(
     store = open_store()
     now = int(server_time(client))
     count_all(store, {f"s{i}": {now: 1} for i in range(12)})
-    monkeypatch.setattr(top, "MAX_SERIES", 10)
+    monkeypatch.setattr(top, "MAX_RANKED_SERIES", 10)
     with pytest.raises(LimitExceeded):
         rank(store, "*", 60)
     assert len(rank(store, "s1*", DAY)) == 3
@@ -388,7 +388,7 @@ def test_a_pattern_that_begins_with_too_little_text_is_told_to_begin_with_more(
     monkeypatch.setattr(reading_names, "MAX_NAMES", 5)
     with pytest.raises(LimitExceeded, match="begin the pattern with more literal text"):
         read_names(store, pattern)
-    monkeypatch.setattr(top, "MAX_SERIES", 5)
+    monkeypatch.setattr(top, "MAX_RANKED_SERIES", 5)
     with pytest.raises(LimitExceeded, match="narrow the pattern down"):
         rank(store, pattern, DAY)
     with pytest.raises(LimitExceeded, match="narrow the pattern down"):
@@ -408,7 +408,7 @@ def test_names_are_listed_page_by_page(
     assert store is not None
     monkeypatch.setattr(selection, "JOINED", 2)
     assert meter.series("n", precision=DAY).total == 6
-    monkeypatch.setattr(join, "PAGE", page)
+    monkeypatch.setattr(join, "ENTRY_PAGE", page)
     with exchanges(monkeypatch) as seen:
         assert read_names(store) == names
     assert len(seen) == 6 // page + 1

@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter.reading.page import row_curves as rowcurves
-from redmeter.reading.page.listing import Listing, listing, window_for
-from redmeter.reading.page.row_curves import MAX_POINTS, MAX_READ, few_series, point_width
-from redmeter.reading.page.rows import Row, RowGroup
+from redmeter.reading.page.listing import RowListing, listing, window_for
+from redmeter.reading.page.row_curves import (
+    MAX_PERCENTILE_SERIES,
+    MAX_POINTS,
+    few_series,
+    point_width,
+)
+from redmeter.reading.page.rows import ListRow, RowGroup
 from redmeter.reading.windows import Coverage, window_of
 from redmeter.store import Store
 from redmeter.store.query import run_query
@@ -23,14 +28,14 @@ from support.stores import OpenStore, exchanges, server_time
 pytestmark = pytest.mark.servers
 
 
-def histograms(store: Store, precision: int = 60, **options: Any) -> Listing:
+def histograms(store: Store, precision: int = 60, **options: Any) -> RowListing:
     """Read a list of histograms."""
 
     def question(kept: Any) -> Any:
         window = window_for(kept, "histogram", precision)
         return listing(store.keys, window, kind="histogram", **options)
 
-    found: Listing = run_query(store, question)[1]
+    found: RowListing = run_query(store, question)[1]
     return found
 
 
@@ -105,8 +110,8 @@ def test_what_is_read_is_bounded(
 ) -> None:
     """Buckets of 50 series at most, of the rows on display; others show their count and mean."""
     store, now = open_store(), server_time(client)
-    names = [f"took_{n:03}" for n in range(MAX_READ + 30)]
-    many = {f'many{{n="{n:03}"}}': [(now, 1.0)] for n in range(MAX_READ + 1)}
+    names = [f"took_{n:03}" for n in range(MAX_PERCENTILE_SERIES + 30)]
+    many = {f'many{{n="{n:03}"}}': [(now, 1.0)] for n in range(MAX_PERCENTILE_SERIES + 1)}
     put_observed(client, {name: [(now, 0.5), (now - 5_000, 0.7)] for name in names} | many)
     read: list[str] = []
     whole = ServerLink.exchange
@@ -117,17 +122,17 @@ def test_what_is_read_is_bounded(
 
     monkeypatch.setattr(ServerLink, "exchange", seen)
     found = histograms(store, pattern="took_*", limit=200).rows
-    assert [row.name for row in found if row.p95 is not None] == names[:MAX_READ]
+    assert [row.name for row in found if row.p95 is not None] == names[:MAX_PERCENTILE_SERIES]
     assert [row.count for row in found] == [2] * len(names)
     assert {row.precision for row in found} == {360}
-    assert len(read) == MAX_READ
+    assert len(read) == MAX_PERCENTILE_SERIES
     read.clear()
     shown = histograms(store, pattern="took_*", limit=3, offset=40).rows
     assert [near(row.p95, 0.7) for row in shown] == [True] * 3
     assert len(read) == 3
     read.clear()
     (row,) = histograms(store, pattern="many*", grouped=True).rows
-    assert (row.p95, row.values, row.count, row.value) == (None, [], MAX_READ + 1, 1.0)
+    assert (row.p95, row.values, row.count, row.value) == (None, [], MAX_PERCENTILE_SERIES + 1, 1.0)
     assert read == []
 
 
@@ -149,7 +154,7 @@ def test_buckets_of_more_bytes_are_not_sent(
             texts += filter(None, client.hmget(key, [str(start) for start in starts]))
     size = sum(map(len, texts))
     for share, read in ((size, True), (size - 1, False)):
-        monkeypatch.setattr(rowcurves, "MAX_BYTES", 4 * share)
+        monkeypatch.setattr(rowcurves, "MAX_BUCKET_BYTES", 4 * share)
         rows = {row.name: row for row in histograms(store, grouped=True).rows}
         assert {name for name, row in rows.items() if row.p95 is not None} == (
             {"a_wide", "b", "c"} if read else {"b"}
@@ -161,8 +166,8 @@ def test_buckets_of_more_bytes_are_not_sent(
 
 def test_rows_of_few_series_come_first() -> None:
     """So that as many rows as possible have a percentile."""
-    groups = [RowGroup(Row(f"r{n}", "histogram", series=n)) for n in (40, 3, 20, 20)]
-    groups.append(RowGroup(Row("cut", "histogram", series=1, complete=False)))
+    groups = [RowGroup(row=ListRow(f"r{n}", "histogram", series=n)) for n in (40, 3, 20, 20)]
+    groups.append(RowGroup(row=ListRow("cut", "histogram", series=1, complete=False)))
     assert [group.row.name for group in few_series(groups, 50)] == ["r3", "r20", "r20"]
 
 
@@ -199,7 +204,7 @@ def test_means_of_sums_past_the_largest_double_are_none(client: Any, open_store:
     """Also those of moments, of a row that has too many series to read their histograms."""
     now = server_time(client)
     series: dict[str, list[tuple[float, float]]] = {
-        f'huge{{n="{n}"}}': [(now, 1.7e308)] for n in range(MAX_READ + 1)
+        f'huge{{n="{n}"}}': [(now, 1.7e308)] for n in range(MAX_PERCENTILE_SERIES + 1)
     }
     put_observed(client, series | {"two": [(now, 1.5e308), (now, 1.7e308)], "small": [(now, 2.0)]})
     found = histograms(open_store(), grouped=True, order="change")

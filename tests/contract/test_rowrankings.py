@@ -9,7 +9,7 @@ from redmeter.clock import ManualClock
 from redmeter.reading.page import background_ranking as rowrankings
 from redmeter.reading.page import rows
 from redmeter.reading.page.background_ranking import (
-    MAX_KEPT,
+    MAX_KEPT_RANKINGS,
     MAX_PAGE,
     MIN_PAGE,
     PAGE_SECONDS,
@@ -20,9 +20,9 @@ from redmeter.reading.page.background_ranking import (
     next_page,
     rank_all,
 )
-from redmeter.reading.page.listing import MAX_LISTED, Listing
+from redmeter.reading.page.listing import MAX_LISTED_SERIES, RowListing
 from redmeter.reading.page.overview import PANELS_SECONDS, Watch
-from redmeter.reading.page.rows import MAX_DRAWN
+from redmeter.reading.page.rows import MAX_ROW_SERIES
 from redmeter.store import Store
 from redmeter.store.servers.connection import ServerLink
 from redmeter.stored.keys import DEFAULT_RETENTION, entry, slice_start
@@ -41,7 +41,7 @@ class Watched(NamedTuple):
     clock: ManualClock
     work: list[Callable[[], None]]
 
-    def panel(self) -> Listing:
+    def panel(self) -> RowListing:
         """Return the counters of the overview, not those that were kept."""
         self.clock.advance(PANELS_SECONDS + 1)
         return self.watch.look(60)[1].counters
@@ -107,7 +107,7 @@ def test_the_busiest_counter_is_first_though_its_name_is_the_last(
 ) -> None:
     """Before a ranking the overview names its limit; after it, two round trips show all."""
     first = watched.panel()
-    assert (first.examined, first.total, first.ranked_at) == (MAX_LISTED, OTHERS + 1, None)
+    assert (first.examined, first.total, first.ranked_at) == (MAX_LISTED_SERIES, OTHERS + 1, None)
     assert "zzz_orders" not in [row.name for row in first.rows]
     watched.rank()
     with exchanges(monkeypatch) as seen:
@@ -268,8 +268,8 @@ def test_label_sets_are_one_row_across_pages(client: Any, open_store: OpenStore)
     )
     assert (jobs2.row.name, jobs2.row.count, jobs2.row.series) == ("jobs2", 10, 2)
     assert (jobs.row.complete, ranked.found, ranked.examined) == (True, 2, 1_203)
-    busiest = [f'jobs{{n="{n:04}"}}' for n in range(1_199, 1_199 - MAX_DRAWN, -1)]
-    assert (list(jobs.counts), jobs.names()) == (busiest, busiest)
+    busiest = [f'jobs{{n="{n:04}"}}' for n in range(1_199, 1_199 - MAX_ROW_SERIES, -1)]
+    assert (list(jobs.series), jobs.names()) == (busiest, busiest)
 
 
 def test_what_is_kept_is_bounded(
@@ -277,18 +277,20 @@ def test_what_is_kept_is_bounded(
 ) -> None:
     """Series, rows and rankings."""
     monkeypatch.setattr(rowrankings, "MAX_RANKED", 1_100)
-    monkeypatch.setattr(rowrankings, "MAX_ROWS", 20)
+    monkeypatch.setattr(rowrankings, "MAX_RANKING_ROWS", 20)
     ranked, _ = rank_all(store, BUSIEST)
     assert (ranked.examined, ranked.found, len(ranked.rows)) == (1_100, 1_100, 20)
     assert {group.row.count for group in ranked.rows} == {7}
     rankings, panel = watched.watch._rankings, watched.panel()
     monkeypatch.setattr(rowrankings, "MAX_RANKED", 50)
-    for n in range(3 * MAX_KEPT):
+    for n in range(3 * MAX_KEPT_RANKINGS):
         watched.clock.advance(1)
         rankings.refresh(RankingKey(60, pattern=f"*{n}"), panel)
     watched.rank()
-    kept = [n for n in range(3 * MAX_KEPT) if rankings.last(RankingKey(60, pattern=f"*{n}"))]
-    assert kept == list(range(2 * MAX_KEPT, 3 * MAX_KEPT))
+    kept = [
+        n for n in range(3 * MAX_KEPT_RANKINGS) if rankings.last(RankingKey(60, pattern=f"*{n}"))
+    ]
+    assert kept == list(range(2 * MAX_KEPT_RANKINGS, 3 * MAX_KEPT_RANKINGS))
 
 
 def test_changes_are_ranked_of_all_series_too(client: Any, store: Store) -> None:
@@ -315,4 +317,4 @@ def test_histograms_are_ranked_by_the_relative_change_of_their_means(
     )
     ranked, _ = rank_all(open_store(), RankingKey(60, "histogram", order="change"))
     assert [group.row.name for group in ranked.rows] == ["b_seconds", "a_bytes", "c_seconds"]
-    assert rows.place(ranked.rows[0].row, "change")[0] == pytest.approx(-2 / 3)
+    assert rows.row_value(ranked.rows[0].row, "change") == pytest.approx(2 / 3)

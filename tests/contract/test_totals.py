@@ -11,7 +11,7 @@ from redmeter.integrations.shared.options import Options
 from redmeter.integrations.shared.web import Requests
 from redmeter.names import canonical
 from redmeter.reading.page.curves import Curve
-from redmeter.reading.page.http import MAX_REQUESTS
+from redmeter.reading.page.http import REQUEST_PAGE
 from redmeter.store import Store
 from redmeter.stored.keys import slice_start
 from support.observed import exact_quantile, near, put_observed
@@ -96,7 +96,7 @@ def test_line_tile_and_table_agree_at_a_thousand_routes(
     assert sum(page.total or 0 for page in rows) == pytest.approx(sum(values), rel=1e-6)
     assert table.rows[0].share == pytest.approx(wanted[table.rows[0].route][0] / hits)
     # The panel of the overview looks at a part of them, and says so; its shares are those of all.
-    assert (found.routes.examined, found.routes.of) == (MAX_REQUESTS, 6 * ROUTES)
+    assert (found.routes.examined, found.routes.of) == (REQUEST_PAGE, 6 * ROUTES)
     for page in found.routes.rows:
         assert page.share == pytest.approx(page.count / hits)
 

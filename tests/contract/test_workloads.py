@@ -7,7 +7,7 @@ import pytest
 from redmeter import Meter
 from redmeter.names import canonical
 from redmeter.reading.page.views import read_views
-from redmeter.reading.page.workloads import MAX_ROWS, Caller, read_statements, read_tasks
+from redmeter.reading.page.workloads import MAX_WORKLOAD_ROWS, Caller, read_statements, read_tasks
 from redmeter.reading.windows import Frame
 from redmeter.store import Store
 from redmeter.stored.keys import slice_start
@@ -128,7 +128,7 @@ def test_a_page_of_many_statements_takes_two_round_trips(
     with exchanges(monkeypatch) as seen:
         _, found = read_statements(store, 60, offset=20)
     assert len(seen) == 2
-    assert (len(found.rows), found.found) == (MAX_ROWS, 80)
+    assert (len(found.rows), found.found) == (MAX_WORKLOAD_ROWS, 80)
     assert all(row.p95 is not None for row in found.rows)
 
 

@@ -233,7 +233,7 @@ def test_a_ranking_of_very_many_series_is_refused(
     client: httpx.Client, filled: Meter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Since the server would do nothing else meanwhile; it is told how many there are."""
-    monkeypatch.setattr("redmeter.reading.top.MAX_SERIES", 14)
+    monkeypatch.setattr("redmeter.reading.top.MAX_RANKED_SERIES", 14)
     assert client.get("/api/top?name=http_requests*").status_code == 200
     answer = client.get("/api/top?name=*")
     assert (answer.status_code, error_of(answer)["code"]) == (400, "too-many")

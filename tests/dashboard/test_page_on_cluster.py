@@ -11,7 +11,7 @@ from dashboard.test_api import ASKED, validator
 from redmeter import Meter
 from redmeter.dashboard import Dashboard, app
 from redmeter.reading.page import background_ranking as rowrankings
-from redmeter.reading.page.listing import Listing
+from redmeter.reading.page.listing import RowListing
 from redmeter.store.servers import retry
 from redmeter.store.servers.connection import ServerLink
 from redmeter.stored.shards import shard_of
@@ -177,11 +177,11 @@ def test_a_ranking_that_lacks_a_node_is_not_kept(
     client: httpx.Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would go on lacking its series when the node is back."""
-    monkeypatch.setattr(rowrankings, "MAX_LISTED", 3)
+    monkeypatch.setattr(rowrankings, "MAX_LISTED_SERIES", 3)
     with opened_store(f"{cluster.url}?socket_timeout=0.3") as store:
         rankings = rowrankings.RowRankings(store, lambda work: work())
         key = rowrankings.RankingKey(60)
-        found = Listing([], total=len(NAMES), examined=3, found=3)
+        found = RowListing([], total=len(NAMES), examined=3, found=3)
         node = cluster.masters()[0]
         cluster.pause(node)
         rankings.refresh(key, found)

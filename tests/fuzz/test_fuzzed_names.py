@@ -11,7 +11,7 @@ from redmeter.errors import InvalidName, InvalidSetting, InvalidValue
 from redmeter.names import MAX_BYTES, canonical, cleaned, format_name
 from redmeter.names import parse_name as parse_series
 from redmeter.reading.names import matching, matching_ends
-from redmeter.reading.ranking import ORDERS, Order
+from redmeter.reading.ranking import RANKING_ORDERS, Order
 from redmeter.stored.keys import (
     MAX_PRECISION,
     Keys,
@@ -116,7 +116,7 @@ def test_an_order_is_one_that_there_is_or_refused(word: str) -> None:
         order = Order.parse(word)
     except InvalidValue:
         return
-    assert order.word in ORDERS or (order.q is not None and 0 <= order.q <= 1)
+    assert order.word in RANKING_ORDERS or (order.q is not None and 0 <= order.q <= 1)
 
 
 @fuzzed

@@ -15,7 +15,7 @@ from redmeter.errors import IncompatibleStore
 from redmeter.health.writers import parse_writers
 from redmeter.reading.logs.frequencies import (
     hourly,
-    place_of,
+    pattern_place,
     sliding,
     sources_of,
     times,
@@ -182,7 +182,7 @@ def test_frequencies_fit_a_number(
     """Whatever the scores are, and whichever hours they are said to be of."""
     flat = [part for pair in scored for part in pair]
     for one in hourly(("shop", "error"), [flat, flat, start, before], NOW):
-        known = with_times([one], {place_of(one): seen})[0]
+        known = with_times([one], {pattern_place(one): seen})[0]
         assert 0 <= known.count <= MOST
         assert 0 <= known.before <= MOST
     for source in sources_of(flat):

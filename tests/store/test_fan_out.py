@@ -22,7 +22,7 @@ from redmeter.dashboard.api.endpoints import ENDPOINTS
 from redmeter.dashboard.api.parameters import parse_query
 from redmeter.dashboard.api.serialize import as_json
 from redmeter.health.doctor import examine
-from redmeter.reading.join import Ask, Joined, join, join_newest, of_field, of_window
+from redmeter.reading.join import Ask, Joined, join, join_of_newest, of_field, of_window
 from redmeter.reading.names import read_names
 from redmeter.reading.page.overview import Watch
 from redmeter.reading.samples import read_series, read_totals
@@ -293,7 +293,7 @@ def test_a_join_of_the_newest_is_that_of_one_server(count: int, raw: Twins) -> N
 
     def make(keys: Any) -> Read:
         asks = [Ask("HGETALL", keys.key("count") + "60:"), of_field(keys.total)]
-        return join_newest(keys, keys.messages, count, asks)
+        return join_of_newest(keys, keys.messages, count, asks)
 
     alone, spread = (Joined(reply, 2) for reply in asked(raw, make))
     assert spread.members == alone.members

@@ -15,8 +15,8 @@ from redmeter.errors import InvalidSetting
 from redmeter.queries import Queries
 from redmeter.reading.exceptions import (
     DEFAULT_LIMIT,
+    EXCEPTION_ORDERS,
     MAX_LIMIT,
-    ORDERS,
 )
 from redmeter.results.exceptions import ExceptionShare, ExceptionSummaries, ExceptionSummary
 from redmeter.stored.exception import INTERVALS
@@ -66,8 +66,8 @@ def exceptions(
     The window is the last 24 hours by default; intervals of five minutes are kept for a day, hours
     for 254 hours, days for 90 days. Exits with 0 if there are none.
     """
-    if order not in ORDERS:
-        raise InvalidSetting("--order", f"{order!r:.40}: give one of {', '.join(ORDERS)}")
+    if order not in EXCEPTION_ORDERS:
+        raise InvalidSetting("--order", f"{order!r:.40}: give one of {', '.join(EXCEPTION_ORDERS)}")
     now = time.time()
     window: dict[str, Any] = {
         "since": time_of("--since", since, now),

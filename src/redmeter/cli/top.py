@@ -28,7 +28,7 @@ from redmeter.cli.selectors import Last, Since, Until, length_of, time_of
 from redmeter.cli.suggestions import labels_of, stored, suggestion
 from redmeter.errors import InvalidSetting, LimitExceeded
 from redmeter.reading.names import read_names
-from redmeter.reading.ranking import CANDIDATES, MAX_GROUPS, MAX_HISTOGRAMS, Order
+from redmeter.reading.ranking import CANDIDATES, MAX_CANDIDATES, MAX_RANKED_HISTOGRAMS, Order
 from redmeter.reading.top import read_top
 from redmeter.results.series import Ranked, Ranking
 from redmeter.store import Store
@@ -327,7 +327,7 @@ def _show(rows: Ranking, name: str, by: str | None, order: str, limit: int) -> N
         rest = f" … ({more:,} more)" if more > 0 else ""
         output.note(
             f"omitted: {', '.join(names)}{rest}: percentiles are computed for at most "
-            f"{MAX_HISTOGRAMS:,} series; add --label to select fewer"
+            f"{MAX_RANKED_HISTOGRAMS:,} series; add --label to select fewer"
         )
 
 
@@ -339,7 +339,7 @@ def _compared(rows: Ranking, order: str, limit: int) -> str:
     if rows.complete:
         return f"{text}: by mean and spread, none of the others can rank above these"
     text += ", those that can be highest by mean and spread; others may be higher"
-    if rows.examined + len(rows.left_out) < rows.groups and limit * CANDIDATES < MAX_GROUPS:
+    if rows.examined + len(rows.left_out) < rows.groups and limit * CANDIDATES < MAX_CANDIDATES:
         text += "; a higher --limit compares more"
     return text
 

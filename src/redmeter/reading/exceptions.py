@@ -15,14 +15,14 @@ from redmeter.stored.keys import HOUR, OTHER, Keys, slice_end, slice_start
 from redmeter.types import EXCEPTION_GROUPS, Window
 
 #: The window that is read by default, seconds.
-DEFAULT_WINDOW = 86400
+_DEFAULT_WINDOW = 86400
 #: Groups that are returned by default, and at most.
 DEFAULT_LIMIT, MAX_LIMIT = EXCEPTION_GROUPS, 1_000
 #: Orders of groups: most frequent in the window, last seen, or first seen, the newest first.
-ORDERS = ("count", "last", "first")
+EXCEPTION_ORDERS = ("count", "last", "first")
 
 #: Fields of a stored group that a list shows; the counts follow.
-FIELDS = (
+_FIELDS = (
     *("type", "message", "place", "log_place", "function"),
     *("count", "first", "last", "routes", "releases"),
 )
@@ -47,8 +47,8 @@ class ExceptionQuery(NamedTuple):
         precision, limit = self.window.precision, self.limit
         if precision and precision not in INTERVALS:
             raise UnknownPrecision(precision, INTERVALS)
-        if self.order not in ORDERS:
-            raise InvalidValue(self.order, f"the order is one of {', '.join(ORDERS)}")
+        if self.order not in EXCEPTION_ORDERS:
+            raise InvalidValue(self.order, f"the order is one of {', '.join(EXCEPTION_ORDERS)}")
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
             raise InvalidValue(limit, "a limit is a whole number of groups, 1 or more")
         if limit > MAX_LIMIT:
@@ -70,7 +70,7 @@ class StoredGroup(NamedTuple):
     """A group as it is stored, in a store or in memory."""
 
     group: str
-    #: The fields of FIELDS up to `function`.
+    #: The fields of _FIELDS up to `function`.
     texts: Sequence[str]
     total: int
     first: float
@@ -82,12 +82,12 @@ class StoredGroup(NamedTuple):
     traceback: str = ""
 
 
-def window_of(window: Window, now: float) -> ExceptionWindow:
+def exception_window(window: Window, now: float) -> ExceptionWindow:
     """Return the intervals of a window, as far as they are kept."""
     until = now if window.until is None else min(window.until, now)
     since = window.since
     if since is None:
-        since = until - (DEFAULT_WINDOW if window.last is None else window.last)
+        since = until - (_DEFAULT_WINDOW if window.last is None else window.last)
     reaching = (width for width in INTERVALS if oldest_kept(width, now) <= since)
     precision = window.precision or next(reaching, max(INTERVALS))
     kept, end = oldest_kept(precision, now), slice_start(now, precision) + precision
@@ -103,7 +103,7 @@ def parse_group(
     """Parse a stored group; None if it is missing or of another form.
 
     Args:
-        fields: those of FIELDS, the counts, and possibly the traceback.
+        fields: those of _FIELDS, the counts, and possibly the traceback.
     """
     texts = [(field or b"").decode(errors="replace") for field in fields]
     try:
@@ -212,13 +212,13 @@ def exceptions(keys: Keys, wanted: ExceptionQuery, now: float) -> Query[Exceptio
         StoreError: the server is unreachable or refuses.
     """
     # The index is read from a little earlier: this machine's clock may differ from the server's.
-    since = window_of(wanted.window, now).start - HOUR
+    since = exception_window(wanted.window, now).start - HOUR
     index: Command = (
         *("ZREVRANGEBYSCORE", keys.exceptions, "+inf", str(since)),
         *("LIMIT", "0", str(MAX_GROUPS)),
     )
     view, (members,) = yield [index]
-    window = window_of(wanted.window, view.now)
+    window = exception_window(wanted.window, view.now)
     groups = [member.decode(errors="replace") for member in raised(members)]
     rest = ("HMGET", keys.key("exception", OTHER), str(window.precision), "evicted")
     _, (others, *replies) = yield [rest, *(_fields(keys, group, window) for group in groups)]
@@ -245,15 +245,15 @@ def exception(
     Raises:
         StoreError: see exceptions().
     """
-    guess = window_of(wanted.window, now)
+    guess = exception_window(wanted.window, now)
     view, (reply,) = yield [_fields(keys, group, guess, "traceback")]
-    window = window_of(wanted.window._replace(precision=guess.precision), view.now)
+    window = exception_window(wanted.window._replace(precision=guess.precision), view.now)
     stored = parse_group(group, raised(reply), window)
     return window, None if stored is None else group_in(stored, window)
 
 
 def _fields(keys: Keys, group: str, window: ExceptionWindow, *more: str) -> Command:
-    return ("HMGET", keys.key("exception", group), *FIELDS, str(window.precision), *more)
+    return ("HMGET", keys.key("exception", group), *_FIELDS, str(window.precision), *more)
 
 
 def read_exceptions(store: Store, wanted: ExceptionQuery) -> ExceptionSummaries:

@@ -17,7 +17,7 @@ from redmeter.store.servers.replies import Reply, is_misplaced, raised, translat
 from redmeter.stored.keys import Keys, slice_start
 
 #: Entries that one exchange lists: a few milliseconds of the server's time.
-PAGE = 20_000
+ENTRY_PAGE = 20_000
 
 #: Where a range of an index begins and ends, in the words of ZRANGEBYLEX.
 Ends = tuple[str | bytes, str | bytes]
@@ -106,7 +106,7 @@ def join(
     )
 
 
-def join_newest(keys: Keys, index: str, count: int, asks: Sequence[Ask]) -> Read:
+def join_of_newest(keys: Keys, index: str, count: int, asks: Sequence[Ask]) -> Read:
     """Return the read of the members with the highest scores, with what their keys hold."""
     return indexes.join_newest(keys, index, count, cut=0, asks=_words(asks))
 
@@ -118,7 +118,7 @@ def _words(asks: Sequence[Ask]) -> list[str]:
     return words
 
 
-def name_of(member: bytes) -> str:
+def entry_name(member: bytes) -> str:
     """Return the name of a member of an index, PRECISION:NAME."""
     return member.decode(errors="replace").partition(":")[2]
 
@@ -155,7 +155,7 @@ class Joined:
         """Yield the name of each member with its replies, errors included."""
         size = self._asks
         for at, member in enumerate(self.members):
-            yield name_of(member), self._replies[at * size : (at + 1) * size]
+            yield entry_name(member), self._replies[at * size : (at + 1) * size]
 
     def readable(self) -> Iterator[tuple[bytes, Sequence[Reply]]]:
         """Yield each member with the replies of its keys.
@@ -178,26 +178,40 @@ class Joined:
                 yield member, replies
 
 
+class Budget:
+    """How far an index is read.
+
+    Args:
+        most: members that are read at most.
+        page: members of a page, which takes a round trip.
+    """
+
+    def __init__(self, most: int, page: int) -> None:
+        self._left, self.page = most, page
+
+    def next_page(self, number: int) -> int:
+        """Return how many members to read after a page that has so many; 0 if it is the last."""
+        self._left -= number
+        return min(self.page, self._left) if number == self.page else 0
+
+
 def read_on(
     first: Joined,
-    page: Callable[[bytes], Read],
-    size: int,
-    most: int,
+    page: Callable[[int, bytes], Read],
+    budget: Budget,
     take: Callable[[Joined], object],
 ) -> Query[None]:
     """Read the pages of a join after the first one, a round trip each.
 
     Args:
-        page: returns the read of the page after a member.
-        size: members of a page; one with fewer is the last.
-        most: members after which no further page is read.
+        page: returns the read of so many members after a member.
+        budget: how far to read; the first page has as many members as its pages.
         take: called with each page that was read.
     """
-    newest, read = first, len(first.members)
-    while len(newest.members) == size and read < most:
-        _, (reply,) = yield [page(newest.members[-1])]
+    newest = first
+    while (count := budget.next_page(len(newest.members))) > 0:
+        _, (reply,) = yield [page(count, newest.members[-1])]
         newest = newest.like(reply)
-        read += len(newest.members)
         take(newest)
 
 
@@ -217,13 +231,13 @@ def series_in(joined: Iterable[Joined]) -> Iterator[tuple[str, SeriesName, Seque
 
 def first_entries(keys: Keys, index: str, ends: Ends, most: int) -> Read:
     """Return the read of the first page of list_entries()."""
-    return indexes.members(keys, index, *ends, count=min(PAGE, most))
+    return indexes.members(keys, index, *ends, count=min(ENTRY_PAGE, most))
 
 
 def list_entries(
     keys: Keys, index: str, ends: Ends, most: int, first: Reply = None
 ) -> Query[list[bytes]]:
-    """List the entries of a range of an index in their order, a round trip for each PAGE.
+    """List the entries of a range of an index in their order, a round trip for each ENTRY_PAGE.
 
     Args:
         index: key of a sorted set.
@@ -238,7 +252,7 @@ def list_entries(
         if first is None:
             _, (first,) = yield [first_entries(keys, index, ends, most - len(entries))]
         entries += raised(first)
-        if len(first) < PAGE or len(entries) == most:
+        if len(first) < ENTRY_PAGE or len(entries) == most:
             return entries
         ends, first = (b"(" + entries[-1], ends[1]), None
 

@@ -23,6 +23,7 @@ from redmeter.names import canonical, parse_name
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import (
     Ask,
+    Budget,
     Joined,
     decoded,
     first_entries,
@@ -263,7 +264,7 @@ class LabelSets:
             most: label sets that are read at most.
         """
         pages = [first]
-        yield from read_on(first, partial(self.join, asks, size), size, most, pages.append)
+        yield from read_on(first, partial(self.join, asks), Budget(most, size), pages.append)
         return pages
 
     def join_base(self, asks: Sequence[Ask]) -> Read:

@@ -1,47 +1,49 @@
 """top: the series, or the values of a label, that are the highest within a window.
 
 Counters are ranked by their counts or failures, histograms by count, total, mean or a percentile.
-The series are read page by page: the server looks up the intervals of up to PAGE series in one
-round trip (see join.py). The histograms of a bounded number of series follow for percentiles (see
-ranking.py).
+The series are read page by page: the server looks up the intervals of up to RANKING_PAGE series in
+one round trip (see join.py). The histograms of a bounded number of series follow for percentiles
+(see ranking.py).
 
 The newest intervals of histograms are read from the fewest intervals of all precisions, e.g. two
 hours of minutes from hours and some minutes. Everything else is read from the intervals of the
 precision: windows in the past, and counters, of which another program may write one precision only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from redmeter.errors import LimitExceeded, StoreRefused
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.foreign_keys import warn_of
-from redmeter.reading.join import Ask, Joined, join, of_counts, of_window, read_on
-from redmeter.reading.names import matching, matching_ends
+from redmeter.reading.join import Budget, Joined, of_counts, of_window, read_on
+from redmeter.reading.names import matching
 from redmeter.reading.ranking import (
+    MatchingSeries,
     check,
-    choose,
-    groups_of,
+    choose_candidates,
     intervals_of,
+    quantile_of,
     rank,
     rank_percentiles,
+    ranked_groups,
+    sums_of,
 )
 from redmeter.reading.selection import LabelSets, has_labels
 from redmeter.reading.windows import Coverage, window_of
 from redmeter.results.series import Ranking
-from redmeter.store import Store, View, indexes
-from redmeter.store.query import Query, Read, run_query
+from redmeter.store import Store
+from redmeter.store.query import Query, run_query
 from redmeter.store.servers.replies import raised
-from redmeter.stored.counter import parse_counter
 from redmeter.stored.exponential_histogram import Distribution
-from redmeter.stored.keys import Kept, Keys, Retention, entry
-from redmeter.stored.moments import Sums, merge_all
-from redmeter.stored.packed_text import merge_moments
+from redmeter.stored.families import INDEX_OF
+from redmeter.stored.keys import Kept, Keys, Retention
+from redmeter.stored.moments import Sums
 from redmeter.types import RANKED_INTERVALS, Top
 
 #: Series of one ranking at most, and of one round trip.
-MAX_SERIES, PAGE = 20_000, 1_000
+MAX_RANKED_SERIES, RANKING_PAGE = 20_000, 1_000
 #: Series whose histograms one round trip reads.
 HISTOGRAM_PAGE = 500
 
@@ -54,8 +56,8 @@ def read_top(store: Store, wanted: Top) -> Ranking:
 def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
     """Rank series or the values of a label.
 
-    One round trip for each PAGE series, and for percentiles one for each HISTOGRAM_PAGE. Counters
-    are ranked by count; if none match, histograms are, after another round trip.
+    One round trip for each RANKING_PAGE series, and for percentiles one for each HISTOGRAM_PAGE.
+    Counters are ranked by count; if none match, histograms are, after another round trip.
 
     Keys under which another program stores something else are left out: see foreign_keys.py.
 
@@ -67,31 +69,27 @@ def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
     Raises:
         InvalidValue: there is no such order; or `failing` lacks labels, or labels lack `failing`.
         UnknownPrecision: it is not kept.
-        LimitExceeded: too many rows or intervals, or over MAX_SERIES series.
+        LimitExceeded: too many rows or intervals, or over MAX_RANKED_SERIES series.
         TypeError: a number or a label has another type.
         StoreError: the server is unreachable or refuses.
     """
     order = check(wanted)
-    series = _Series(keys, wanted, kept, histograms=not order.counters)
+    series = _Series(keys, wanted, kept, "counter" if order.counters else "histogram")
     replies = yield from series.read()
     if order.word == "count" and not replies:
-        histograms = _Series(keys, wanted, kept, histograms=True)
+        histograms = _Series(keys, wanted, kept, "histogram")
         replies = yield from histograms.read()
         series = histograms if replies else series
     size = series.size()
-    groups = groups_of({name: series.sums_of(reply) for name, reply in replies.items()}, wanted)
+    groups = ranked_groups({name: series.sums_of(reply) for name, reply in replies.items()}, wanted)
     if order.q is None:
         values = {key: group.value(order) for key, group in groups.items()}
         return replace(rank(groups, values, wanted), intervals=size)
-    chosen, left_out = choose(groups, order.q, wanted.limit)
+    chosen, left_out = choose_candidates(groups, order.q, wanted.limit)
     names = [name for key in chosen for name in groups[key].series]
     merged = yield from _distributions(keys, names, series.fields())
-    values = {}
-    for key in chosen:
-        readable = (merged[name] for name in groups[key].series if name in merged)
-        whole = merge_all(Distribution(), readable)
-        if whole.count:
-            values[key] = whole.quantile(order.q)
+    values = {key: quantile_of(order.q, map(merged.get, groups[key].series)) for key in chosen}
+    values = {key: value for key, value in values.items() if value is not None}
     ranking = rank_percentiles(groups, values, left_out, order.q, wanted)
     return replace(ranking, intervals=size)
 
@@ -113,21 +111,19 @@ def _distributions(
 
 
 class _Series:
-    """The series of one kind that are ranked.
+    """The series of one kind that are ranked."""
 
-    Args:
-        keys: names of the store's keys.
-        wanted: the ranking.
-        kept: the store's retention.
-        histograms: rank histograms, not counters.
-    """
-
-    def __init__(self, keys: Keys, wanted: Top, kept: Kept, *, histograms: bool) -> None:
-        self._keys, self._wanted, self._histograms = keys, wanted, histograms
-        self._index = keys.hists if histograms else keys.known
+    def __init__(self, keys: Keys, wanted: Top, kept: Kept, kind: str) -> None:
+        self._wanted, self._kind = wanted, kind
+        precision = wanted.window.precision
+        self._members: LabelSets | MatchingSeries = (
+            LabelSets(keys, keys.key(INDEX_OF[kind].name), precision, wanted.name)
+            if wanted.by
+            else MatchingSeries(keys, kind, precision, wanted.name)
+        )
         #: The part of the keys before the precision.
-        self._family = keys.key("moments") if histograms else keys.key("count")
-        self._kept = kept.histograms if histograms else kept.series
+        self._family = keys.key("count" if kind == "counter" else "moments")
+        self._kept = kept.series if kind == "counter" else kept.histograms
         self._retention: Retention
         self._now = 0.0
         self._intervals = range(0)
@@ -138,29 +134,28 @@ class _Series:
         """Read the intervals of each series: [start, value, …]; none if the precision is not kept.
 
         Raises:
-            LimitExceeded: over MAX_SERIES series.
+            LimitExceeded: over MAX_RANKED_SERIES series.
         """
         if self._wanted.window.precision not in self._kept:
             view, _ = yield ()
-            self._now, self._retention = view.now, self._retention_of(view)
+            self._now, self._retention = view.now, view.retention_of(self._kind)
             return {}
-        window = self._window()
-        asks = [(of_window if self._histograms else of_counts)(self._family, window)]
-        view, replies = yield [self._page(asks, b""), *self._others(asks)]
-        self._now, self._retention = view.now, self._retention_of(view)
-        number = raised(replies[1])
-        if number > MAX_SERIES:
-            raise LimitExceeded("series", number, MAX_SERIES, "narrow the pattern down")
+        members, window = self._members, self._window()
+        asks = [(of_counts if self._kind == "counter" else of_window)(self._family, window)]
+        reads = [members.join(asks, RANKING_PAGE), members.size()]
+        if isinstance(members, LabelSets):
+            reads.append(members.join_base(asks))
+        view, (joined, size, *base) = yield reads
+        self._now, self._retention = view.now, view.retention_of(self._kind)
+        number = raised(size)
+        if number > MAX_RANKED_SERIES:
+            raise LimitExceeded("series", number, MAX_RANKED_SERIES, "narrow the pattern down")
         self._intervals = intervals_of(self._wanted, self._retention, view.now)
-        first, *base = (Joined(reply, 1) for reply in (replies[0], *replies[2:]))
-        replies_of: dict[str, Sequence[bytes]] = {}
-
-        def take(page: Joined) -> None:
-            replies_of.update(self._matching(page))
-
-        for page in (first, *base):
-            take(page)
-        yield from read_on(first, partial(self._page, asks), PAGE, number, take)
+        pages = [Joined(reply, 1) for reply in (joined, *base)]
+        yield from read_on(
+            pages[0], partial(members.join, asks), Budget(number, RANKING_PAGE), pages.append
+        )
+        replies_of = {name: reply for page in pages for name, reply in self._matching(page)}
         if self._foreign and not replies_of:
             raise self._foreign[0]
         warn_of(self._foreign)
@@ -176,25 +171,13 @@ class _Series:
 
     def sums_of(self, reply: Sequence[bytes]) -> Sums:
         """Return the moments of a series; of a counter, its count."""
-        intervals = self._intervals if self._past else None
-        if self._histograms:
-            if intervals is None:
-                return merge_moments(reply[1::2])
-            pairs = zip(reply[::2], reply[1::2], strict=True)
-            return merge_moments(text for start, text in pairs if int(start) in intervals)
-        counts = parse_counter(list(zip(reply[::2], reply[1::2], strict=True)))
-        if intervals is None:
-            return Sums(sum(counts.values()))
-        return Sums(sum(count for start, count in counts.items() if start in intervals))
+        return sums_of(self._kind, reply, self._intervals if self._past else None)
 
     def fields(self) -> Mapping[int, Sequence[int]]:
         """Return the intervals that are ranked: precision -> starts."""
         if self._past:
             return {self._wanted.window.precision: self._intervals} if self._intervals else {}
         return self._window().slices(self._now)
-
-    def _retention_of(self, view: View) -> Retention:
-        return view.histograms if self._histograms else view.retention
 
     def _window(self) -> Coverage:
         width = self._wanted.window.precision
@@ -203,32 +186,12 @@ class _Series:
             return Coverage(width, kept, (width,))
         intervals = self._wanted.window.intervals  # checked by intervals_of()
         count = max(1, min(intervals if isinstance(intervals, int) else RANKED_INTERVALS, kept))
-        if self._histograms:
+        if self._kind == "histogram":
             return window_of(self._kept, width, count)
         return Coverage(width, count, (width,))
 
-    def _page(self, asks: Sequence[Ask], after: bytes) -> Read:
-        query = self._wanted
-        if query.by:
-            return self._label_sets().join(asks, PAGE, after)
-        first, last = matching_ends(query.window.precision, query.name)
-        ends = (b"(" + after if after else first, last)
-        cut = len(entry(query.window.precision, ""))
-        return join(self._keys, self._index, ends, cut, asks, count=PAGE)
-
-    def _others(self, asks: Sequence[Ask]) -> list[Read]:
-        """Return the read that counts the series, and with a label that of the base series."""
-        query = self._wanted
-        if query.by:
-            return [self._label_sets().size(), self._label_sets().join_base(asks)]
-        ends = matching_ends(query.window.precision, query.name)
-        return [indexes.size_between(self._keys, self._index, *ends)]
-
-    def _label_sets(self) -> LabelSets:
-        return LabelSets(self._keys, self._index, self._wanted.window.precision, self._wanted.name)
-
-    def _matching(self, joined: Joined) -> dict[str, Sequence[bytes]]:
-        """Return the series that match, and note the keys of another program."""
+    def _matching(self, joined: Joined) -> Iterator[tuple[str, Sequence[bytes]]]:
+        """Yield the series that match, and note the keys of another program."""
         wanted, found = self._wanted, dict[str, Sequence[bytes]]()
         for member, (reply,) in joined.readable():
             try:
@@ -241,6 +204,6 @@ class _Series:
             name = member.decode(errors="replace")
             detail = error.detail if isinstance(error, StoreRefused) else str(error)
             self._foreign.append(StoreRefused("WRONGTYPE", detail, self._family + name))
-        names = found if wanted.by else set(matching(found, wanted.name))
-        where = wanted.where
-        return {n: found[n] for n in names if not where or has_labels(n, where)}
+        for name in found if wanted.by else matching(found, wanted.name):
+            if not wanted.where or has_labels(name, wanted.where):
+                yield name, found[name]

@@ -29,24 +29,19 @@ from redmeter.reading.page.curves import (
     spread,
     summed,
 )
+from redmeter.reading.ranking import quantile_of
 from redmeter.reading.samples import number_of
 from redmeter.reading.selection import LabelSets, hashes_of
-from redmeter.reading.windows import Coverage, whole_window
+from redmeter.reading.windows import LITTLE, Coverage, whole_window
 from redmeter.results.summaries import distributions
 from redmeter.store import View, indexes
 from redmeter.store.query import Query, Read, in_parts
 from redmeter.store.servers.replies import Reply, is_misplaced, raised
 from redmeter.stored.counter import count_of
-from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Keys, slice_start
-from redmeter.stored.moments import merge_all
 
 #: Shares of sampled durations that are read.
 MAX_SAMPLED = 20
-
-#: Part of all requests that may lie between a window and the time before, which are not quite
-#: adjacent.
-_LITTLE = 0.05
 
 
 class Failures(NamedTuple):
@@ -103,7 +98,7 @@ class Totals:
         return None if self.durations is None else _later(self.durations.curve, self.hits)
 
 
-def totals(
+def request_totals(
     keys: Keys, window: Coverage, observed: Coverage, *, durations: bool = True
 ) -> Query[Totals]:
     """Read the totals.
@@ -158,7 +153,7 @@ def totals(
         count,
         count_before,
         # Next to nothing was before that.
-        began=bool(count) and number_of(ever) - known <= _LITTLE * known,
+        began=bool(count) and number_of(ever) - known <= LITTLE * known,
         failures=Failures(_sum(failed), _sum(hits, failed.start) if failed.values else 0),
         failures_before=_failures(old, old_failed, since),
         drawn=[*drawn],
@@ -166,12 +161,11 @@ def totals(
     if durations:
         summary = summed(HITS_SECONDS, spreads, observed, view.histograms, now)
         old_parts = slices_answered(timed, earlier, spreads_before, needed=False) if earlier else {}
-        old_spread = merge_all(Distribution(), old_parts.values())
         curve = percentile(distributions(summary))
         result.durations = Durations(
             curve,
             summary.p95,
-            old_spread.quantile(QUANTILE) if old_spread.count else None,
+            quantile_of(QUANTILE, old_parts.values()),
             sampled=summed("", spreads[2:], observed, view.histograms, now).count > 0,
         )
         if drawn[0] is not hits:

@@ -21,6 +21,9 @@ from redmeter.stored.keys import Retention, slice_start
 
 #: How many values a small curve has at least.
 PIECES = 10
+#: Part of all events that may lie between a window and the previous period, which are not quite
+#: adjacent, or come while one reads: a counter with no more before these began within them.
+LITTLE = 0.05
 
 
 @dataclass(frozen=True, slots=True)

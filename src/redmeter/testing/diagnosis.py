@@ -14,7 +14,7 @@ from redmeter.names import (
     SECONDS,
     parse_name,
 )
-from redmeter.reading.diagnosis.busiest import RANKED, busiest
+from redmeter.reading.diagnosis.busiest import RANKED, busiest_names
 from redmeter.reading.diagnosis.context import (
     Circumstances,
     changes_of,
@@ -95,7 +95,7 @@ def status_of(
         for event in memory.events:
             if event.amount is not None and event.time >= now - RANKED * BLOCK:
                 sums[parse_name(event.series).base] += event.amount
-        vitals.busiest = busiest(sums)
+        vitals.busiest = busiest_names(sums)
         names += vitals.busiest
     for width in (MINUTE, BLOCK):
         if width not in retention:

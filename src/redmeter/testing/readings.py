@@ -7,7 +7,7 @@ from functools import reduce
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
 from redmeter.reading.diagnosis.verdict_data import VerdictData
 from redmeter.reading.exceptions import ExceptionWindow, StoredGroup, shares_of
-from redmeter.reading.logs.frequencies import ordered
+from redmeter.reading.logs.frequencies import by_frequency
 from redmeter.reading.selection import has_labels
 from redmeter.recording.logging.exceptions import OccurrencesByInterval
 from redmeter.results.logs import Frequency, LogSource, Message
@@ -125,7 +125,7 @@ def frequencies(
         if count or before:
             sample, ends = members[-1].text, (times[0], times[-1])
             result.append(Frequency(*group, count, before, *ends, sample, sliding))
-    return ordered(result)
+    return by_frequency(result)
 
 
 def stored_group(

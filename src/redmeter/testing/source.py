@@ -22,17 +22,17 @@ from redmeter.reading.distributions import MAX_SERIES as MAX_NAMES
 from redmeter.reading.distributions import read_summaries
 from redmeter.reading.exceptions import (
     ExceptionQuery,
+    exception_window,
     group_in,
     groups_in,
     read_exception,
     read_exceptions,
 )
-from redmeter.reading.exceptions import window_of as exception_window
 from redmeter.reading.logs import recent
 from redmeter.reading.marks import read_marks
 from redmeter.reading.names import matching, read_names
 from redmeter.reading.promql import read_query
-from redmeter.reading.ranking import check, groups_of, intervals_of, rank
+from redmeter.reading.ranking import check, intervals_of, rank, ranked_groups
 from redmeter.reading.samples import check_number, read_series, starts_of
 from redmeter.reading.selection import (
     KINDS,
@@ -344,7 +344,7 @@ class MemorySource(Answers):
                 name: Sums(one.count, total=one.moments.total, m2=one.moments.m2)
                 for name, one in spreads.items()
             }
-        groups = groups_of(sums, wanted)
+        groups = ranked_groups(sums, wanted)
         values = {key: group.value(order) for key, group in groups.items() if order.q is None}
         if order.q is not None:  # of all groups
             for key, group in groups.items():

@@ -22,7 +22,7 @@ from redmeter.dashboard.api.parameters import (
 )
 from redmeter.dashboard.api.serialize import of_patterns
 from redmeter.reading import exceptions as reading_exceptions
-from redmeter.reading.exceptions import DEFAULT_LIMIT, MAX_LIMIT, ORDERS, ExceptionQuery
+from redmeter.reading.exceptions import DEFAULT_LIMIT, EXCEPTION_ORDERS, MAX_LIMIT, ExceptionQuery
 from redmeter.reading.logs.overview import LogOverview, log_overview
 from redmeter.reading.logs.window import LogQuery, LogWindow, log_window
 from redmeter.reading.marks import read_marks_now
@@ -81,7 +81,7 @@ def _messages(context: Context, values: ParameterValues) -> HandlerResult:
     UNTIL,
     _EXCEPTION_PRECISION,
     Parameter("route", ROUTE_NAME, "Only groups that were seen on this route."),
-    Parameter("order", choice(*ORDERS), "The order.", "count"),
+    Parameter("order", choice(*EXCEPTION_ORDERS), "The order.", "count"),
     limit_row(MAX_LIMIT, DEFAULT_LIMIT, "groups"),
 )
 def _exceptions(context: Context, values: ParameterValues) -> HandlerResult:

@@ -34,11 +34,11 @@ from redmeter.reading.diagnosis.verdict_data import AGAINST
 from redmeter.reading.page import curves, http, listing
 from redmeter.reading.page import detail as reading_detail
 from redmeter.reading.page.background_ranking import RankingKey
-from redmeter.reading.page.overview import Numbers
-from redmeter.reading.page.rows import Row
+from redmeter.reading.page.overview import KeyFigures
+from redmeter.reading.page.rows import ListRow
 from redmeter.reading.page.views import read_views
 from redmeter.reading.page.workloads import (
-    MAX_ROWS,
+    MAX_WORKLOAD_ROWS,
     STATEMENT_ORDERS,
     TASK_ORDERS,
     read_statements,
@@ -102,7 +102,7 @@ def _overview(context: Context, values: ParameterValues) -> HandlerResult:
     )
 
 
-def _numbers(numbers: Numbers) -> schemas.OverviewNumbers:
+def _numbers(numbers: KeyFigures) -> schemas.OverviewNumbers:
     hits, slowest, logged = numbers.hits, numbers.slowest, numbers.logged
     return convert(
         schemas.OverviewNumbers,
@@ -151,7 +151,9 @@ def _routes(context: Context, values: ParameterValues) -> HandlerResult:
     "/api/statements",
     "Database statements, and the routes and tasks that send them",
     schemas.StatementsAnswer,
-    *_list_parameters("statements", STATEMENT_ORDERS, "total", MAX_ROWS, MAX_ROWS),
+    *_list_parameters(
+        "statements", STATEMENT_ORDERS, "total", MAX_WORKLOAD_ROWS, MAX_WORKLOAD_ROWS
+    ),
     Parameter("caller", ROUTE_NAME, "Only statements that this route or task sends."),
 )
 def _statements(context: Context, values: ParameterValues) -> HandlerResult:
@@ -165,7 +167,7 @@ def _statements(context: Context, values: ParameterValues) -> HandlerResult:
     "/api/jobs",
     "Background tasks by outcome and time",
     schemas.JobsAnswer,
-    *_list_parameters("tasks", TASK_ORDERS, "total", MAX_ROWS, MAX_ROWS),
+    *_list_parameters("tasks", TASK_ORDERS, "total", MAX_WORKLOAD_ROWS, MAX_WORKLOAD_ROWS),
 )
 def _jobs(context: Context, values: ParameterValues) -> HandlerResult:
     return HandlerResult(
@@ -224,7 +226,7 @@ def _metrics(context: Context, values: ParameterValues) -> HandlerResult:
     )
 
 
-def _metric_rows(listed: Sequence[Row], *, running: bool) -> list[schemas.MetricRow]:
+def _metric_rows(listed: Sequence[ListRow], *, running: bool) -> list[schemas.MetricRow]:
     return [convert(schemas.MetricRow, row, partial=running and bool(row.values)) for row in listed]
 
 

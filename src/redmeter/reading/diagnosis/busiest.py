@@ -1,8 +1,8 @@
 """The busiest counters of a store without requests, for status().
 
-Two round trips: the newest intervals of up to MAX_SERIES series, in the order of their names, and
-the label sets of the MAX_COUNTERS busiest names. A name with more than MAX_LABEL_SETS is left out,
-since part of its events is no traffic.
+Two round trips: the newest intervals of up to _MAX_SERIES series, in the order of their names, and
+the label sets of the _MAX_COUNTERS busiest names. A name with more than _MAX_LABEL_SETS is left
+out, since part of its events is no traffic.
 """
 
 from collections import Counter
@@ -11,19 +11,19 @@ from typing import Final
 
 from redmeter.analysis.comparing.significance import sum_counts
 from redmeter.analysis.comparing.status import BLOCK
-from redmeter.reading.join import Ask, Joined, join, name_of, of_counts
-from redmeter.reading.names import matching_ends
+from redmeter.reading.join import Ask, Joined, entry_name, of_counts
+from redmeter.reading.ranking import MatchingSeries, highest, sums_of
 from redmeter.reading.samples import counts_of
 from redmeter.reading.selection import LabelSets, base_of
 from redmeter.reading.windows import Coverage
 from redmeter.store.query import Query, in_parts
-from redmeter.stored.keys import Keys, entry, slice_start
+from redmeter.stored.keys import Keys, slice_start
 
-MINUTE: Final = 60
+_MINUTE: Final = 60
 #: Counters that are judged, series that are ranked, and label sets of a counter.
-MAX_COUNTERS: Final = 3
-MAX_SERIES: Final = 1_000
-MAX_LABEL_SETS: Final = 500
+_MAX_COUNTERS: Final = 3
+_MAX_SERIES: Final = 1_000
+_MAX_LABEL_SETS: Final = 500
 #: Five-minute intervals by which counters are ranked: an hour.
 RANKED: Final = 12
 
@@ -37,31 +37,29 @@ def busiest_counters(keys: Keys, now: float) -> Query[dict[str, ByWidth]]:
     Args:
         now: the server's clock, Unix seconds.
     """
-    cut = len(entry(BLOCK, ""))
     ask = of_counts(keys.key("count"), Coverage(BLOCK, RANKED, (BLOCK,)))
-    ends = matching_ends(BLOCK, "*")
-    _, (page,) = yield [join(keys, keys.known, ends, cut, [ask], count=MAX_SERIES)]
+    _, (page,) = yield [MatchingSeries(keys, "counter", BLOCK, "*").join([ask], _MAX_SERIES)]
     sums = Counter[str]()
     for member, (reply,) in Joined(page, 1, needed=False).readable():
-        sums[base_of(name_of(member))] += sum(counts_of(reply).values())
-    names = busiest(sums)
-    asks = [Ask("HGETALL", f"{keys.key('count')}{width}:") for width in (MINUTE, BLOCK)]
+        sums[base_of(entry_name(member))] += sums_of("counter", reply).count
+    names = busiest_names(sums)
+    asks = [Ask("HGETALL", f"{keys.key('count')}{width}:") for width in (_MINUTE, BLOCK)]
     reads = []
     for name in names:
         label_sets = LabelSets(keys, keys.known, BLOCK, name)
-        reads.append([label_sets.join_base(asks), label_sets.join(asks, MAX_LABEL_SETS + 1)])
+        reads.append([label_sets.join_base(asks), label_sets.join(asks, _MAX_LABEL_SETS + 1)])
     by_name: dict[str, ByWidth] = {}
     for name, replies in zip(names, (yield from in_parts(reads)), strict=True):
         joins = (Joined(reply, 2, needed=False) for reply in replies)
         parts = [values for joined in joins for _, values in joined.readable()]
-        if len(parts) <= MAX_LABEL_SETS:
+        if len(parts) <= _MAX_LABEL_SETS:
             minutes, blocks = (sum_counts(counts_of(part[at]) for part in parts) for at in (0, 1))
             running = slice_start(now, BLOCK)  # which is no baseline
             by_name[name] = minutes, {at: n for at, n in blocks.items() if at < running}
     return by_name
 
 
-def busiest(sums: Mapping[str, int]) -> list[str]:
+def busiest_names(sums: Mapping[str, int]) -> list[str]:
     """Return the names with the most events."""
-    names = [name for name in sums if sums[name] > 0]
-    return sorted(names, key=lambda name: (-sums[name], name))[:MAX_COUNTERS]
+    names = (name for name in sums if sums[name] > 0)
+    return highest(names, sums.__getitem__, limit=_MAX_COUNTERS)

@@ -23,7 +23,7 @@ from redmeter.reading.diagnosis.label_counts import moments_ask, moments_of
 from redmeter.reading.diagnosis.windows import Comparison, clock_time
 from redmeter.reading.exceptions import StoredGroup
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.join import Ask, Joined, join_newest
+from redmeter.reading.join import Ask, Joined, join_of_newest
 from redmeter.reading.logs.frequencies import texts_of, times
 from redmeter.reading.marks import answered, asked
 from redmeter.reading.selection import LabelSets
@@ -96,7 +96,7 @@ def _without_exceptions(
     marks_since = baseline.start if baseline.stop == since else since
     reads: list[Read] = [
         asked(keys, marks_since, until),
-        join_newest(
+        join_of_newest(
             keys,
             keys.messages,
             _MAX_SOURCES,

@@ -17,7 +17,7 @@ from redmeter.reading import marks as reading_marks
 from redmeter.reading.diagnosis.verdict_data import (
     VerdictData,
     VerdictPlan,
-    busiest,
+    busiest_routes,
     check_against,
     plan,
     traffic_of,
@@ -155,7 +155,7 @@ def _read(
     for name, _, (values,) in series_in(joined):
         data.counts[name] = counts_of(values)
     if windows.not_kept is None:
-        chosen = set(busiest(data.counts, windows.starts))
+        chosen = set(busiest_routes(data.counts, windows.starts))
         timed = [Joined(reply, 0, needed=False) for reply in replies[4:]]
         names = [
             name

@@ -17,6 +17,7 @@ from redmeter.clock import UTC, Zone
 from redmeter.errors import InvalidValue
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, SECONDS, is_failure, parse_name
 from redmeter.reading.page.http import route_of
+from redmeter.reading.ranking import highest
 from redmeter.reading.selection import base_of
 from redmeter.results.verdict import LEVEL, LOOKS, NotKept, VerdictWindow
 from redmeter.stored.exponential_histogram import LOWEST, Distribution
@@ -30,10 +31,10 @@ from redmeter.stored.keys import (
 )
 from redmeter.stored.moments import Moments
 
-DAY = 24 * HOUR
+_DAY = 24 * HOUR
 #: What a deploy may be compared with -> how much earlier that is, in seconds without changes of the
 #: clock; 0: right before.
-AGAINST = {"previous": 0, "yesterday": DAY, "last-week": 7 * DAY}
+AGAINST = {"previous": 0, "yesterday": _DAY, "last-week": 7 * _DAY}
 #: Pairs of intervals that are compared before a deploy.
 _PAIRS = 24
 #: The baseline right before a deploy: seconds, and intervals at least.
@@ -177,7 +178,7 @@ def _command(precision: int, seconds: float, option: str) -> str:
 # --- Requests by route and interval ----------------------------------------------------------
 
 #: Routes that are compared: the busiest.
-MAX_ROUTES = 200
+_MAX_ROUTES = 200
 
 
 @dataclass(slots=True)
@@ -192,14 +193,14 @@ class VerdictData:
     complete: bool = True
 
 
-def busiest(counts: Mapping[str, Mapping[int, int]], starts: Iterable[int]) -> list[str]:
+def busiest_routes(counts: Mapping[str, Mapping[int, int]], starts: Iterable[int]) -> list[str]:
     """Return the routes with the most requests within some intervals."""
     intervals, sums = list(starts), dict[str, int]()
     for route, _, by_start in _requests(counts):
         number = sum([by_start.get(at, 0) for at in intervals])
         if number:
             sums[route] = sums.get(route, 0) + number
-    return sorted(sums, key=lambda route: (-sums[route], route))[:MAX_ROUTES]
+    return highest(sums, sums.__getitem__, limit=_MAX_ROUTES)
 
 
 def _requests(
@@ -229,7 +230,7 @@ def traffic_of(windows: VerdictPlan, data: VerdictData) -> tuple[list[Traffic], 
             whole.append(by_start)
     starts = windows.starts
     active = [route for route, counts in of.items() if any(at in counts for at in starts)]
-    chosen = busiest(data.counts, starts)
+    chosen = busiest_routes(data.counts, starts)
     totals = [data.counts.get(name, {}) for name in (HITS, HITS_FAILED)]
     if of and data.complete:
         totals = [sum_counts(of.values()), sum_counts(failed.values())]

@@ -26,7 +26,7 @@ from redmeter.stored.steps import ALL, StepCounts, is_complete, parse_steps, win
 #: A logger and a severity.
 Source = tuple[str, str]
 #: The same with a pattern.
-Place = tuple[str, str, str]
+PatternPlace = tuple[str, str, str]
 
 
 def source_of(frequency: Frequency) -> Source:
@@ -34,7 +34,7 @@ def source_of(frequency: Frequency) -> Source:
     return frequency.logger, frequency.severity
 
 
-def place_of(frequency: Frequency) -> Place:
+def pattern_place(frequency: Frequency) -> PatternPlace:
     """Return the log and the pattern of a frequency."""
     return frequency.logger, frequency.severity, frequency.pattern
 
@@ -142,7 +142,7 @@ def clock_hours(frequencies: Iterable[Frequency]) -> int:
     return len({source_of(one) for one in frequencies if not one.sliding})
 
 
-def ordered(frequencies: Iterable[Frequency]) -> list[Frequency]:
+def by_frequency(frequencies: Iterable[Frequency]) -> list[Frequency]:
     """Return frequencies, the highest count first, then the highest count before."""
     return sorted(frequencies, key=lambda f: (-f.count, -f.before, f.severity, f.pattern))
 
@@ -163,7 +163,7 @@ class PatternFields:
             ("HMGET", key(source), *patterns) for source, patterns in self._patterns.items()
         ]
 
-    def texts(self, replies: Sequence[Reply]) -> dict[Place, bytes]:
+    def texts(self, replies: Sequence[Reply]) -> dict[PatternPlace, bytes]:
         """Return the fields that exist; foreign keys are left out with a warning."""
         by_source = {s: [reply] for s, reply in zip(self._patterns, replies, strict=True)}
         return {
@@ -174,14 +174,16 @@ class PatternFields:
         }
 
 
-def with_times(frequencies: Iterable[Frequency], texts: Mapping[Place, bytes]) -> list[Frequency]:
+def with_times(
+    frequencies: Iterable[Frequency], texts: Mapping[PatternPlace, bytes]
+) -> list[Frequency]:
     """Return frequencies with the first and last times of their patterns, and an example.
 
     Args:
         texts: fields of `patterns:`.
     """
     return [
-        _with_times(one, texts[place]) if (place := place_of(one)) in texts else one
+        _with_times(one, texts[place]) if (place := pattern_place(one)) in texts else one
         for one in frequencies
     ]
 
@@ -214,7 +216,9 @@ def _text(value: bytes) -> str:
 # --- Messages ------------------------------------------------------------------------------
 
 
-def newest(lists: Mapping[Source, Sequence[bytes]], limit: int) -> list[tuple[float, Message]]:
+def newest_messages(
+    lists: Mapping[Source, Sequence[bytes]], limit: int
+) -> list[tuple[float, Message]]:
     """Merge lists of `recent:`, the newest message first.
 
     A message without a time keeps its place in its list, right after the message before it.

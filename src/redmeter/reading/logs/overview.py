@@ -3,7 +3,7 @@
 Two round trips, however large the store is. The first reads, for the logs that logged last, the
 most frequent patterns of the current clock hour and of the one before, and the steps of about as
 many patterns. The second reads the steps of other patterns, times and examples, and the newest
-messages. logs.py reads all logs and patterns.
+messages. recent.py reads all logs and patterns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,15 @@ from dataclasses import dataclass, field
 from redmeter.analysis.comparing import changes as analysis
 from redmeter.analysis.comparing.changes import passed_of
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.join import Ask, Joined, join_newest
+from redmeter.reading.join import Ask, Joined, join_of_newest
 from redmeter.reading.logs import frequencies as log_counts
-from redmeter.reading.logs.frequencies import PatternFields, Place, Source, ordered, place_of
+from redmeter.reading.logs.frequencies import (
+    PatternFields,
+    PatternPlace,
+    Source,
+    by_frequency,
+    pattern_place,
+)
 from redmeter.results.logs import Change, Frequency, LogSource, Message
 from redmeter.store import indexes
 from redmeter.store.query import Query, in_parts
@@ -24,11 +30,11 @@ from redmeter.stored.message import SEVERITY_OF_LEVEL, parse_source, source_name
 from redmeter.stored.steps import ALL, is_complete, parse_steps
 
 #: Logs that are read, and those whose newest messages are read.
-MAX_SOURCES, MAX_RECENT_SOURCES = 100, 20
+_MAX_SOURCES, _MAX_RECENT_SOURCES = 100, 20
 #: Patterns of each log and hour that are read, and those whose times and examples are read.
-MAX_PATTERNS, MAX_SEEN = 100, 2_000
+_MAX_PATTERNS, _MAX_SEEN = 100, 2_000
 #: Most messages of a request.
-MAX_MESSAGES = 500
+MAX_SHOWN_MESSAGES = 500
 #: Most loggers that are listed.
 MAX_LOGGERS = 1_000
 
@@ -72,12 +78,12 @@ def log_overview(
     Raises:
         StoreError: the server is unreachable or refuses the command.
     """
-    limit = min(limit, MAX_MESSAGES)
+    limit = min(limit, MAX_SHOWN_MESSAGES)
     index = indexes.newest_members(keys, keys.messages, MAX_LOGGERS)
     number = indexes.size(keys, keys.messages)
     if logger is None:
         reads = _reads(keys, "")
-        join_of = join_newest(keys, keys.messages, MAX_SOURCES, reads)
+        join_of = join_of_newest(keys, keys.messages, _MAX_SOURCES, reads)
         view, replies = yield [index, number, join_of]
         by_source = _joined(Joined(replies[2], len(reads), needed=False), severities)
     else:
@@ -96,7 +102,7 @@ def log_overview(
     errors: list[tuple[Frequency, Frequency]] = []
     counted: list[Frequency] = []
     steps: dict[Source, dict[str, bytes]] = {}
-    unknown: set[Place] = set()
+    unknown: set[PatternPlace] = set()
     for source, answers in by_source.items():
         if not any(map(is_misplaced, answers)):
             *hours, total, (_, scanned) = map(raised, answers)
@@ -107,13 +113,13 @@ def log_overview(
             if source[1] in _ERRORS:
                 errors.append(_whole(source, by_hour, steps[source], now))
     _count_errors(result, errors, now)
-    frequent = _chosen(ordered(counted), limit or MAX_MESSAGES)
+    frequent = _chosen(by_frequency(counted), limit or MAX_SHOWN_MESSAGES)
     seen = PatternFields(frequent, lambda source: keys.patterns(*source))
     late = PatternFields(
         _without_steps(frequent, steps, now), lambda source: keys.key("steps", source_name(*source))
     )
     logs = list(by_source) if logger is not None else [(s.logger, s.severity) for s in loggers]
-    recent = logs[:MAX_RECENT_SOURCES] if limit else []
+    recent = logs[:_MAX_RECENT_SOURCES] if limit else []
     lists: list[Command] = [("LRANGE", keys.recent(*s), "0", str(limit - 1)) for s in recent]
     times, steps_read, newest = yield from in_parts([seen.commands, late.commands, lists])
     frequent = log_counts.with_times(
@@ -121,21 +127,21 @@ def log_overview(
     )
     lists_of = zip(recent, newest, strict=True)
     entries = {source: raised(reply) for source, reply in lists_of if not is_misplaced(reply)}
-    result.recent = [message for _, message in log_counts.newest(entries, limit)]
+    result.recent = [message for _, message in log_counts.newest_messages(entries, limit)]
     result.clock_hours = log_counts.clock_hours(frequent)
     result.changes = [
         one
         for one in analysis.find_changes(frequent, now)
-        if one.sliding or one.kind == analysis.NEW or place_of(one) not in unknown
+        if one.sliding or one.kind == analysis.NEW or pattern_place(one) not in unknown
     ]
-    result.frequent = ordered(frequent)[: limit or MAX_MESSAGES]
+    result.frequent = by_frequency(frequent)[: limit or MAX_SHOWN_MESSAGES]
     return result
 
 
 def _reads(keys: Keys, entry: str) -> list[Ask]:
     """Return the reads of a log's frequencies.
 
-    By clock hours, then by steps: those of ALL, and of about MAX_PATTERNS patterns, or of some
+    By clock hours, then by steps: those of ALL, and of about _MAX_PATTERNS patterns, or of some
     hundreds if their texts are short. The others are read by name.
 
     Args:
@@ -143,9 +149,9 @@ def _reads(keys: Keys, entry: str) -> list[Ask]:
     """
     steps = keys.key("steps", entry)
     return [
-        *log_counts.hour_reads(keys, entry, MAX_PATTERNS),
+        *log_counts.hour_reads(keys, entry, _MAX_PATTERNS),
         Ask("HGET", steps, arguments=(ALL,)),
-        Ask("HSCAN", steps, arguments=("0", "COUNT", str(MAX_PATTERNS))),
+        Ask("HSCAN", steps, arguments=("0", "COUNT", str(_MAX_PATTERNS))),
     ]
 
 
@@ -170,12 +176,12 @@ def _whole(
     ) else whole
 
 
-def _partly_read(by_hour: Sequence[Frequency]) -> set[Place]:
+def _partly_read(by_hour: Sequence[Frequency]) -> set[PatternPlace]:
     """Return the patterns that are missing in an hour of which only the most frequent are read."""
-    full_now = sum(one.count > 0 for one in by_hour) >= MAX_PATTERNS
-    full_before = sum(one.before > 0 for one in by_hour) >= MAX_PATTERNS
+    full_now = sum(one.count > 0 for one in by_hour) >= _MAX_PATTERNS
+    full_before = sum(one.before > 0 for one in by_hour) >= _MAX_PATTERNS
     return {
-        place_of(one)
+        pattern_place(one)
         for one in by_hour
         if (full_now and not one.count) or (full_before and not one.before)
     }
@@ -195,7 +201,7 @@ def _count_errors(
 def _chosen(frequencies: Sequence[Frequency], shown: int) -> list[Frequency]:
     """Choose the patterns to look up: those shown as frequent, then the most urgent ones."""
     urgent = sorted(frequencies[shown:], key=lambda one: analysis.severity_rank(one.severity))
-    return [*frequencies[:shown], *urgent][:MAX_SEEN]
+    return [*frequencies[:shown], *urgent][:_MAX_SEEN]
 
 
 def _without_steps(
@@ -215,10 +221,10 @@ def _without_steps(
 
 
 def _slid(
-    frequencies: Sequence[Frequency], texts: Mapping[Place, bytes], now: float
+    frequencies: Sequence[Frequency], texts: Mapping[PatternPlace, bytes], now: float
 ) -> list[Frequency]:
     """Return frequencies by sliding hours, those whose steps are among the texts."""
     return [
-        log_counts.slide(one, texts[place], now) if (place := place_of(one)) in texts else one
+        log_counts.slide(one, texts[place], now) if (place := pattern_place(one)) in texts else one
         for one in frequencies
     ]

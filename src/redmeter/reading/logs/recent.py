@@ -4,9 +4,10 @@ The index `messages:` lists loggers with their severities. Other programs don't 
 named logger the first round trip reads all standard severities, and a second one further severities
 of the index.
 
-The loggers that logged last are read, PAGE at a time, up to MAX_COMPARED logs and until
-MAX_READ patterns are known; the result states how many were read. Times and examples are read only
-for the patterns that the caller needs. log_overview.py is the bounded reading of the page.
+The loggers that logged last are read, LOG_PAGE at a time, up to MAX_COMPARED_LOGS logs and until
+MAX_COMPARED_PATTERNS patterns are known; the result states how many were read. Times and examples
+are read only for the patterns that the caller needs. overview.py is the bounded reading of the
+page.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from redmeter.analysis.comparing import changes as analysis
 from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.logs import frequencies as log_counts
-from redmeter.reading.logs.frequencies import PatternFields, Source, ordered
+from redmeter.reading.logs.frequencies import PatternFields, Source, by_frequency
 from redmeter.results.logs import Changes, Frequency, LogSource, Message
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Read
@@ -24,13 +25,13 @@ from redmeter.store.servers.replies import Command, Reply, raised
 from redmeter.stored.message import MAX_HOURLY_PATTERNS, SEVERITY_OF_LEVEL, source_name
 
 #: Most messages of one request.
-MAX_MESSAGES = 10_000
+_MAX_MESSAGES = 10_000
 #: Logs of the index that are read, those that logged last.
-MAX_SOURCES = 10_000
+_MAX_SOURCES = 10_000
 #: Logs whose patterns are compared, and those read at once.
-MAX_COMPARED, PAGE = 5_000, 100
+MAX_COMPARED_LOGS, LOG_PAGE = 5_000, 100
 #: Patterns after which no further logs are read, and those whose times are read at once.
-MAX_READ, SEEN_PAGE = 200_000, 5_000
+MAX_COMPARED_PATTERNS, SEEN_PAGE = 200_000, 5_000
 
 #: Makes the commands for a log.
 Commands = Callable[[Source], list[Command]]
@@ -42,8 +43,8 @@ def read_recent(
     """Read the newest messages of a logger, the newest first, in at most two round trips.
 
     Args:
-        logger: None for all loggers, with a round trip for every PAGE of those that may have one of
-            the newest messages.
+        logger: None for all loggers, with a round trip for every LOG_PAGE of those that may have
+            one of the newest messages.
         severity: only this one, as it is stored.
         limit: number of messages.
 
@@ -62,16 +63,18 @@ def read_recent(
         return {source: entries for source, (entries,) in readable(replies).items()}
 
     if logger is not None:
-        merged = log_counts.newest(lists(_read(store, logger, severity, commands)[1]), limit)
+        merged = log_counts.newest_messages(
+            lists(_read(store, logger, severity, commands)[1]), limit
+        )
         return [message for _, message in merged]
     messages: list[tuple[float, Message]] = []
     sources, _ = _sources(store, severity)
-    for at in range(0, len(sources), PAGE):
+    for at in range(0, len(sources), LOG_PAGE):
         # The index rounds times to seconds.
         if len(messages) == limit and messages[-1][0] > sources[at].last + 1.0:
             break
-        page = [(s.logger, s.severity) for s in sources[at : at + PAGE]]
-        messages += log_counts.newest(lists(_ask(store, page, commands)[1]), limit)
+        page = [(s.logger, s.severity) for s in sources[at : at + LOG_PAGE]]
+        messages += log_counts.newest_messages(lists(_ask(store, page, commands)[1]), limit)
         messages.sort(key=lambda pair: pair[0], reverse=True)
         del messages[limit:]
     return [message for _, message in messages]
@@ -86,8 +89,8 @@ def check_limit(limit: object) -> None:
     """
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise InvalidValue(limit, "a limit is a whole number of messages, 1 or more")
-    if limit > MAX_MESSAGES:
-        raise LimitExceeded("messages", limit, MAX_MESSAGES, "ask for fewer")
+    if limit > _MAX_MESSAGES:
+        raise LimitExceeded("messages", limit, _MAX_MESSAGES, "ask for fewer")
 
 
 def read_common(store: Store, logger: str, *, severity: str | None = None) -> list[Frequency]:
@@ -168,10 +171,10 @@ def read_frequencies(
     sources, number = _sources(store, severity)
     counted: list[Frequency] = []
     compared, now = 0, store.clock.wall()
-    for at in range(0, min(len(sources), MAX_COMPARED), PAGE):
-        if len(counted) >= MAX_READ:
+    for at in range(0, min(len(sources), MAX_COMPARED_LOGS), LOG_PAGE):
+        if len(counted) >= MAX_COMPARED_PATTERNS:
             break
-        page = [(s.logger, s.severity) for s in sources[at : min(at + PAGE, MAX_COMPARED)]]
+        page = [(s.logger, s.severity) for s in sources[at : min(at + LOG_PAGE, MAX_COMPARED_LOGS)]]
         view, replies = _ask(
             store, page, lambda source: [*_hours(store, source), _steps(store, source)]
         )
@@ -180,7 +183,7 @@ def read_frequencies(
             by_hour = log_counts.hourly(source, hours, now)
             counted += log_counts.sliding(source, by_hour, log_counts.texts_of(steps), now)
         compared += len(page)
-    counted = ordered(counted)
+    counted = by_frequency(counted)
     shown = len(counted) if known is None else known
     frequencies = _with_times(store, counted[:shown]) + counted[shown:]
     return Compared(frequencies, now, number, compared, log_counts.clock_hours(frequencies))
@@ -203,7 +206,7 @@ def _one(store: Store, logger: str, severity: str | None, *, slides: bool) -> Co
         frequencies += log_counts.with_times(counted, texts)
     number = len(replies)
     by_clock = log_counts.clock_hours(frequencies)
-    return Compared(ordered(frequencies), view.now, number, number, by_clock)
+    return Compared(by_frequency(frequencies), view.now, number, number, by_clock)
 
 
 def _with_times(store: Store, frequencies: Sequence[Frequency]) -> list[Frequency]:
@@ -217,14 +220,14 @@ def _with_times(store: Store, frequencies: Sequence[Frequency]) -> list[Frequenc
 
 
 def _index(store: Store) -> Read:
-    return indexes.newest_members(store.keys, store.keys.messages, MAX_SOURCES)
+    return indexes.newest_members(store.keys, store.keys.messages, _MAX_SOURCES)
 
 
 def _sources(store: Store, severity: str | None) -> tuple[list[LogSource], int]:
     """Read the logs with a severity, or with any, and their number."""
     index, number = store.ask([_index(store), indexes.size(store.keys, store.keys.messages)])
     sources = [s for s in log_counts.sources_of(index) if severity in (None, s.severity)]
-    return sources, len(sources) + max(0, raised(number) - MAX_SOURCES)
+    return sources, len(sources) + max(0, raised(number) - _MAX_SOURCES)
 
 
 def _ask(

@@ -6,7 +6,7 @@ far as the lists of newest messages reach.
 
 Three round trips: the logs, their steps and newest messages, and the times of the patterns shown.
 
-Bound: MAX_SOURCES logs that logged since the window began, those that logged last.
+Bound: MAX_WINDOW_LOGS logs that logged since the window began, those that logged last.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,8 @@ from typing import NamedTuple
 from redmeter.analysis.comparing.changes import as_change, severity_rank
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.logs import frequencies as log_counts
-from redmeter.reading.logs.frequencies import PatternFields, Source, ordered
-from redmeter.reading.logs.overview import MAX_LOGGERS, MAX_MESSAGES
+from redmeter.reading.logs.frequencies import PatternFields, Source, by_frequency
+from redmeter.reading.logs.overview import MAX_LOGGERS, MAX_SHOWN_MESSAGES
 from redmeter.results.logs import Change, Frequency, LogSource, Message
 from redmeter.store import indexes
 from redmeter.store.query import Query
@@ -27,7 +27,7 @@ from redmeter.stored.message import SEVERITY_OF_LEVEL, source_name
 from redmeter.stored.steps import ALL, STEPS, StepCounts, parse_steps
 
 #: Logs that are read.
-MAX_SOURCES = 50
+MAX_WINDOW_LOGS = 50
 
 
 @dataclass(slots=True)
@@ -90,13 +90,13 @@ def log_window(keys: Keys, wanted: LogQuery) -> Query[LogWindow]:
     ]
     if logger is not None and not logs:  # other programs don't write the index
         logs = [(logger, severity) for severity in severities or SEVERITY_OF_LEVEL.values()]
-    result.sources, logs = len(logs), logs[:MAX_SOURCES]
+    result.sources, logs = len(logs), logs[:MAX_WINDOW_LOGS]
     result.counted_since = slice_start(view.now, STEP) - (STEPS - 1) * STEP
     if not logs:
         return result
     _, replies = yield [
         *(("HGETALL", keys.key("steps", source_name(*source))) for source in logs),
-        *(("LRANGE", keys.recent(*source), "0", str(MAX_MESSAGES - 1)) for source in logs),
+        *(("LRANGE", keys.recent(*source), "0", str(MAX_SHOWN_MESSAGES - 1)) for source in logs),
     ]
     counted: list[Frequency] = []
     for source, reply in zip(logs, replies, strict=False):
@@ -107,10 +107,10 @@ def log_window(keys: Keys, wanted: LogQuery) -> Query[LogWindow]:
     entries = {source: raised(reply) for source, reply in lists if not is_misplaced(reply)}
     result.recent = [
         message
-        for _, message in log_counts.newest(entries, MAX_MESSAGES * MAX_SOURCES)
+        for _, message in log_counts.newest_messages(entries, MAX_SHOWN_MESSAGES * MAX_WINDOW_LOGS)
         if message.time is not None and since <= message.time < until and containing in message.text
     ][:limit]
-    shown = ordered(counted)[:limit]
+    shown = by_frequency(counted)[:limit]
     urgent = sorted(counted, key=lambda one: severity_rank(one.severity))[:limit]
     seen = PatternFields(dict.fromkeys([*shown, *urgent]), lambda source: keys.patterns(*source))
     if seen.commands:

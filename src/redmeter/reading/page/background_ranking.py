@@ -12,21 +12,22 @@ The bounds: a page of the index has at most MAX_PAGE series, and the server take
 one at most: after half of that it reads no further series, and the rest is for its reply. A cluster
 does not cut pages, of which each shard reads a small part. The next page is smaller where one took
 longer, down to MIN_PAGE. A ranking has MAX_RANKED series; of more, the first by name. It is made
-again after RANK_SECONDS at the earliest, and so seldom that it takes SHARE of the time. MAX_KEPT
-rankings are in memory, with MAX_ROWS rows each and the names of MAX_DRAWN series at most of each
-row; while one is made, four times as many rows and a page. Each process that serves the page has
-its own.
+again after RANK_SECONDS at the earliest, and so seldom that it takes SHARE of the time.
+MAX_KEPT_RANKINGS rankings are in memory, with MAX_RANKING_ROWS rows each and the names of
+MAX_ROW_SERIES series at most of each row; while one is made, four times as many rows and a page.
+Each process that serves the page has its own.
 
 Not done: a ranking is not stored, so the first page after a start waits for one.
 """
 
 import logging
-from collections.abc import Callable
-from typing import NamedTuple
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
-from redmeter.reading.join import Joined, join, name_of
-from redmeter.reading.names import matching_ends
-from redmeter.reading.page.listing import MAX_LISTED, Listing, index_of, window_for
+from redmeter.reading.join import Budget, Joined, entry_name, read_on
+from redmeter.reading.page.listing import MAX_LISTED_SERIES, RowListing, window_for
 from redmeter.reading.page.rows import (
     RowGroup,
     RowRanking,
@@ -34,8 +35,12 @@ from redmeter.reading.page.rows import (
     asks_of,
     sorted_rows,
 )
-from redmeter.store import Store
-from redmeter.stored.keys import Kept, entry
+from redmeter.reading.ranking import MatchingSeries
+from redmeter.store import Store, View
+from redmeter.store.query import Query, Read, run_query
+from redmeter.stored.keys import Kept, Keys
+
+T = TypeVar("T")
 
 #: Series of one page of a ranking, at least and at most.
 MIN_PAGE, MAX_PAGE = 50, 1_000
@@ -46,11 +51,11 @@ PAGE_LIMIT_US = 5_000
 #: Series that are ranked.
 MAX_RANKED = 100_000
 #: Rows that a ranking keeps, and rankings that are kept.
-MAX_ROWS, MAX_KEPT = 1_000, 8
+MAX_RANKING_ROWS, MAX_KEPT_RANKINGS = 1_000, 8
 #: How old a ranking becomes at least, seconds, and the share of time that is spent on one.
 RANK_SECONDS, SHARE = 10.0, 0.01
 #: How long a page may take where a caller's client is used, seconds.
-PATIENCE = 10.0
+_PATIENCE = 10.0
 
 logger = logging.getLogger("redmeter.reading")
 
@@ -96,7 +101,7 @@ class RowRankings:
         kept = self._kept.get(wanted)
         return None if kept is None else kept.ranked
 
-    def refresh(self, wanted: RankingKey, found: Listing) -> None:
+    def refresh(self, wanted: RankingKey, found: RowListing) -> None:
         """Have a ranking made where a list needs one and it is due.
 
         Args:
@@ -104,12 +109,12 @@ class RowRankings:
         """
         if self._start is None:
             return
-        if found.total <= MAX_LISTED:
+        if found.total <= MAX_LISTED_SERIES:
             self._kept.pop(wanted, None)  # the list reads all series itself
             return
         kept = self._kept.setdefault(wanted, _Kept())
         kept.asked = now = self._store.clock.monotonic()
-        if len(self._kept) > MAX_KEPT:
+        if len(self._kept) > MAX_KEPT_RANKINGS:
             oldest, _ = min(list(self._kept.items()), key=lambda item: item[1].asked)
             self._kept.pop(oldest, None)
         if kept.due <= now:
@@ -139,40 +144,68 @@ def rank_all(store: Store, wanted: RankingKey) -> tuple[RowRanking, float]:
         UnknownPrecision: it is not kept.
         StoreError: the server cannot be reached or refuses.
     """
-    monotonic = store.clock.monotonic
-    with store.link.bounded(PATIENCE):
-        store.read()  # connects, where that has to be
-        began = monotonic()
-        view, _ = store.read()
-    network = monotonic() - began
-    window = window_for(Kept(view.retention, view.histograms), wanted.kind, wanted.precision)
-    asks = asks_of(store.keys, wanted.kind, window, wanted.order)
-    first, last = matching_ends(window.fine, wanted.pattern)
-    cut = len(entry(window.fine, ""))
-    walk = _Walk(wanted)
-    size, pages = MIN_PAGE, 1
-    while walk.examined < MAX_RANKED:
-        size = min(size, MAX_RANKED - walk.examined)
-        sent = monotonic()
-        with store.link.bounded(PATIENCE):
-            index = index_of(store.keys, wanted.kind)
-            page = join(
-                store.keys, index, (first, last), cut, asks, count=size, limit_us=PAGE_LIMIT_US
-            )
-            (reply,) = store.ask([page])
-        elapsed = monotonic() - sent
-        network = min(network, elapsed)
-        joined, pages = Joined(reply, len(asks)), pages + 1
-        if not joined.members:
-            break
-        walk.add(joined)
-        first = b"(" + joined.members[-1]
-        size = next_page(len(joined.members), elapsed - network)
+    timed = _TimedStore(store)
+    timed.read()  # connects, where that has to be
+    timed.network, timed.trips = math.inf, 0
+    began = store.clock.monotonic()
+    view, walk = run_query(timed, lambda kept: _walk(store.keys, kept, wanted, timed))
+    spent = store.clock.monotonic() - began - timed.trips * timed.network
+    return RowRanking(walk.rows, walk.found, walk.examined, view.now), max(spent, 0.0)
+
+
+def _walk(keys: Keys, kept: Kept, wanted: RankingKey, timed: "_TimedStore") -> "Query[_Walk]":
+    yield ()  # shows how far the server is
+    window = window_for(kept, wanted.kind, wanted.precision)
+    asks = asks_of(keys, wanted.kind, window, wanted.order)
+    members = MatchingSeries(keys, wanted.kind, window.fine, wanted.pattern)
+    page = partial(members.join, asks, limit_us=PAGE_LIMIT_US)
+    walk, budget = _Walk(wanted), _TimedBudget(timed)
+    _, (reply,) = yield [page(budget.page)]
+    first = Joined(reply, len(asks))
+    walk.add(first)
+    yield from read_on(first, page, budget, walk.add)
     walk.end()
-    return (
-        RowRanking(walk.rows, walk.found, walk.examined, view.now),
-        max(monotonic() - began - pages * network, 0.0),
-    )
+    return walk
+
+
+class _TimedStore:
+    """A store, and how long its exchanges take, seconds."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        #: The newest exchange, the shortest one, and the number of exchanges.
+        self.elapsed, self.network, self.trips = 0.0, math.inf, 0
+
+    @property
+    def seen(self) -> Kept:
+        return self._store.seen
+
+    def read(self, reads: Sequence[Read] = ()) -> tuple[View, list[Any]]:
+        return self._exchange(lambda: self._store.read(reads))
+
+    def ask(self, reads: Sequence[Read], view: View | None = None) -> list[Any]:
+        return self._exchange(lambda: self._store.ask(reads, view))
+
+    def _exchange(self, exchange: Callable[[], T]) -> T:
+        sent = self._store.clock.monotonic()
+        with self._store.link.bounded(_PATIENCE):
+            replies = exchange()
+        self.elapsed = self._store.clock.monotonic() - sent
+        self.network, self.trips = min(self.network, self.elapsed), self.trips + 1
+        return replies
+
+
+class _TimedBudget(Budget):
+    """Pages of so many series as the server reads in PAGE_SECONDS."""
+
+    def __init__(self, timed: _TimedStore) -> None:
+        super().__init__(MAX_RANKED, min(MIN_PAGE, MAX_RANKED))
+        self._timed = timed
+
+    def next_page(self, number: int) -> int:
+        self._left -= number
+        took = self._timed.elapsed - self._timed.network
+        return min(next_page(number, took), self._left) if number else 0
 
 
 def next_page(series: int, took: float) -> int:
@@ -199,9 +232,11 @@ class _Walk:
 
     def add(self, joined: Joined) -> None:
         """Add a page."""
+        if not joined.members:
+            return
         key = self._wanted
         self.examined += len(joined.members)
-        self._last = name_of(joined.members[-1])
+        self._last = entry_name(joined.members[-1])
         add_members(self._open, joined, key.kind, key.pattern, grouped=key.grouped)
         # Between `jobs` and `jobs{queue="a"}` there may be `jobs2`, but after `jobs|` nothing is.
         ended = [name for name in self._open if not key.grouped or name + "|" <= self._last]
@@ -215,7 +250,7 @@ class _Walk:
         for group in self._open.values():
             group.row.complete = complete
         self._close(list(self._open))
-        self.rows = sorted_rows(self.rows, self._wanted.order)[:MAX_ROWS]
+        self.rows = sorted_rows(self.rows, self._wanted.order, MAX_RANKING_ROWS)
 
     def _close(self, names: list[str]) -> None:
         for name in names:
@@ -224,5 +259,5 @@ class _Walk:
             group.trim()
             self.rows.append(group)
         self.found += len(names)
-        if len(self.rows) > 4 * MAX_ROWS:
-            self.rows = sorted_rows(self.rows, self._wanted.order)[:MAX_ROWS]
+        if len(self.rows) > 4 * MAX_RANKING_ROWS:
+            self.rows = sorted_rows(self.rows, self._wanted.order, MAX_RANKING_ROWS)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from redmeter.reading import samples
 from redmeter.reading.distributions import SummaryGrid
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.join import Joined, name_of, of_window
-from redmeter.reading.samples import counts_of
+from redmeter.reading.join import Joined, entry_name, of_window
+from redmeter.reading.ranking import sums_of
 from redmeter.reading.selection import LabelSets, hashes_of
 from redmeter.reading.windows import Coverage, window_of_kind
 from redmeter.results.series import Series
@@ -23,7 +23,6 @@ from redmeter.store.servers.replies import Reply, is_misplaced, raised
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Keys, Retention
-from redmeter.stored.packed_text import parse_moments
 from redmeter.types import Window
 
 #: The percentile of the curve of a histogram.
@@ -138,25 +137,15 @@ def _by_series(replies: Sequence[Reply]) -> list[list[Reply]]:
     ]
 
 
-class CurveKind(NamedTuple):
-    """How a kind of series becomes a curve."""
-
-    #: Makes one of: name, the hashes of its series, window, retention, now, how many series it has.
-    curve: Callable[..., Curve]
-    #: Counts the events in a part of the hash that has them; None where there are no events.
-    events: Callable[[Sequence[bytes]], int] | None = None
-
-
-#: Kind -> its curves. A name that has several kinds is drawn as the first of them.
-KINDS: Mapping[str, CurveKind] = {
-    "counter": CurveKind(counted, lambda reply: sum(counts_of(reply).values())),
-    "gauge": CurveKind(measured),
-    "histogram": CurveKind(
-        spread, lambda reply: sum(m.count for m in map(parse_moments, reply[1::2]) if m)
-    ),
+#: Kind -> makes a curve of: name, the hashes of its series, window, retention, now, how many series
+#: it has. A name that has several kinds is drawn as the first of them.
+KINDS: Mapping[str, Callable[..., Curve]] = {
+    "counter": counted,
+    "gauge": measured,
+    "histogram": spread,
 }
 #: The kinds that count events.
-EVENT_KINDS = [kind for kind, row in KINDS.items() if row.events]
+EVENT_KINDS = [kind for kind, stored in SERIES_KINDS.items() if stored.events]
 
 
 def curves(
@@ -187,9 +176,7 @@ def _curve(keys: Keys, name: str, window: Coverage, observed: Coverage, limit: i
     answers = iter(replies)
 
     def curve_of(kind: str, replies: Sequence[Reply], of: int = 1) -> Curve:
-        return KINDS[kind].curve(
-            name, replies, windows[kind], view.retention_of(kind), view.now, of
-        )
+        return KINDS[kind](name, replies, windows[kind], view.retention_of(kind), view.now, of)
 
     drawn = [
         curve_of(kind, list(islice(answers, len(reads_of_kind))))
@@ -246,8 +233,6 @@ def event_reads(
 
 def event_counts(kind: str, replies: Sequence[Reply]) -> EventCounts:
     """Parse the number of events of each label set: counts, or values of histograms."""
-    count = KINDS[kind].events
-    assert count
     joined = Joined(replies[0], 1, needed=False).readable()
-    by_name = {name_of(member): count(reply) for member, (reply,) in joined}
+    by_name = {entry_name(member): sums_of(kind, reply).count for member, (reply,) in joined}
     return EventCounts(by_name, there(replies[1], 0))

@@ -167,7 +167,7 @@ def _take(
     each = len(replies) // len(kept)
     hashes_at = {width: replies[at * each : (at + 1) * each] for at, width in enumerate(kept)}
     curves = [
-        KINDS[kind].curve(
+        KINDS[kind](
             found.name, hashes, window_of(kept, width, kept[width]), kept, view.now, len(names)
         )
         for width, hashes in hashes_at.items()

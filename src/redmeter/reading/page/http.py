@@ -18,31 +18,30 @@ from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.names import HITS, REQUESTS, SECONDS, is_failure
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.join import Ask, Joined, of_before, of_window, series_in
-from redmeter.reading.ranking import bound
+from redmeter.reading.ranking import RankedGroup, highest, quantile_of, sums_of, upper_bound
 from redmeter.reading.samples import counts_of, number_of, summed
 from redmeter.reading.selection import OTHER, LabelSets, hashes_of
-from redmeter.reading.totals import Totals, totals
+from redmeter.reading.totals import Totals, request_totals
 from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, span_of, whole_window
 from redmeter.store import Store
 from redmeter.store.query import Query, in_parts, run_query, together
 from redmeter.store.servers.replies import Reply
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Keys
-from redmeter.stored.moments import Sums, merge_all
-from redmeter.stored.packed_text import merge_moments
+from redmeter.stored.moments import Sums
 
 #: Label sets that one round trip reads: of requests, and of their durations.
-MAX_REQUESTS, MAX_SECONDS = 1_000, 500
+REQUEST_PAGE, _DURATION_PAGE = 1_000, 500
 #: Label sets of requests that a list reads at most, and rows that it has.
-MAX_LABEL_SETS, MAX_ROWS = 10_000, 200
+_MAX_REQUESTS, _MAX_ROWS = 10_000, 200
 #: Series of which histograms are read: of the busiest, and of those that may be the slowest.
-MAX_READ = 40
+MAX_ROUTE_HISTOGRAMS = 40
 #: The quantile that routes are compared by.
-SLOW = 0.95
+_SLOW = 0.95
 #: Series of requests of which small curves are made.
-MAX_DRAWN = 300
+_MAX_DRAWN = 300
 
-ORDERS = ("count", "p95", "failing", "total")
+ROUTE_ORDERS = ("count", "p95", "failing", "total")
 
 
 @dataclass(slots=True)
@@ -131,55 +130,55 @@ class _Routes:
         self._table = table
         self.by_route: dict[str, Route] = {}
         #: The series of each route, counted and timed.
-        self._counted: dict[str, list[str]] = {}
-        self._timed: dict[str, list[str]] = {}
+        self._counted, self._timed = dict[str, RankedGroup](), dict[str, RankedGroup]()
+        #: The moments of each timed series, and the timed share of those that are sampled.
         self._sums: dict[str, Sums] = {}
-        #: The timed share of the series that are sampled.
         self._shares: dict[str, float] = {}
-        self._count(requests, 0 if window.earlier else None)
+        self._count(requests, window)
         self._time(durations)
 
-    def _count(self, requests: Sequence[Joined], before: int | None) -> None:
+    def _count(self, requests: Sequence[Joined], window: Coverage) -> None:
         table = self._table
-        table.count_before = before
         for name, (_, labels), replies in series_in(requests):
             table.examined += 1
-            route = route_of(labels)
-            row = self.by_route.setdefault(route, Route(route, before=before))
-            self._counted.setdefault(route, []).append(name)
-            counts = counts_of(replies[0])
+            counts, *earlier = map(counts_of, replies)
             if counts:
                 oldest = min(counts)
                 table.oldest = oldest if table.oldest is None else min(table.oldest, oldest)
-            count = sum(counts.values())
-            row.count += count
-            table.count += count
-            if is_failure(dict(labels).get("status")):
-                row.failed += count
-            if len(replies) > 1:
-                earlier = sum(counts_of(replies[1]).values())
-                row.before = (row.before or 0) + earlier
-                table.count_before = (table.count_before or 0) + earlier
+            self._counted.setdefault(route_of(labels), RankedGroup()).add(
+                name,
+                *(Sums(sum(each.values())) for each in (counts, *earlier)),
+                failed=is_failure(dict(labels).get("status")),
+            )
+        for route, group in self._counted.items():
+            self.by_route[route] = Route(
+                route, group.sums.count, group.count_before, failed=group.failed
+            )
+        table.count = sum(row.count for row in self.by_route.values())
+        if window.earlier:
+            table.count_before = sum(row.before or 0 for row in self.by_route.values())
 
     def _time(self, durations: Sequence[Joined]) -> None:
-        for name, (_, labels), replies in series_in(durations):
-            whole = merge_moments(replies[0][1::2])
-            if not whole.count:
+        for name, (_, labels), (reply,) in series_in(durations):
+            sums = sums_of("histogram", reply)
+            if not sums.count:
                 continue
-            self._sums[name] = whole
-            self._timed.setdefault(route_of(labels), []).append(name)
+            self._sums[name] = sums
+            self._timed.setdefault(route_of(labels), RankedGroup()).add(name, sums)
             share = _share(dict(labels).get("sampled"))
             if share is not None:
                 self._shares[name] = share
         self._table.sampled = bool(self._shares)
-        for route, names in self._timed.items():
+        for route, group in self._timed.items():
             row = self.by_route.setdefault(route, Route(route))
-            row.mean = merge_all(Sums(), (self._sums[name] for name in names)).exact_mean
+            row.mean = group.sums.exact_mean
             # An estimate, where series are samples.
-            totals = [(self._sums[name].exact_total, self._shares.get(name, 1.0)) for name in names]
-            row.total = finite_sum(None if n is None else n / share for n, share in totals)
+            totals = [
+                (self._sums[name].exact_total, self._shares.get(name, 1.0)) for name in group.series
+            ]
+            row.total = _finite_sum(None if n is None else n / share for n, share in totals)
         timed = [self.by_route[route] for route in self._timed]
-        everything = finite_sum(row.total for row in timed)
+        everything = _finite_sum(row.total for row in timed)
         for row in timed:
             if row.total is not None and everything is not None:
                 row.total_share = row.total / everything if everything > 0 else 0.0
@@ -201,42 +200,47 @@ class _Routes:
         rows = [row for row in self.by_route.values() if containing in row.route]
         if order == "failing":
             rows = [row for row in rows if row.failed]
-        return sorted(rows, key=lambda row: (-row.value(order), row.route))
+        return highest(rows, lambda row: row.value(order), name=lambda row: row.route)
 
     def drawn(self, order: str, offset: int, limit: int, containing: str) -> list[str]:
         """Return the series whose curves are drawn: of the routes likely to be shown."""
         likely = self.ordered("total" if order == "p95" else order, containing)
         shown = likely[0 if order == "p95" else offset : offset + limit]
-        return [name for row in shown for name in self._counted.get(row.route, ())][:MAX_DRAWN]
+        groups = [self._counted[row.route] for row in shown if row.route in self._counted]
+        return [name for group in groups for name in group.series][:_MAX_DRAWN]
 
     def draw(self, names: list[str], replies: Sequence[Reply], slots: range) -> None:
         """Set the curves of the routes."""
         answers = dict(zip(names, replies, strict=True))
-        for route, some in self._counted.items():
-            if some[0] in answers:
-                parts = [answers[name] for name in some if name in answers]
+        for route, group in self._counted.items():
+            parts = [answers[name] for name in group.series if name in answers]
+            if parts:
                 self.by_route[route].values = summed(parts, slots)
 
     def compared(self) -> list[str]:
         """Return the series of which histograms are read: half the busiest, half the slowest."""
         sums = self._sums
-        busiest = sorted(sums, key=lambda name: -sums[name].count)[:MAX_READ]
-        slowest = sorted(sums, key=lambda name: -bound(sums[name], SLOW))[: MAX_READ // 2]
-        return list(dict.fromkeys([*busiest[: MAX_READ // 2], *slowest, *busiest]))[:MAX_READ]
+        busiest = highest(sums, lambda name: sums[name].count, limit=MAX_ROUTE_HISTOGRAMS)
+        slowest = highest(
+            sums, lambda name: upper_bound(sums[name], _SLOW), limit=MAX_ROUTE_HISTOGRAMS // 2
+        )
+        return list(dict.fromkeys([*busiest[: MAX_ROUTE_HISTOGRAMS // 2], *slowest, *busiest]))[
+            :MAX_ROUTE_HISTOGRAMS
+        ]
 
     def set_percentiles(
         self, spreads: Mapping[str, Distribution], before: Mapping[str, Distribution]
     ) -> None:
         """Set the percentiles of the routes, and the slowest route."""
         table = self._table
-        for route, names in self._timed.items():
-            self.by_route[route].p95 = _quantile(spreads.get(name) for name in names)
+        for route, group in self._timed.items():
+            self.by_route[route].p95 = quantile_of(_SLOW, map(spreads.get, group.series))
         table.timed_read = len(spreads)
         slow = [row for row in self.by_route.values() if row.p95 is not None]
         if slow:
             table.slowest = max(slow, key=lambda row: (row.p95 or 0.0, row.route))
-            names = self._timed[table.slowest.route]
-            table.slowest_before = _quantile(before.get(name) for name in names)
+            slowest = self._timed[table.slowest.route].series
+            table.slowest_before = quantile_of(_SLOW, map(before.get, slowest))
 
 
 def route_of(labels: Iterable[tuple[str, str]]) -> str:
@@ -245,16 +249,11 @@ def route_of(labels: Iterable[tuple[str, str]]) -> str:
     return values.get("route", OTHER if values.get("overflow") == "true" else "")
 
 
-def finite_sum(totals: Iterable[float | None]) -> float | None:
+def _finite_sum(totals: Iterable[float | None]) -> float | None:
     """Return a sum; None where a part is unknown, or past the largest double."""
     known = [math.nan if total is None else total for total in totals]
     whole = sum(known)
     return whole if math.isfinite(whole) else None
-
-
-def _quantile(spreads: Iterable[Distribution | None]) -> float | None:
-    both = merge_all(Distribution(), filter(None, spreads))
-    return both.quantile(SLOW) if both.count else None
 
 
 def _share(text: str | None) -> float | None:
@@ -278,7 +277,7 @@ def requests(
     offset: int = 0,
     containing: str = "",
     durations: bool = True,
-    label_sets: int = MAX_REQUESTS,
+    label_sets: int = REQUEST_PAGE,
 ) -> Query[tuple[Totals, RouteTable]]:
     """Read totals and routes.
 
@@ -290,7 +289,7 @@ def requests(
         label_sets: how many label sets of requests are read at most; of durations half as many.
     """
     questions: list[Query[Any]] = [
-        totals(keys, window, observed, durations=durations),
+        request_totals(keys, window, observed, durations=durations),
         _routes(keys, window, observed, order, limit, offset, containing, label_sets),
     ]
     everything, (routes, table, now) = yield from together(questions)
@@ -317,8 +316,8 @@ def _routes(
     requests = LabelSets(keys, keys.known, window.fine, REQUESTS)
     seconds = LabelSets(keys, keys.hists, observed.fine, SECONDS)
     view, (counted, timed, of, timed_of) = yield [
-        requests.join(counts, MAX_REQUESTS),
-        seconds.join(moments, MAX_SECONDS),
+        requests.join(counts, REQUEST_PAGE),
+        seconds.join(moments, _DURATION_PAGE),
         requests.size(),
         seconds.size(),
     ]
@@ -326,8 +325,8 @@ def _routes(
     first, first_timed = Joined(counted, len(counts), needed=False), Joined(timed, 1, needed=False)
     pages = yield from together(
         [
-            requests.read_on(first, counts, MAX_REQUESTS, label_sets),
-            seconds.read_on(first_timed, moments, MAX_SECONDS, label_sets // 2),
+            requests.read_on(first, counts, REQUEST_PAGE, label_sets),
+            seconds.read_on(first_timed, moments, _DURATION_PAGE, label_sets // 2),
         ]
     )
     span, of_sets = span_of(window, observed, now), number_of(of)
@@ -403,10 +402,10 @@ def read_routes(
         InvalidValue: there is no such order.
         UnknownPrecision, LimitExceeded, StoreError: see redmeter.reading.top.top.
     """
-    if order not in ORDERS:
-        raise InvalidValue(order, f"order by one of {', '.join(ORDERS)}")
-    if not 1 <= limit <= MAX_ROWS:
-        raise LimitExceeded("rows", limit, MAX_ROWS, "ask for 1 or more, up to the limit")
+    if order not in ROUTE_ORDERS:
+        raise InvalidValue(order, f"order by one of {', '.join(ROUTE_ORDERS)}")
+    if not 1 <= limit <= _MAX_ROWS:
+        raise LimitExceeded("rows", limit, _MAX_ROWS, "ask for 1 or more, up to the limit")
     view, (_, table) = run_query(
         store,
         lambda kept: requests(
@@ -418,7 +417,7 @@ def read_routes(
             offset=offset,
             containing=containing,
             durations=False,
-            label_sets=MAX_LABEL_SETS,
+            label_sets=_MAX_REQUESTS,
         ),
     )
     return view.now, table

@@ -1,9 +1,10 @@
 """What there is, with a small curve of each: the rows of a list, of one kind of series.
 
 Two round trips: which series there are, and what sums each has; then the curves of those rows that
-are on display (rowcurves.py). Ordered by name, a list goes on page by page. Another order needs the
-sums of all series: up to MAX_LISTED are read at once; of more, a ranking is shown that was made
-before (rowrankings.py), or, until there is one, the first MAX_LISTED by name.
+are on display (row_curves.py). Ordered by name, a list goes on page by page. Another order needs
+the sums of all series: up to MAX_LISTED_SERIES are read at once; of more, a ranking is shown that
+was made before (background_ranking.py), or, until there is one, the first MAX_LISTED_SERIES by
+name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,12 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.join import Joined, join, name_of
-from redmeter.reading.names import matching_ends
+from redmeter.reading.join import Joined, entry_name
 from redmeter.reading.page.curves import Curve, counted
 from redmeter.reading.page.row_curves import row_curves
 from redmeter.reading.page.rows import (
-    Row,
+    ListRow,
     RowGroup,
     RowRanking,
     add_members,
@@ -24,22 +24,21 @@ from redmeter.reading.page.rows import (
     hide_unknown_before,
     sorted_rows,
 )
+from redmeter.reading.ranking import MatchingSeries
 from redmeter.reading.selection import base_of, hashes_of
 from redmeter.reading.windows import Coverage, Frame, histogram_window, whole_window, window_of_kind
-from redmeter.store import indexes
 from redmeter.store.query import Query, together
-from redmeter.stored.families import SERIES_KINDS
-from redmeter.stored.keys import Kept, Keys, entry
+from redmeter.stored.keys import Kept, Keys
 
 #: Series that are looked at for one list.
-MAX_LISTED = 1_000
+MAX_LISTED_SERIES = 1_000
 
 
 @dataclass(slots=True)
-class Listing:
+class RowListing:
     """A part of what there is."""
 
-    rows: list[Row]
+    rows: list[ListRow]
     #: Series of the kind that match, as far as that is known without looking at each: those that
     #: begin as the pattern does.
     total: int
@@ -53,11 +52,6 @@ class Listing:
     #: that each of these rows stands for.
     curves: list[Curve] = field(default_factory=list)
     busiest: dict[str, list[str]] = field(default_factory=dict)
-
-
-def index_of(keys: Keys, kind: str) -> str:
-    """Return the index of a kind of series."""
-    return keys.key(SERIES_KINDS[kind].index.name)
 
 
 def window_for(kept: Kept, kind: str, precision: int, frame: Frame | None = None) -> Coverage:
@@ -84,7 +78,7 @@ def listing(
     charted: Coverage | None = None,
     needed: bool = True,
     ranked: RowRanking | None = None,
-) -> Query[Listing]:
+) -> Query[RowListing]:
     """Read rows.
 
     Args:
@@ -92,7 +86,7 @@ def listing(
         kind: a key of SERIES_KINDS.
         pattern: as for names: see names.py.
         grouped: one row for all label sets of a name.
-        order: one of ORDERS, see rows.place(). Gauges are listed by name in any case.
+        order: `name`, `count` or `change`, see rows.row_value(); gauges are always listed by name.
         limit, offset: which rows.
         curves: of how many of the first counters curves are read, too.
         charted: the window of these curves; None: the same.
@@ -100,22 +94,19 @@ def listing(
         ranked: all series of that kind, pattern and order, ranked before.
     """
     asks = asks_of(keys, kind, window, order)
-    ends = matching_ends(window.fine, pattern)
-    counting = indexes.size_between(keys, index_of(keys, kind), *ends)
+    members = MatchingSeries(keys, kind, window.fine, pattern)
     # By name the list goes on where the page before ended; else all is put in order.
     by_name = order == "name" or kind == "gauge"
     pages = by_name and not grouped and _is_a_beginning(pattern)
     if ranked is not None:
-        view, (number,) = yield [counting]
+        view, (number,) = yield [members.size()]
         now, examined, found = view.now, ranked.examined, ranked.found
         shown = [
             replace(group, row=replace(group.row)) for group in ranked.rows[offset : offset + limit]
         ]
     else:
-        first, most = (offset, limit) if pages else (0, MAX_LISTED)
-        index, cut = index_of(keys, kind), len(entry(window.fine, ""))
-        joining = join(keys, index, ends, cut, asks, count=most, offset=first)
-        _, (reply, number) = yield [joining, counting]
+        first, most = (offset, limit) if pages else (0, MAX_LISTED_SERIES)
+        _, (reply, number) = yield [members.join(asks, most, offset=first), members.size()]
         joined = Joined(reply, len(asks), needed=needed)
         groups: dict[str, RowGroup] = {}
         add_members(groups, joined, kind, pattern, grouped=grouped)
@@ -124,8 +115,8 @@ def listing(
         now, examined, found = joined.now, len(joined.members), len(groups)
         shown = sorted_rows(groups.values(), order)
         shown = shown if pages else shown[offset : offset + limit]
-        if examined == MAX_LISTED and not pages:
-            unfinished = base_of(name_of(joined.members[-1]))
+        if examined == MAX_LISTED_SERIES and not pages:
+            unfinished = base_of(entry_name(joined.members[-1]))
             for group in shown:
                 group.row.complete = group.row.name != unfinished
     total = there(number, 0)
@@ -142,7 +133,7 @@ def listing(
         shown = sorted_rows(shown, order)
     rows = [group.row for group in shown]
     hide_unknown_before(rows)
-    return Listing(
+    return RowListing(
         rows,
         total,
         examined,

@@ -1,6 +1,6 @@
 """Everything that the first page shows, in two round trips.
 
-The panels are queries of their own: http.py, listing.py, log_overview.py. Here they are combined,
+The panels are queries of their own: http.py, listing.py, logs/overview.py. Here they are combined,
 with five numbers that summarize them and the curves of the main chart.
 """
 
@@ -17,7 +17,7 @@ from redmeter.reading.logs.overview import LogOverview, log_overview
 from redmeter.reading.page.background_ranking import RankingKey, RowRankings
 from redmeter.reading.page.curves import Curve, curves
 from redmeter.reading.page.http import RouteTable, requests
-from redmeter.reading.page.listing import Listing, listing, redrawn
+from redmeter.reading.page.listing import RowListing, listing, redrawn
 from redmeter.reading.page.rows import RowRanking
 from redmeter.reading.totals import Totals
 from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, whole_window
@@ -27,23 +27,23 @@ from redmeter.stored.keys import Kept, Keys
 from redmeter.types import Mark
 
 #: Rows of the panels.
-PAGES, COUNTERS, CHANGES, FREQUENT = 6, 12, 6, 6
+_PAGES, _COUNTERS, _CHANGES, _FREQUENT = 6, 12, 6, 6
 #: Curves that may be asked for.
 MAX_CURVES = 20
 #: Counters whose curves are drawn where there is no web application.
-DRAWN = 5
+_DRAWN = 5
 #: How long panels that change slowly are kept, seconds: of intervals below a minute, and of
 #: others.
 PANELS_SECONDS_FINE, PANELS_SECONDS = 1.0, 5.0
 #: Windows whose panels are kept.
-MAX_KEPT = 32
+_MAX_KEPT = 32
 
 #: Makes a query of health/, which reading/ does not import.
 HealthQuery = Callable[[Keys], Query[Any]]
 
 
 @dataclass(slots=True)
-class Number:
+class KeyFigure:
     """One of the five numbers; None where nothing is known."""
 
     value: float | None = None
@@ -67,20 +67,20 @@ class Number:
 
 
 @dataclass(slots=True)
-class Numbers:
+class KeyFigures:
     """Is it normal now?"""
 
     #: A second.
-    hits: Number = field(default_factory=Number)
+    hits: KeyFigure = field(default_factory=KeyFigure)
     #: Failed requests, a share of those whose failures are known, 0 to 1.
-    errors: Number = field(default_factory=Number)
+    errors: KeyFigure = field(default_factory=KeyFigure)
     #: The p95 of all requests, seconds.
-    p95: Number = field(default_factory=Number)
+    p95: KeyFigure = field(default_factory=KeyFigure)
     #: The page that is slowest by p95, seconds.
-    slowest: Number = field(default_factory=Number)
+    slowest: KeyFigure = field(default_factory=KeyFigure)
     #: Messages of severity error or critical in the last hour, and as many as it would have by now
     #: at the rate of the hour before.
-    logged: Number = field(default_factory=Number)
+    logged: KeyFigure = field(default_factory=KeyFigure)
 
 
 @dataclass(slots=True)
@@ -88,13 +88,13 @@ class Overview:
     """What the first page shows."""
 
     window: Span
-    numbers: Numbers
+    numbers: KeyFigures
     chart: list[Curve]
     marks: list[Mark]
     #: The busiest routes; what changed in the log, and what comes most often; the busiest counters.
     routes: RouteTable
     messages: LogOverview
-    counters: Listing
+    counters: RowListing
     #: The answer of the query that the caller adds.
     health: Any
 
@@ -161,7 +161,7 @@ class Watch:
             ),
         )
         if kept is None and not store.skipped():
-            if len(self._kept) >= MAX_KEPT:
+            if len(self._kept) >= _MAX_KEPT:
                 self._kept.clear()
             self._kept[key] = now, panels
         if not framed:
@@ -172,7 +172,7 @@ class Watch:
 class _Panels(NamedTuple):
     """What changes slowly."""
 
-    counters: Listing
+    counters: RowListing
     logs: LogOverview
     marks: list[Mark]
     health: Any
@@ -203,7 +203,7 @@ def overview(
     observed = histogram_window(kept.histograms, window)
     charted = whole_window(kept.series, window.fine)
     questions: list[Query[Any]] = [
-        requests(keys, window, observed, limit=PAGES),
+        requests(keys, window, observed, limit=_PAGES),
         curves(keys, series, charted, whole_window(kept.histograms, observed.fine)),
     ]
     if panels is None:
@@ -213,8 +213,8 @@ def overview(
                 window,
                 grouped=True,
                 order="count",
-                limit=COUNTERS + 1,  # one of them may be left out, see below
-                curves=DRAWN,
+                limit=_COUNTERS + 1,  # one of them may be left out, see below
+                curves=_DRAWN,
                 charted=charted,
                 needed=False,
                 ranked=ranked,
@@ -247,9 +247,9 @@ def overview(
         chart if series else _usual(all_requests, busiest),
         panels.marks,
         routes,
-        replace(said, changes=said.changes[:CHANGES], frequent=said.frequent[:FREQUENT]),
+        replace(said, changes=said.changes[:_CHANGES], frequent=said.frequent[:_FREQUENT]),
         # The page shows failures as a rate; the counter is in its list of all metrics.
-        replace(counters, rows=[r for r in counters.rows if r.name != HITS_FAILED][:COUNTERS]),
+        replace(counters, rows=[r for r in counters.rows if r.name != HITS_FAILED][:_COUNTERS]),
         panels.health,
     )
     return result, panels
@@ -257,29 +257,29 @@ def overview(
 
 def _numbers(
     all_requests: Totals, routes: RouteTable, said: LogOverview, window: Coverage
-) -> Numbers:
-    numbers = Numbers()
+) -> KeyFigures:
+    numbers = KeyFigures()
     seconds = max(window.before, 1)
     if routes.hits_name:
         before = None if routes.hits_before is None else routes.hits_before / seconds
-        numbers.hits = Number(routes.hits / routes.seconds, before, routes.hits_name)
+        numbers.hits = KeyFigure(routes.hits / routes.seconds, before, routes.hits_name)
         numbers.hits.count, numbers.hits.count_before = routes.hits, routes.hits_before
         # Other writers' label sets, of which some may not have been looked at.
         numbers.hits.sampled = routes.hits_name == REQUESTS and routes.examined < routes.of
     failures, failures_before = all_requests.failures, all_requests.failures_before
-    numbers.errors = Number(failures.rate, count=failures.failed)
+    numbers.errors = KeyFigure(failures.rate, count=failures.failed)
     numbers.errors.since = all_requests.failures_since()
     if routes.hits_before and failures_before.of:
         numbers.errors.before = failures_before.rate
         numbers.errors.count_before = failures_before.failed
     if (took := all_requests.durations) is not None:
-        numbers.p95 = Number(took.p95, took.p95_before, sampled=took.sampled)
+        numbers.p95 = KeyFigure(took.p95, took.p95_before, sampled=took.sampled)
         numbers.p95.since = all_requests.durations_since()
     if routes.slowest is not None:
         slowest = routes.slowest
-        numbers.slowest = Number(slowest.p95, routes.slowest_before, slowest.route)
+        numbers.slowest = KeyFigure(slowest.p95, routes.slowest_before, slowest.route)
     if said.sources:
-        numbers.logged = Number(said.errors, said.errors_expected)
+        numbers.logged = KeyFigure(said.errors, said.errors_expected)
         numbers.logged.sliding = said.errors_sliding
         numbers.logged.count, numbers.logged.count_before = said.errors, said.errors_before
         numbers.logged.examined, numbers.logged.of = said.compared, said.sources
@@ -288,10 +288,8 @@ def _numbers(
 
 def _usual(all_requests: Totals, busiest: list[Curve]) -> list[Curve]:
     """Return the curves of a web application, or, where there is none, of the busiest counters."""
-    curves = [curve for curve in all_requests.drawn if curve.values]
-    if curves:
-        return curves
-    return [curve for curve in busiest if curve.values]
+    of_requests = [curve for curve in all_requests.drawn if curve.values]
+    return of_requests or [curve for curve in busiest if curve.values]
 
 
 def _marks(keys: Keys, window: Coverage) -> Query[list[Mark]]:

@@ -2,10 +2,10 @@
 
 A counter has a curve of its counts, a gauge of its samples, a histogram of its 95th percentiles.
 These are read from its buckets, which are ten to a hundred times as large as counts. So a list
-reads those of MAX_READ series and MAX_BYTES at most, a share of the bytes for each series. A series
-with more bytes than its share is not sent by the server. A curve of percentiles has MAX_POINTS
-points at most; each merges the intervals of its time. Rows beyond that have neither curve nor
-percentile.
+reads those of MAX_PERCENTILE_SERIES series and MAX_BUCKET_BYTES at most, a share of the bytes for
+each series. A series with more bytes than its share is not sent by the server. A curve of
+percentiles has MAX_POINTS points at most; each merges the intervals of its time. Rows beyond that
+have neither curve nor percentile.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from redmeter.stored.packed_text import merge_distributions
 #: Points of a curve of percentiles.
 MAX_POINTS = 24
 #: Series of histograms whose buckets one list reads, and bytes of their texts.
-MAX_READ, MAX_BYTES = 50, 4_000_000
+MAX_PERCENTILE_SERIES, MAX_BUCKET_BYTES = 50, 4_000_000
 
 
 def row_curves(
@@ -47,14 +47,14 @@ def row_curves(
         now: by the server's clock, Unix seconds.
         before: read also the time before the window; of histograms it is read in any case.
         fresh: the sums are those of a ranking some time ago: read them anew, of rows that stand for
-            MAX_DRAWN series or fewer.
+            MAX_ROW_SERIES series or fewer.
     """
     curves: list[_Counts | _Samples | _Percentiles]
     if groups and groups[0].row.kind == "histogram":
         for group in groups:
             group.row.precision = point_width(window)
         read = few_series(groups)
-        share = MAX_BYTES // max(1, sum(len(group.names()) for group in read))
+        share = MAX_BUCKET_BYTES // max(1, sum(len(group.names()) for group in read))
         curves = [_Percentiles(group, window, now, keys, share) for group in read]
     elif groups and groups[0].row.kind == "gauge":
         curves = [_Samples(group, window, now, keys) for group in groups]
@@ -65,7 +65,7 @@ def row_curves(
         curve.take(own)
 
 
-def few_series(groups: Iterable[RowGroup], most: int = MAX_READ) -> list[RowGroup]:
+def few_series(groups: Iterable[RowGroup], most: int = MAX_PERCENTILE_SERIES) -> list[RowGroup]:
     """Return the rows that can be read, as many as possible: those with the fewest series first."""
     chosen = []
     for group in sorted(groups, key=lambda group: group.row.series):

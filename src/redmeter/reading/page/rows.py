@@ -1,37 +1,28 @@
 """Rows of a list: a series, or all label sets of a name, and their sums within a window.
 
 Sums come from a join of the index (join.py): counts of counters, moments of histograms. A row keeps
-the names of its busiest MAX_DRAWN series, from which curves and percentiles are read.
+the names of its busiest MAX_ROW_SERIES series, from which curves and percentiles are read.
 """
 
-import heapq
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from redmeter.reading.join import Ask, Joined, name_of, of_before, of_field, of_window
+from redmeter.reading.join import Ask, Joined, entry_name, of_before, of_field, of_window
 from redmeter.reading.names import matching
-from redmeter.reading.samples import counts_of, number_of
+from redmeter.reading.ranking import RankedGroup, highest, sums_of
+from redmeter.reading.samples import number_of
 from redmeter.reading.selection import base_of
-from redmeter.reading.windows import Coverage
+from redmeter.reading.windows import LITTLE, Coverage
 from redmeter.store.servers.replies import Reply
 from redmeter.stored.keys import Keys
 from redmeter.stored.moments import Sums
-from redmeter.stored.packed_text import merge_moments
 
 #: Series of one row that its curve is made of; those of further ones are not in it.
-MAX_DRAWN = 50
-
-#: Part of all of a counter that may lie between a window and the time before, which are not quite
-#: adjacent, or come while one reads.
-LITTLE = 0.05
-
-#: The kinds that are listed -> the kind of one row.
-KINDS = ("counter", "gauge", "histogram")
-ORDERS = ("name", "count", "change")
+MAX_ROW_SERIES = 50
 
 
 @dataclass(slots=True)
-class Row:
+class ListRow:
     """A series, or all label sets of a name, within a window."""
 
     name: str
@@ -63,30 +54,30 @@ class Row:
     start: int = 0
 
 
-def place(row: Row, order: str) -> tuple[float, str]:
-    """Return the key that sorts rows.
+def row_value(row: ListRow, order: str) -> float:
+    """Return the value that a row is ranked by.
 
-    By change, counters are sorted by the difference of their counts. Histograms have different
-    units, so they are sorted by the relative change of their means, 0 to 2; percentiles are read of
+    By change, counters are ranked by the difference of their counts. Histograms have different
+    units, so they are ranked by the relative change of their means, 0 to 2; percentiles are read of
     the rows on display only.
     """
     if order == "count":
-        return -row.count, row.name
+        return row.count
     if order == "change":
         if row.kind != "histogram":
-            return -(0 if row.before is None else abs(row.count - row.before)), row.name
+            return 0 if row.before is None else abs(row.count - row.before)
         now, before = row.value, row.value_before
         if now is not None and before is not None and now != before:
-            return -abs(now - before) / max(abs(now), abs(before)), row.name
-    return 0, row.name
+            return abs(now - before) / max(abs(now), abs(before))
+    return 0
 
 
 def asks_of(keys: Keys, kind: str, window: Coverage, order: str) -> list[Ask]:
     """Return what a join asks about each series: its sums, as far as an order needs them.
 
     Args:
-        kind: one of KINDS.
-        order: one of ORDERS.
+        kind: `counter`, `gauge` or `histogram`.
+        order: `name`, `count` or `change`.
     """
     if kind == "gauge":
         return []
@@ -99,17 +90,14 @@ def asks_of(keys: Keys, kind: str, window: Coverage, order: str) -> list[Ask]:
 
 
 @dataclass(slots=True)
-class RowGroup:
-    """A row, and the busiest of the series that it stands for, with their counts."""
+class RowGroup(RankedGroup):
+    """A row, and the busiest of the series that it stands for."""
 
-    row: Row
-    counts: dict[str, int] = field(default_factory=dict)
+    row: ListRow = field(kw_only=True)
     #: How often its counters ever came; None where nobody knows it of all of them.
     total: int | None = 0
-    #: The sums of a histogram's values within the window, and in the time before.
-    _sums: list[Sums] = field(default_factory=lambda: [Sums(), Sums()])
 
-    def add(self, name: str, replies: Sequence[Reply]) -> None:
+    def take(self, name: str, replies: Sequence[Reply]) -> None:
         """Add a series, with the replies to asks_of()."""
         row = self.row
         if row.kind == "counter" and len(replies) > 1:
@@ -120,16 +108,13 @@ class RowGroup:
             self.total = (self.total or 0) + number_of(ever) if known else None
         else:
             self.total = None
-        sums = [_sum(row.kind, reply) for reply in replies] or [Sums()]
-        self.counts[name] = sums[0].count
+        self.add(name, *([sums_of(row.kind, reply) for reply in replies] or [Sums()]))
         row.series += 1
-        row.count += sums[0].count
-        if len(sums) > 1:
-            row.before = (row.before or 0) + sums[1].count
+        row.count = self.sums.count
+        row.before = self.count_before
         if row.kind == "histogram":
-            for group_sum, each in zip(self._sums, sums, strict=False):
-                group_sum.merge(each)
-            row.value, row.value_before = (each.exact_mean for each in self._sums)
+            row.value = self.sums.exact_mean
+            row.value_before = None if self.before is None else self.before.exact_mean
 
     def compare(self) -> None:
         """Forget the time before where it began within that.
@@ -144,17 +129,17 @@ class RowGroup:
 
     def trim(self) -> None:
         """Forget the names of all series but the busiest."""
-        if len(self.counts) > MAX_DRAWN:
-            self.counts = {name: self.counts[name] for name in self.names()}
+        if len(self.series) > MAX_ROW_SERIES:
+            self.series = {name: self.series[name] for name in self.names()}
 
     def names(self) -> list[str]:
         """Return the series of which its curve is, the busiest first."""
-        return heapq.nsmallest(MAX_DRAWN, self.counts, key=lambda name: (-self.counts[name], name))
+        return highest(self.series, self.series.__getitem__, limit=MAX_ROW_SERIES)
 
 
 @dataclass(frozen=True, slots=True)
 class RowRanking:
-    """The first rows of a ranking of all series, made some time ago: see rowrankings.py."""
+    """The first rows of a ranking of all series, made some time ago: see background_ranking.py."""
 
     rows: Sequence[RowGroup]
     #: Rows that there are, and series that were read for them.
@@ -171,34 +156,33 @@ def add_members(
 
     Args:
         groups: the rows by name; missing ones are added.
-        kind: one of KINDS.
+        kind: `counter`, `gauge` or `histogram`.
         pattern: only series that match it; see names.py.
         grouped: one row for all label sets of a name.
     """
-    names = {member: name_of(member) for member in joined.members}
+    names = {member: entry_name(member) for member in joined.members}
     matches = set(matching(names.values(), pattern))
     for member, replies in joined.readable():
         name = names[member]
         if name in matches:
             shown = base_of(name) if grouped else name
             if shown not in groups:
-                groups[shown] = RowGroup(Row(shown, kind))
-            groups[shown].add(name, replies)
+                groups[shown] = RowGroup(row=ListRow(shown, kind))
+            groups[shown].take(name, replies)
 
 
-def sorted_rows(groups: Iterable[RowGroup], order: str) -> list[RowGroup]:
-    """Return rows in an order."""
-    return sorted(groups, key=lambda group: place(group.row, order))
+def sorted_rows(groups: Iterable[RowGroup], order: str, limit: int | None = None) -> list[RowGroup]:
+    """Return rows in an order, the first ones."""
+    return highest(
+        groups,
+        lambda group: row_value(group.row, order),
+        name=lambda group: group.row.name,
+        limit=limit,
+    )
 
 
-def hide_unknown_before(rows: Collection[Row]) -> None:
+def hide_unknown_before(rows: Collection[ListRow]) -> None:
     """Where no row has anything before the window, nothing is known of that time."""
     if not any(row.before for row in rows):
         for row in rows:
             row.before = None
-
-
-def _sum(kind: str, reply: Sequence[bytes]) -> Sums:
-    if kind == "counter":
-        return Sums(sum(counts_of(reply).values()))
-    return merge_moments(reply[1::2])

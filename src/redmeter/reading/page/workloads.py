@@ -8,8 +8,8 @@ Two round trips: the moments of the histogram's label sets and the counters; the
 are shown, distributions, so that each percentile is exact, and samples for sparklines. An order by
 percentile reads the distributions of the rows that may be the slowest: see ranking.py.
 
-Bound: MAX_TIMED label sets of each histogram and MAX_COUNTED of each counter, in the order of their
-names; `examined` and `of` state it where there are more.
+Bound: _MAX_TIMED label sets of each histogram and _MAX_COUNTED of each counter, in the order of
+their names; `examined` and `of` state it where there are more.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,39 +28,32 @@ from redmeter.names import (
 )
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.join import Joined, of_before, of_window, series_in
-from redmeter.reading.ranking import bound
-from redmeter.reading.samples import counts_of, number_of, summed
+from redmeter.reading.ranking import RankedGroup, highest, quantile_of, sums_of, upper_bound
+from redmeter.reading.samples import number_of, summed
 from redmeter.reading.selection import OTHER, LabelSets
 from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, span_of, whole_window
 from redmeter.store import Store
 from redmeter.store.query import Query, Read, in_parts, run_query
 from redmeter.store.servers.replies import Reply, pairs, raised
-from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Kept, Keys
-from redmeter.stored.moments import Sums, merge_all
-from redmeter.stored.packed_text import merge_moments, parse_moments
+from redmeter.stored.packed_text import parse_moments
 
 #: Label sets of each histogram and of each counter that are read at most.
-MAX_TIMED, MAX_COUNTED = 500, 1_000
+_MAX_TIMED, _MAX_COUNTED = 500, 1_000
 #: Orders of statements and of tasks, the highest first.
 STATEMENT_ORDERS = ("total", "count", "p95", "errors")
 TASK_ORDERS = ("total", "count", "p95", "failing")
 #: Most rows, and rows of which distributions are read; routes and tasks listed for a statement.
-MAX_ROWS, MAX_CALLERS = 50, 5
+MAX_WORKLOAD_ROWS, MAX_CALLERS = 50, 5
 #: The quantile of a row.
-QUANTILE = 0.95
+_QUANTILE = 0.95
 
 
 @dataclass(slots=True)
-class Timing:
+class Timing(RankedGroup):
     """The durations and the counts of one row."""
 
-    key: str
-    #: Names of its series, as stored.
-    series: list[str] = field(default_factory=list)
-    sums: Sums = field(default_factory=Sums)
-    #: Durations in the compared period; None if that is not kept.
-    before: int | None = None
+    key: str = field(kw_only=True)
     p95: float | None = None
     #: Durations by interval; None before the first one.
     values: list[float | None] = field(default_factory=list)
@@ -101,13 +94,13 @@ class Workload:
     def ordered(self, rows: Sequence[Timing], order: str) -> list[Timing]:
         """Return rows, the highest first; by p95, those that may be the highest first."""
         values: dict[str, Callable[[Timing], float]] = {
-            "p95": lambda row: bound(row.sums, QUANTILE) if row.sums.count else 0.0,
+            "p95": lambda row: upper_bound(row.sums, _QUANTILE) if row.sums.count else 0.0,
             "count": self.count,
             "total": lambda row: row.total or 0.0,
         }
         value = values.get(order, self.failed)  # "errors" and "failing"
         shown = [row for row in rows if value(row) or order in values]
-        return sorted(shown, key=lambda row: (-value(row), -(row.total or 0.0), row.key))
+        return highest(shown, value, lambda row: row.total or 0.0, name=lambda row: row.key)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,9 +149,9 @@ class _Found(NamedTuple):
         """Return the fields that the rows of all workloads have."""
         everything, total = self.table["total"], row.total
         return {
-            "series": row.series[0] if row.series else "",
+            "series": next(iter(row.series), ""),
             "count": workload.count(row),
-            "before": row.before,
+            "before": row.count_before,
             "total": total,
             "share": total / everything if total is not None and everything > 0 else None,
             "mean": row.mean,
@@ -175,7 +168,7 @@ def _read(
     *,
     order: str = "total",
     containing: str = "",
-    limit: int = MAX_ROWS,
+    limit: int = MAX_WORKLOAD_ROWS,
     offset: int = 0,
     frame: Frame | None = None,
 ) -> tuple[float, _Found]:
@@ -200,7 +193,7 @@ def _read(
         matching = [row for row in rows if containing in row.key and matches(row)]
         chosen = workload.ordered(matching, order)
         page = chosen[offset : offset + limit]
-        yield from _with_details(store.keys, page[:MAX_ROWS], observed, now)
+        yield from _with_details(store.keys, page[:MAX_WORKLOAD_ROWS], observed, now)
         if order == "p95":
             page.sort(key=lambda row: -(row.p95 or 0.0))
         return _Found(rows, page, {**table, "found": len(chosen)})
@@ -224,9 +217,9 @@ def _rows(
     counters = [LabelSets(keys, keys.known, window.fine, name) for name in workload.counters]
     view, (size, *replies) = yield [
         histograms[0].size(),
-        histograms[0].join(asks, MAX_TIMED),
-        *(each.join(asks[:1], MAX_TIMED) for each in histograms[1:]),
-        *(each.join([of_window(keys.key("count"), window)], MAX_COUNTED) for each in counters),
+        histograms[0].join(asks, _MAX_TIMED),
+        *(each.join(asks[:1], _MAX_TIMED) for each in histograms[1:]),
+        *(each.join([of_window(keys.key("count"), window)], _MAX_COUNTED) for each in counters),
     ]
     durations, *others = (
         Joined(reply, len(asks) if reply is replies[0] else 1, needed=False) for reply in replies
@@ -238,9 +231,9 @@ def _rows(
                 rows[key].means[name] = row.mean
     for counter in workload.counters:
         for _, name_of_set, (reply,) in series_in([next(joins)]):
-            if count := sum(counts_of(reply).values()):
+            if count := sums_of("counter", reply).count:
                 key = name_of_set.label(workload.label) or OTHER
-                counts = rows.setdefault(key, Timing(key)).counts
+                counts = rows.setdefault(key, Timing(key=key)).counts
                 counts.setdefault(counter, []).append((name_of_set, count))
     happened = [row for row in rows.values() if workload.count(row)]
     slots, total = observed.slots(view.now), sum(row.total or 0.0 for row in happened)
@@ -260,11 +253,8 @@ def _timings(joined: Joined, label: str) -> dict[str, Timing]:
     rows: dict[str, Timing] = {}
     for name, (_, labels), replies in series_in([joined]):
         key = dict(labels).get(label, OTHER)
-        row = rows.setdefault(key, Timing(key))
-        row.series.append(name)
-        row.sums.merge(merge_moments(replies[0][1::2]))
-        if len(replies) > 1:
-            row.before = (row.before or 0) + merge_moments(replies[1][1::2]).count
+        row = rows.setdefault(key, Timing(key=key))
+        row.add(name, *(sums_of("histogram", reply) for reply in replies))
     return rows
 
 
@@ -281,8 +271,7 @@ def _with_details(
     spreads = slices_answered(names, fields, distributions, needed=False)
     by_name = dict(zip(names, samples, strict=True))
     for row in rows:
-        whole = merge_all(Distribution(), (spreads[n] for n in row.series if n in spreads))
-        row.p95 = whole.quantile(QUANTILE) if whole.count else None
+        row.p95 = quantile_of(_QUANTILE, map(spreads.get, row.series))
         row.values = summed([by_name[name] for name in row.series], slots, _durations)
 
 
@@ -369,7 +358,7 @@ def _callers(row: Timing) -> list[Caller]:
         for kind in ("route", "task")
         if (caller := name.label(kind)) is not None
     ]
-    return sorted(callers, key=lambda one: (-one.count, one.name))
+    return highest(callers, lambda one: one.count, name=lambda one: one.name)
 
 
 # --- Background tasks ----------------------------------------------------------------------
@@ -447,4 +436,4 @@ def _outcomes(row: Timing) -> list[Outcome]:
     """Return the outcomes of a task, the most frequent first."""
     runs = ((name.label("state") or OTHER, n) for name, n in row.counts.get(TASK_RUNS, ()))
     outcomes = (Outcome(state=s, count=n, failed=s in FAILURES) for s, n in runs)
-    return sorted(outcomes, key=lambda one: (-one.count, one.state))
+    return highest(outcomes, lambda one: one.count, name=lambda one: one.state)
