@@ -179,9 +179,7 @@ DIRECT = {
     "cli/forecast.py": "names of groups, and whether anything was ever counted",
     "cli/logs.py": "follows a logger: reads only what is new since the last look",
     "cli/series.py": "counters, gauges and totals of many names in one round trip",
-    "cli/suggestions.py": "names of all kinds, which Meter.names() lists too",
     "cli/summary.py": "other programs' names are read exactly, which Meter.summary() refuses",
-    "cli/top.py": "names of all kinds; the words of its errors are about options",
     "dashboard/api/diagnoses.py": "the answer has the server's clock",
     "dashboard/api/handlers.py": "the answer has the server's clock; many names in one round trip",
 }

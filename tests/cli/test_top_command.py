@@ -69,7 +69,7 @@ def test_top_ranks_what_lacks_a_label_that_older_series_have(redmeter: Run, mete
     """The label is there, though within these slices nothing had it."""
     meter.count("requests", labels={"route": "/"}, at=time.time() - 7200)
     meter.count("requests")
-    done = redmeter("top", "requests", "--by", "route", "-p", "60", "-n", "5")
+    done = redmeter("top", "requests", "--by", "route", "-p", "60", "--last", "5m")
     assert done == Done(0, "ROUTE\tCOUNT\tSHARE\n(without)\t1\t100.0%\n", "")
 
 
@@ -127,12 +127,12 @@ def test_top_takes_all_slices_where_fewer_than_its_default_are_kept(
     meter.count("hits")
     assert redmeter("retention", "60=10").code == 0
     assert redmeter("top").out == "NAME\tCOUNT\tSHARE\nhits\t1\t100.0%\n"
-    done = redmeter("top", "--intervals", "11")
+    done = redmeter("top", "--last", "11m")
     assert (done.code, done.out) == (2, "")
     assert "11 intervals asked for, at most 10 are allowed" in done.err
 
 
-@pytest.mark.parametrize("option", ["--limit=0", "--limit=1001", "--intervals=0", "--limit=x"])
+@pytest.mark.parametrize("option", ["--limit=0", "--limit=1001", "--last=0", "--limit=x"])
 def test_top_refuses_numbers_out_of_range(redmeter: Run, meter: Meter, option: str) -> None:
     """Exit code 2, and what is allowed."""
     meter.count("hits")
@@ -392,7 +392,7 @@ def test_what_cannot_be_ranked_is_refused_with_what_can(
 def test_nothing_observed_says_what_to_do(redmeter: Run, client: Any) -> None:
     """Where it looks further back, and which series there are."""
     put_observed(client, {'http_seconds{route="/both"}': [(time.time() - 600, 1.0)]})
-    done = redmeter("top", "http_seconds", "--by", "route", "--order", "p95", "-n", "5")
+    done = redmeter("top", "http_seconds", "--by", "route", "--order", "p95", "--last", "5m")
     assert done.code == 1
     assert done.err.startswith("error: nothing was recorded in the newest 5 intervals of 1m; -p 1h")
     assert 'available: http_seconds{route="/both"}' in done.err

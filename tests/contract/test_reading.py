@@ -234,8 +234,7 @@ def test_one_request_has_its_limits(client: Any, open_meter: OpenMeter) -> None:
         (lambda: meter.series_many(many, precision=60), 5000),
         (lambda: meter.top(precision=60, limit=1001), 1000),
         (lambda: meter.top(precision=60, limit=0), 1000),
-        (lambda: meter.top(precision=60, intervals=121), 120),
-        (lambda: meter.top(precision=60, intervals=0), 120),
+        (lambda: meter.top(precision=60, last=7201), 120),
     ):
         with pytest.raises(LimitExceeded) as caught:
             call()
@@ -522,5 +521,5 @@ def test_a_ranking_counts_the_newest_slices_alone(client: Any, open_meter: OpenM
     slices = {newest: 1, f"{newest - DAY}.0": 10, newest - 2 * DAY: 100, newest + DAY: 1000}
     put(client, DAY, slices)
     meter = open_meter()
-    assert [_rows(meter, precision=DAY, intervals=n)[0][1] for n in (1, 2, 3)] == [1, 11, 111]
-    assert _rows(meter, precision=DAY, intervals=120) == [("x", 111)]
+    assert [_rows(meter, precision=DAY, last=n * DAY)[0][1] for n in (1, 2, 3)] == [1, 11, 111]
+    assert _rows(meter, precision=DAY, last=120 * DAY) == [("x", 111)]

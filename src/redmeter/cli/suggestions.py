@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from redmeter.errors import InvalidName, LimitExceeded
 from redmeter.names import parse_name
-from redmeter.reading.names import read_names
+from redmeter.queries import Queries
 from redmeter.reading.selection import selects
 from redmeter.store import Store
 from redmeter.types import Selection
@@ -34,9 +34,10 @@ def stored(store: Store, name: str) -> Stored:
     """
     literal = glob.escape(name)
     patterns = (literal, literal + "{*")
+    names = Queries(store).names
     return Stored(
         *(
-            [one for each in patterns for one in read_names(store, each, kind)]
+            [one for each in patterns for one in names(each, kind=kind)]
             for kind in ("counter", "histogram", "gauge")
         )
     )
@@ -44,7 +45,7 @@ def stored(store: Store, name: str) -> Stored:
 
 def is_stored(store: Store, selection: Selection, kind: str) -> bool:
     """Return whether there are series of a kind that a selection means."""
-    names = read_names(store, glob.escape(selection.name) + "*", kind)
+    names = Queries(store).names(glob.escape(selection.name) + "*", kind=kind)
     return any(selects(selection, name) for name in names)
 
 
@@ -80,8 +81,9 @@ def suggestion(store: Store, name: str, *, histograms: bool = False) -> str:
 
 
 def _similar(store: Store, base: str, kind: str) -> list[str]:
-    near = read_names(store, glob.escape(base[:4]) + "*", kind)
-    return near or difflib.get_close_matches(base, read_names(store, "*", kind)[:_COMPARED])
+    names = Queries(store).names
+    near = names(glob.escape(base[:4]) + "*", kind=kind)
+    return near or difflib.get_close_matches(base, names(kind=kind)[:_COMPARED])
 
 
 def _listed(names: list[str]) -> str:

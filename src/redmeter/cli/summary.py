@@ -18,7 +18,7 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.selectors import By, Exact, Labels, named, selection_of
+from redmeter.cli.selectors import By, Exact, Labels, Last, length_of, named, selection_of
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.queries import Queries
@@ -41,16 +41,13 @@ _NARROW, _ROOMY = ("count", "p95"), 60
 @command(
     name="summary",
     epilog="Examples: redmeter summary checkout_seconds -p 1m · "
-    "redmeter summary checkout_seconds -p 1h --intervals 24 --above 0.5 · "
+    "redmeter summary checkout_seconds -p 1h --last 24h --above 0.5 · "
     "redmeter summary http_seconds --by route --label method=GET --json",
 )
 def summary(
     name: Annotated[str, typer.Argument(help="A histogram; labels in braces are a filter.")],
     precision: Precision = "60",
-    intervals: Annotated[
-        int | None,
-        typer.Option("--intervals", "-n", help="Only the newest intervals; default: all."),
-    ] = None,
+    last: Last = None,
     above: Annotated[
         float | None,
         typer.Option("--above", help="Also show the share of values above this."),
@@ -72,7 +69,7 @@ def summary(
         raise InvalidSetting("--above", "give a finite number, e.g. 0.5")
     with opened(url, prefix, reading=True) as store:
         selection = selection_of(store, name, label, by, exact=exact)
-        window = Window(width, intervals=intervals)
+        window = Window(width, last=length_of(last, None, None))
         _, groups = run(store, lambda _: read_summary(store.keys, selection, window))
         rows = [(named(selection, key), one) for key, one in groups if one.count or not by]
         count = sum(one.count for _, one in rows)

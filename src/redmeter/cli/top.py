@@ -2,7 +2,6 @@
 
 import contextlib
 import glob
-import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -27,12 +26,11 @@ from redmeter.cli.app import (
 from redmeter.cli.selectors import Last, Since, Until, length_of, time_of
 from redmeter.cli.suggestions import labels_of, stored, suggestion
 from redmeter.errors import InvalidSetting, LimitExceeded
-from redmeter.reading.names import read_names
+from redmeter.queries import Queries
 from redmeter.reading.ranking import CANDIDATES, MAX_GROUPS, MAX_HISTOGRAMS, Order
-from redmeter.reading.top import read_top
 from redmeter.results.series import Ranked, Ranking
 from redmeter.store import Store
-from redmeter.types import RANKED_INTERVALS, RANKED_ROWS, Top, Window
+from redmeter.types import RANKED_INTERVALS, RANKED_ROWS
 
 #: Columns of a terminal that a ranking with bars needs.
 _ROOM_FOR_BARS = 60
@@ -42,7 +40,7 @@ _NAMED = 5
 
 @command(
     name="top",
-    epilog="Examples: redmeter top · redmeter top http_requests --by route -p 1h --intervals 24 · "
+    epilog="Examples: redmeter top · redmeter top http_requests --by route -p 1h --last 24h · "
     "redmeter top http_seconds --by route --order p95 · redmeter top '*_seconds' --order total · "
     "redmeter top http_requests --by route --failing status=5xx · redmeter top 'sales*' -p 1d · "
     "redmeter top http_seconds --by route --order p95 --since 3h --until 2h",
@@ -79,15 +77,6 @@ def top(
         ),
     ] = None,
     precision: Precision = "60",
-    intervals: Annotated[
-        int | None,
-        typer.Option(
-            "--intervals",
-            "-n",
-            help=f"Number of newest intervals. Default: {RANKED_INTERVALS}, or all that are kept "
-            "if fewer; with --since or --until, the whole window.",
-        ),
-    ] = None,
     since: Since = None,
     until: Until = None,
     last: Last = None,
@@ -99,7 +88,8 @@ def top(
 ) -> None:
     """Rank counters, histograms, or the values of a label.
 
-    Sums the newest intervals, including the current one, or those of a window in the past.
+    Sums the newest 60 intervals, including the current one, or all that are kept if fewer; or those
+    of a window.
     For percentiles, it reads four candidates per row, chosen by mean and spread; a note warns if
     others may rank higher. With --failing, exits with 0 if nothing failed.
     """
@@ -114,10 +104,7 @@ def top(
         raise InvalidSetting("--order", "name the failures instead, e.g. --failing status=5xx")
     order = "failing" if wrong else Order.parse((order or "count").lower()).word
     name = "*" if name is None else name
-    if (length := length_of(last, since, until)) is not None:
-        if intervals is not None:
-            raise InvalidSetting("--last", "is the whole window: leave out --intervals")
-        intervals = max(1, math.ceil(length / width))
+    length = length_of(last, since, until)
     with opened(url, prefix, reading=True, best_effort=best_effort) as store:
         first, end = (
             time_of(option, text, store.clock.wall())
@@ -125,8 +112,18 @@ def top(
         )
         if first is not None and end is not None and first > end:
             raise InvalidSetting("--until", "is before --since, so the window is empty")
-        request = Top(name, Window(width, first, end, intervals), by, limit, order, only, wrong)
-        rows = read_top(store, request)
+        rows = Queries(store).top(
+            name,
+            precision=width,
+            by=by,
+            limit=limit,
+            order=order,
+            labels=only,
+            failing=wrong,
+            since=first,
+            until=end,
+            last=length,
+        )
         shown, why = list(rows), ""
         if not shown or (by and all(row.key is None for row in rows)):
             why = _why_nothing(store, name, by, order, only or {}, wrong or {})
@@ -221,7 +218,7 @@ def _why_nothing(
 def _why_none_failed(store: Store, pattern: str, failing: Mapping[str, str]) -> str:
     """Return why no series that matches a pattern can have failed; "" if some can."""
     try:
-        names = read_names(store, pattern)
+        names = Queries(store).names(pattern)
     except LimitExceeded:
         return ""
     labels = labels_of(names)
@@ -249,7 +246,7 @@ def _nothing_failed(
         text += ["nothing was counted in it at all", *farther]
     with contextlib.suppress(LimitExceeded):
         patterned = glob.escape(name) != name
-        names = read_names(store, name) if patterned else stored(store, name).counters
+        names = Queries(store).names(name) if patterned else stored(store, name).counters
         labels = labels_of(names)
         for key, value in failing.items():
             if value not in labels.get(key, ()):

@@ -8,7 +8,7 @@ from datetime import datetime
 from redmeter.clock import seconds_of
 from redmeter.errors import InvalidValue
 from redmeter.names import canonical, check_text, parse_name, recorded_name
-from redmeter.stored.keys import MAX_TIME, check_times, check_whole
+from redmeter.stored.keys import MAX_TIME, check_times
 from redmeter.stored.message import check_severity, severity_of
 from redmeter.types import Selection, Window
 
@@ -111,22 +111,17 @@ def window_of(
     precision: int | str,
     since: Time | None,
     until: Time | None,
-    intervals: int | None = None,
     last: float | str | None = None,
 ) -> Window:
     """Return the intervals that a query reads.
 
     Raises:
         InvalidValue: a time or a combination of arguments cannot be used.
-        TypeError: the number of intervals is not an int.
     """
     start, end = time_of(since), time_of(until)
     check_times(start, end)
-    if intervals is not None:
-        check_whole("intervals", intervals)
-    if last is None:
-        return Window(precision_of(precision), start, end, intervals)
-    return Window(precision_of(precision), last=window_length(last, since, until, intervals))
+    length = None if last is None else window_length(last, since, until)
+    return Window(precision_of(precision), start, end, length)
 
 
 def range_of(
@@ -182,7 +177,7 @@ def window_length(last: float | str, *others: object) -> float:
         InvalidValue: not a duration, or combined with another argument.
     """
     if any(other is not None for other in others):
-        raise InvalidValue(last, "last is the whole window: leave out since, until and intervals")
+        raise InvalidValue(last, "last is the whole window: leave out since and until")
     return _duration("last", last)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import ceil
 from typing import TYPE_CHECKING, overload
 
 from redmeter.errors import InvalidValue
@@ -99,7 +98,7 @@ class CounterQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         selection = select(name, labels, by, exact=exact)
-        window = window_of(precision, since, until, last=last)
+        window = window_of(precision, since, until, last)
         from redmeter.reading.aggregates import read_counter
         from redmeter.results.series import Group
 
@@ -138,7 +137,7 @@ class CounterQueries(QueryBase):
             InvalidValue: a time or a combination of arguments cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        window = window_of(precision, since, until, last=last)
+        window = window_of(precision, since, until, last)
         from redmeter.reading.samples import read_series
 
         return self._source.ask(read_series, spellings(names), window)
@@ -227,7 +226,6 @@ class CounterQueries(QueryBase):
         *,
         precision: int | str,
         by: str | None = None,
-        intervals: int | None = None,
         limit: int = RANKED_ROWS,
         order: str = "count",
         labels: Mapping[str, object] | None = None,
@@ -254,8 +252,6 @@ class CounterQueries(QueryBase):
                 character, `[abc]` one of these.
             precision: interval width: seconds, or text such as "1m"; one that is kept.
             by: a label; the series that have the same value of it are one group.
-            intervals: at most this many of the newest intervals, the current one included. Default:
-                60, or all that are kept if fewer; with `since` or `until`, all of that window.
             limit: number of rows, at most 1,000.
             order: "count"; for histograms also "total" (the sum of the values: what takes most time
                 in all), "mean", or a percentile such as "p95" or "p99.9"; for counters also
@@ -266,7 +262,8 @@ class CounterQueries(QueryBase):
             since, until: the window, [since, until), in whole intervals: never less than asked for.
                 Unix seconds, or a datetime with a time zone.
             last: the newest intervals that this time holds, the current one included: seconds, or
-                text such as "2h". Excludes `since`, `until` and `intervals`.
+                text such as "2h". Excludes `since` and `until`. Default without these: 60
+                intervals, or all that are kept if fewer.
 
         Returns:
             A Ranking, which is also the sequence of its rows, the highest first.
@@ -282,10 +279,7 @@ class CounterQueries(QueryBase):
         check_is_text("a name or a pattern", name)
         if by is not None:
             check_is_text("a label", by)
-        window = window_of(precision, since, until, intervals, last)
-        if window.last is not None:
-            newest = max(1, ceil(window.last / window.precision))
-            window = window._replace(intervals=newest, last=None)
+        window = window_of(precision, since, until, last)
         where, failed = filter_of("labels", labels), filter_of("failing", failing)
         from redmeter.reading.top import read_top
 

@@ -84,7 +84,7 @@ class GaugeQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         selection = select(name, labels, by, exact=exact)
-        window = window_of(precision, since, until, last=last)
+        window = window_of(precision, since, until, last)
         from redmeter.reading.aggregates import read_gauge
         from redmeter.results.series import Group
 

@@ -28,7 +28,6 @@ class HistogramQueries(QueryBase):
         since: Time | None = ...,
         until: Time | None = ...,
         last: float | str | None = ...,
-        intervals: int | None = ...,
     ) -> Summary: ...
     @overload
     def summary(
@@ -41,7 +40,6 @@ class HistogramQueries(QueryBase):
         since: Time | None = ...,
         until: Time | None = ...,
         last: float | str | None = ...,
-        intervals: int | None = ...,
     ) -> list[SummaryGroup]: ...
     def summary(
         self,
@@ -54,7 +52,6 @@ class HistogramQueries(QueryBase):
         since: Time | None = None,
         until: Time | None = None,
         last: float | str | None = None,
-        intervals: int | None = None,
     ) -> Summary | list[SummaryGroup]:
         """Return the distribution of a histogram's values: count, mean, percentiles, over time.
 
@@ -75,8 +72,7 @@ class HistogramQueries(QueryBase):
             since, until: the window, [since, until), in whole intervals: never less than asked for.
                 Unix seconds, or a datetime with a time zone.
             last: the newest intervals that this time holds, the current one included: seconds, or
-                text such as "2h". Excludes `since`, `until` and `intervals`.
-            intervals: at most this many of the newest intervals, the current one included.
+                text such as "2h". Excludes `since` and `until`.
 
         Returns:
             A Summary; with `by` a list of SummaryGroup, the one with the most values first.
@@ -84,14 +80,13 @@ class HistogramQueries(QueryBase):
         Raises:
             WrongKind: only a counter or a gauge has this name; the error names its call.
             UnknownPrecision: not kept for histograms; the error lists those that are.
-            LimitExceeded: over 500 label sets, or more intervals than are kept.
-            TypeError: `intervals` is not an int.
+            LimitExceeded: over 500 label sets.
             InvalidName: the name or a label is not allowed.
             InvalidValue: a time or a combination of arguments cannot be used.
             StoreError: the store is unreachable or refuses.
         """
         selection = select(name, labels, by, exact=exact)
-        window = window_of(precision, since, until, intervals, last)
+        window = window_of(precision, since, until, last)
         from redmeter.reading.aggregates import read_summary
         from redmeter.results.summaries import SummaryGroup
 
@@ -108,7 +103,6 @@ class HistogramQueries(QueryBase):
         since: Time | None = None,
         until: Time | None = None,
         last: float | str | None = None,
-        intervals: int | None = None,
     ) -> dict[str, Summary]:
         """Return the summaries of many histograms, each read exactly, in one round trip.
 
@@ -118,20 +112,20 @@ class HistogramQueries(QueryBase):
         Args:
             names: names with their labels, as names(kind="histogram") returns them; the order of
                 labels does not matter.
-            precision, since, until, last, intervals: as for summary().
+            precision, since, until, last: as for summary().
 
         Returns:
             A Summary for each name, by its stored spelling.
 
         Raises:
             UnknownPrecision: not kept for histograms; the error lists those that are.
-            LimitExceeded: over 500 names, or more intervals than are kept.
+            LimitExceeded: over 500 names.
             TypeError: the names are a str.
             InvalidName: a name is not allowed.
             InvalidValue: a time or a combination of arguments cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        window = window_of(precision, since, until, intervals, last)
+        window = window_of(precision, since, until, last)
         from redmeter.reading.distributions import read_summaries
 
         return self._source.ask(read_summaries, spellings(names), window)

@@ -129,7 +129,7 @@ class LogQueries(QueryBase):
             InvalidValue: the order, the limit or a time cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        window = window_of(precision or 0, since, until, last=last)
+        window = window_of(precision or 0, since, until, last)
         from redmeter.reading.exceptions import ExceptionQuery, read_exceptions
 
         query = ExceptionQuery(window, route, order, limit)
@@ -160,7 +160,7 @@ class LogQueries(QueryBase):
             InvalidValue: not the `id` of a group, or a time cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        window = window_of(precision or 0, since, until, last=last)
+        window = window_of(precision or 0, since, until, last)
         from redmeter.reading.exceptions import ExceptionQuery, read_exception
 
         query = ExceptionQuery(window)

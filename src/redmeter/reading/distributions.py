@@ -37,7 +37,7 @@ def read_summaries(store: Store, names: Sequence[str], window: Window) -> dict[s
 
     Raises:
         UnknownPrecision: histograms do not have it; the error lists those they have.
-        LimitExceeded: over MAX_SERIES names, or more intervals than are kept.
+        LimitExceeded: over MAX_SERIES names.
         StoreError: the server is unreachable or refuses the command.
     """
     if len(names) > MAX_SERIES:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.names import format_name, parse_name
-from redmeter.reading.samples import starts_of
+from redmeter.reading.samples import newest_intervals, starts_of
 from redmeter.reading.selection import check_labels, has_labels, label_of
 from redmeter.results.series import Ranked, Ranking
 from redmeter.stored.exponential_histogram import RELATIVE_ERROR
@@ -105,13 +105,14 @@ def intervals_of(wanted: Top, retention: Retention, now: float) -> range:
 
     Raises:
         UnknownPrecision: it is not kept.
-        LimitExceeded: more intervals than are kept, or none.
-        TypeError: their number has another type.
+        LimitExceeded: more intervals than are kept.
     """
-    window = wanted.window
-    kept = retention[retention.check(window.precision)]
-    if window == Window(window.precision):
-        window = window._replace(intervals=min(RANKED_INTERVALS, kept))
+    precision, since, until, last = window = wanted.window
+    kept = retention[retention.check(precision)]
+    if last is not None and (number := newest_intervals(last, precision)) > kept:
+        raise LimitExceeded("intervals", number, kept, "choose a coarser precision, or less time")
+    if since is until is last is None:
+        window = Window(precision, last=RANKED_INTERVALS * precision)
     return starts_of(window, retention, now)
 
 

@@ -182,25 +182,23 @@ def starts_of(window: Window, retention: Retention, now: float) -> range:
 
     Raises:
         UnknownPrecision: the precision is not kept.
-        LimitExceeded: none, or more intervals than are kept.
     """
-    precision, since, until, intervals, last = window
-    kept = retention[retention.check(precision)]
+    precision, since, until, last = window
+    retention.check(precision)
     newest = slice_start(now, precision)
     first, end = retention.oldest(precision, now), newest + precision
-    if intervals is not None:
-        if not 1 <= intervals <= kept:
-            raise LimitExceeded(
-                "intervals", intervals, kept, "ask for 1 or more, up to the retention"
-            )
-        first = max(first, end - intervals * precision)
     if last is not None:
-        first = max(first, end - max(1, ceil(last / precision)) * precision)
+        first = max(first, end - newest_intervals(last, precision) * precision)
     if since is not None:
         first = max(first, slice_start(since, precision))
     if until is not None:
         end = min(end, slice_end(until, precision))
     return range(first, max(first, end), precision)
+
+
+def newest_intervals(last: float, precision: int) -> int:
+    """Return how many of the newest intervals a time that ends now takes; at least one."""
+    return max(1, ceil(last / precision))
 
 
 class Grid:

@@ -27,6 +27,7 @@ from redmeter.reading.ranking import (
     rank,
     rank_percentiles,
 )
+from redmeter.reading.samples import newest_intervals
 from redmeter.reading.selection import LabelSets, has_labels
 from redmeter.reading.windows import Coverage, window_of
 from redmeter.results.series import Ranking
@@ -197,12 +198,12 @@ class _Series:
         return view.histograms if self._histograms else view.retention
 
     def _window(self) -> Coverage:
-        width = self._wanted.window.precision
+        width, last = self._wanted.window.precision, self._wanted.window.last
         kept = self._kept[width]
         if self._past:
             return Coverage(width, kept, (width,))
-        intervals = self._wanted.window.intervals  # checked by intervals_of()
-        count = max(1, min(intervals if isinstance(intervals, int) else RANKED_INTERVALS, kept))
+        # More than are kept is refused by intervals_of().
+        count = min(RANKED_INTERVALS if last is None else newest_intervals(last, width), kept)
         if self._histograms:
             return window_of(self._kept, width, count)
         return Coverage(width, count, (width,))

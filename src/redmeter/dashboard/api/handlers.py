@@ -139,7 +139,8 @@ def names(context: Context, values: Values) -> Found:
 def top(context: Context, values: Values) -> Found:
     """Answer /api/top."""
     store = context.store
-    order, by, intervals = values["order"], values["by"], values["intervals"]
+    precision, intervals = values["precision"], values["intervals"]
+    order, by = values["order"], values["by"]
     where, failing = _labels("label", values), _labels("failing", values)
     if by is not None and any(c in values["name"] for c in "{}"):
         raise bad_combination("by takes a name without labels", "give labels as label=LABEL=VALUE")
@@ -147,7 +148,7 @@ def top(context: Context, values: Values) -> Found:
         raise bad_combination(
             "order=failing and failing=LABEL=VALUE go together", "give both, as failing=status=5xx"
         )
-    window = Window(values["precision"], intervals=intervals)
+    window = Window(precision, last=intervals and intervals * precision)
     ranked = Top(values["name"], window, by, values["limit"], order, where, failing)
     view, ranking = run(store, lambda kept: rank(store.keys, kept, ranked))
     return Found(view.now, ranking, complete=ranking.complete and not store.skipped())
