@@ -275,8 +275,7 @@ def test_what_is_observed_does_not_fail(redmeter: Run, meter: Meter) -> None:
     done = redmeter("top", "took", "--by", "route", "--failing", "status=5xx")
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        "error: took is a histogram, and --failing ranks counters; rank it with redmeter top took "
-        "--order p95\n"
+        "error: 'took' is recorded as a histogram; redmeter top took --by route --order p95\n"
     )
     meter.count("hits", labels={"route": "/", "status": "2xx"})
     done = redmeter("top", "hits", "--by", "route", "--failing", "status=5xx")
@@ -422,9 +421,12 @@ def test_what_is_counted_and_observed_has_the_labels_of_both(
             "took --order p95",
             "took has labels: redmeter top took --by route --order p95, or redmeter top 'took{*'",
         ),
-        ("requests --by route --order p95", "requests is a counter, and --order p95 ranks"),
+        (
+            "requests --by route --order p95",
+            "'requests' is recorded as a counter; redmeter top requests --by route",
+        ),
         ("took", "took has labels: redmeter top took --by route, or redmeter top 'took{*'"),
-        ("depth", "depth is a gauge, and gauges are not ranked; see redmeter series depth"),
+        ("depth", "'depth' is recorded as a gauge; redmeter series depth"),
         (
             "requests --by route --label methd=GET",
             "no series of requests has the label methd; labels: route, status",
@@ -442,7 +444,7 @@ def test_what_is_counted_and_observed_has_the_labels_of_both(
             "requests --failing status=5xx",
             "requests has labels: redmeter top requests --by route --failing status=5xx, or ",
         ),
-        ("heat", "heat is a gauge, and gauges are not ranked; see redmeter series 'heat{room="),
+        ("heat", "'heat' is recorded as a gauge; redmeter series heat"),
     ],
 )
 def test_what_can_never_be_ranked_is_told_apart_from_what_did_not_happen(

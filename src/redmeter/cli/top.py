@@ -23,9 +23,10 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
+from redmeter.cli.failure import wrong_kind
 from redmeter.cli.selectors import Last, Since, Until, length_of, time_of
 from redmeter.cli.suggestions import labels_of, stored, suggestion
-from redmeter.errors import InvalidSetting, LimitExceeded
+from redmeter.errors import InvalidSetting, LimitExceeded, WrongKind
 from redmeter.queries import Queries
 from redmeter.reading.ranking import CANDIDATES, MAX_GROUPS, MAX_HISTOGRAMS, Order
 from redmeter.results.series import Ranked, Ranking
@@ -112,18 +113,25 @@ def top(
         )
         if first is not None and end is not None and first > end:
             raise InvalidSetting("--until", "is before --since, so the window is empty")
-        rows = Queries(store).top(
-            name,
-            precision=width,
-            by=by,
-            limit=limit,
-            order=order,
-            labels=only,
-            failing=wrong,
-            since=first,
-            until=end,
-            last=length,
-        )
+        try:
+            rows = Queries(store).top(
+                name,
+                precision=width,
+                by=by,
+                limit=limit,
+                order=order,
+                labels=only,
+                failing=wrong,
+                since=first,
+                until=end,
+                last=length,
+            )
+        except WrongKind as error:
+            if error.kind == "gauge":  # which is not ranked
+                raise
+            fix = f"redmeter top {shlex.quote(name)}" + (f" --by {shlex.quote(by)}" if by else "")
+            fix += " --order p95" if error.kind == "histogram" else ""
+            raise wrong_kind(error, fix) from None
         shown, why = list(rows), ""
         if not shown or (by and all(row.key is None for row in rows)):
             why = _why_nothing(store, name, by, order, only or {}, wrong or {})
@@ -181,16 +189,6 @@ def _why_nothing(
         candidates = available.observed or candidates
     quoted = shlex.quote(name)
     if not candidates:
-        if available.counters:
-            return f"{name} is a counter, and --order {order} ranks histograms; omit it"
-        if available.observed:
-            return (
-                f"{name} is a histogram, and --failing ranks counters; "
-                f"rank it with redmeter top {quoted} --order p95"
-            )
-        if available.gauges:
-            one = shlex.quote(available.gauges[0])
-            return f"{name} is a gauge, and gauges are not ranked; see redmeter series {one}"
         return f"nothing is stored under {name}; {suggestion(store, name, histograms=observed)}"
     labels = labels_of([*available.counters, *available.observed])
     for key in (label, *where, *failing):

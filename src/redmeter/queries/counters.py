@@ -118,6 +118,9 @@ class CounterQueries(QueryBase):
     ) -> dict[str, Series[int]]:
         """Return the stored samples of many counters, each read exactly, in one round trip.
 
+        A second one follows if there is nothing under a name, to find out whether it has another
+        kind; the first 50 of such names are checked.
+
         Names under whose keys another program stores something else are left out, with a warning in
         the log; if no other name is left, that is a StoreRefused.
 
@@ -130,6 +133,7 @@ class CounterQueries(QueryBase):
             A Series for each name, by its stored spelling.
 
         Raises:
+            WrongKind: a name is only that of a gauge or a histogram; the error names its call.
             UnknownPrecision: the store does not keep it; the error lists those it keeps.
             LimitExceeded: over 5,000 names.
             TypeError: the names are a str.
@@ -269,6 +273,8 @@ class CounterQueries(QueryBase):
             A Ranking, which is also the sequence of its rows, the highest first.
 
         Raises:
+            WrongKind: `name` is no pattern, and nothing of this name can be ranked by this order;
+                the error names the call for its kind.
             UnknownPrecision: the store does not keep it; the error lists those it keeps.
             LimitExceeded: over 1,000 rows, more intervals than are kept, or over 20,000 series.
             InvalidName: a label is not allowed.

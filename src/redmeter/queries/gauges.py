@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, overload
 
-from redmeter.queries.arguments import Time, group_labels, precision_of, select, window_of
+from redmeter.queries.arguments import (
+    Time,
+    group_labels,
+    precision_of,
+    select,
+    spellings,
+    window_of,
+)
 from redmeter.queries.source import QueryBase
 
 if TYPE_CHECKING:
@@ -92,6 +99,45 @@ class GaugeQueries(QueryBase):
         if by is None:
             return groups[0][1]
         return [Group(group_labels(selection, key), series) for key, series in groups]
+
+    def gauge_series_many(
+        self,
+        names: list[str],
+        *,
+        precision: int | str,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
+    ) -> dict[str, Series[float | None]]:
+        """Return the stored samples of many gauges, each read exactly, in one round trip.
+
+        A second one follows if there is nothing under a name, to find out whether it has another
+        kind; the first 50 of such names are checked.
+
+        Names under whose keys another program stores something else are left out, with a warning in
+        the log; if no other name is left, that is a StoreRefused.
+
+        Args:
+            names: names with their labels, as names(kind="gauge") returns them; the order of labels
+                does not matter.
+            precision, since, until, last: as for series().
+
+        Returns:
+            A Series for each name, by its stored spelling; None where a gauge was not set.
+
+        Raises:
+            WrongKind: a name is only that of a counter or a histogram; the error names its call.
+            UnknownPrecision: the store does not keep it; the error lists those it keeps.
+            LimitExceeded: over 5,000 names.
+            TypeError: the names are a str.
+            InvalidName: a name is not allowed.
+            InvalidValue: a time or a combination of arguments cannot be used.
+            StoreError: the store is unreachable or refuses.
+        """
+        window = window_of(precision, since, until, last)
+        from redmeter.reading.samples import read_gauges
+
+        return self._source.ask(read_gauges, spellings(names), window)
 
     @overload
     def forecast(

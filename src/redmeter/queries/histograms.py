@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, overload
 
-from redmeter.names import canonical
+from redmeter.names import recorded_name
 from redmeter.queries.arguments import Time, group_labels, select, spellings, window_of
 from redmeter.queries.source import QueryBase
 
@@ -106,6 +106,9 @@ class HistogramQueries(QueryBase):
     ) -> dict[str, Summary]:
         """Return the summaries of many histograms, each read exactly, in one round trip.
 
+        A second one follows if there is nothing under a name, to find out whether it has another
+        kind; the first 50 of such names are checked.
+
         Names under whose keys another program stores something else are left out, with a warning in
         the log; if no other name is left, that is a StoreRefused.
 
@@ -118,6 +121,7 @@ class HistogramQueries(QueryBase):
             A Summary for each name, by its stored spelling.
 
         Raises:
+            WrongKind: a name is only that of a counter or a gauge; the error names its call.
             UnknownPrecision: not kept for histograms; the error lists those that are.
             LimitExceeded: over 500 names.
             TypeError: the names are a str.
@@ -130,7 +134,7 @@ class HistogramQueries(QueryBase):
 
         return self._source.ask(read_summaries, spellings(names), window)
 
-    def statistics(self, name: str, *, labels: Mapping[str, str] | None = None) -> Statistics:
+    def statistics(self, name: str, *, labels: Mapping[str, object] | None = None) -> Statistics:
         """Return the statistics of one stored histogram by the hour: count, extremes, mean, spread.
 
         For the current hour, and for the last hour before it that has values; hours are those of
@@ -140,9 +144,10 @@ class HistogramQueries(QueryBase):
             name, labels: the histogram, read exactly.
 
         Raises:
+            WrongKind: only a counter or a gauge has this name; the error names its call.
             InvalidName: the name or a label is not allowed.
             StoreError: the store is unreachable or refuses.
         """
         from redmeter.reading.statistics import read_statistics
 
-        return self._source.ask(read_statistics, canonical(name, labels))
+        return self._source.ask(read_statistics, recorded_name(name, labels)[0])

@@ -41,6 +41,10 @@ def _series(name: str, precision: int) -> Series[Any]:
     return Series(name, precision, 0, (), partial=False)
 
 
+def _series_many(names: list[str], window: Window) -> dict[str, Series[Any]]:
+    return {name: _series(name, window.precision) for name in names}
+
+
 def _summary(name: str, window: Window) -> Summary:
     return summary_of(Distribution(), name, window.precision, 0, 0, partial=False)
 
@@ -100,9 +104,8 @@ TABLE: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
     ),
     aggregates.read_total: lambda selection: {},
     aggregates.read_zoned_forecasts: _forecasts,
-    samples.read_series: lambda names, window: {
-        name: _series(name, window.precision) for name in names
-    },
+    samples.read_series: _series_many,
+    samples.read_gauges: _series_many,
     distributions.read_summaries: lambda names, window: {
         name: _summary(name, window) for name in names
     },

@@ -21,14 +21,14 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
-from redmeter.names import format_name, parse_name
+from redmeter.names import canonical, format_name, parse_name
 from redmeter.reading.samples import newest_intervals, starts_of
 from redmeter.reading.selection import check_labels, has_labels, label_of
 from redmeter.results.series import Ranked, Ranking
 from redmeter.stored.exponential_histogram import RELATIVE_ERROR
 from redmeter.stored.keys import Retention, check_whole
 from redmeter.stored.moments import Sums
-from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, Top, Window
+from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, Selection, Top, Window
 
 #: Orders of a ranking, in addition to percentiles such as p50 and p99.9.
 ORDERS = ("count", "total", "mean", "failing")
@@ -71,9 +71,11 @@ class Order(NamedTuple):
         raise InvalidValue(word, f"rank by one of {', '.join(ORDERS)}, or a percentile as p95")
 
     @property
-    def counters(self) -> bool:
-        """Whether counters are ranked, if some match."""
-        return self.word in ("count", "failing")
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds that can be ranked, the first that has some that match."""
+        if self.word == "count":
+            return ("counter", "histogram")
+        return ("counter",) if self.word == "failing" else ("histogram",)
 
 
 def check(wanted: Top) -> Order:
@@ -114,6 +116,17 @@ def intervals_of(wanted: Top, retention: Retention, now: float) -> range:
     if since is until is last is None:
         window = Window(precision, last=RANKED_INTERVALS * precision)
     return starts_of(window, retention, now)
+
+
+def single_name(wanted: Top) -> Selection | None:
+    """Return the selection of the one name that a ranking reads; None for a pattern."""
+    if not wanted.by and any(sign in wanted.name for sign in "*?["):
+        return None
+    try:
+        canonical(wanted.name)
+    except InvalidName:
+        return None
+    return Selection(wanted.name, exact="{" in wanted.name)
 
 
 def group_by(wanted: Top) -> GroupBy:

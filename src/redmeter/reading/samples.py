@@ -16,9 +16,10 @@ from typing import TypeVar
 from redmeter.analysis.comparing.percentiles import merged
 from redmeter.errors import LimitExceeded, StoreError, StoreRefused
 from redmeter.reading.foreign_keys import readable, warn_of
+from redmeter.reading.selection import check_kinds
 from redmeter.results.series import Series
 from redmeter.store import Store, View, indexes
-from redmeter.store.query import ParsedRead
+from redmeter.store.query import ParsedRead, run
 from redmeter.store.servers.replies import Reply, is_misplaced, mapped, pairs, raised
 from redmeter.stored import counter, gauge
 from redmeter.stored.counter import MAX_COUNT, count_of
@@ -32,7 +33,16 @@ MAX_SERIES = 5_000
 
 
 def read_series(store: Store, names: Sequence[str], window: Window) -> dict[str, Series[int]]:
-    """Read the samples of many counters in one round trip; each reply is parsed on arrival.
+    """Read the samples of many counters: see read_gauges()."""
+    return _read_many(store, "counter", store.keys.count, names, window, Grid.counter)
+
+
+def read_gauges(
+    store: Store, names: Sequence[str], window: Window
+) -> dict[str, Series[float | None]]:
+    """Read the samples of many gauges in one round trip; each reply is parsed on arrival.
+
+    A second one follows if there is nothing under a name: see check_kinds().
 
     Args:
         names: in their stored spelling.
@@ -42,14 +52,27 @@ def read_series(store: Store, names: Sequence[str], window: Window) -> dict[str,
         program stores something else are left out: see foreign_keys.py.
 
     Raises:
+        WrongKind: a name that has nothing is one of another kind.
         UnknownPrecision: it is not kept; the error lists those that are.
         LimitExceeded: over MAX_SERIES names.
         StoreError: the server is unreachable or refuses the command.
     """
+    return _read_many(store, "gauge", store.keys.gauge, names, window, Grid.gauge)
+
+
+def _read_many(
+    store: Store,
+    kind: str,
+    key: Callable[[int, str], str],
+    names: Sequence[str],
+    window: Window,
+    align: Callable[["Grid", str, Reply], Series[T]],
+) -> dict[str, Series[T]]:
     check_number(names)
     # The reply shows whether the precision is kept; until then it must only be a number.
     width = window.precision if isinstance(window.precision, int) else 0
     grids: dict[float, Grid] = {}
+    nothing: list[str] = []
 
     def grid_of(view: View) -> Grid:
         grid = grids.get(view.now)
@@ -59,13 +82,19 @@ def read_series(store: Store, names: Sequence[str], window: Window) -> dict[str,
         return grid
 
     def read_of(name: str) -> ParsedRead:
-        def parse(view: View, reply: Reply) -> Series[int] | StoreError:
-            return reply if isinstance(reply, StoreError) else grid_of(view).counter(name, reply)
+        def parse(view: View, reply: Reply) -> Series[T] | StoreError:
+            if isinstance(reply, StoreError):
+                return reply
+            if not reply:
+                nothing.append(name)
+            return align(grid_of(view), name, reply)
 
-        return ParsedRead(("HGETALL", store.keys.count(width, name)), parse)
+        return ParsedRead(("HGETALL", key(width, name)), parse)
 
     view, replies = store.read([read_of(name) for name in names])
     grid_of(view)  # checks the precision, also without names
+    if nothing:
+        run(store, lambda _: check_kinds(store.keys, view, nothing, kind))
     series = readable({name: [one] for name, one in zip(names, replies, strict=True)})
     return {name: one for name, (one,) in series.items()}
 

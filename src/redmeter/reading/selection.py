@@ -31,7 +31,7 @@ from redmeter.reading.join import (
     read_on,
 )
 from redmeter.store import View, indexes
-from redmeter.store.query import Query, Read
+from redmeter.store.query import Query, Read, together
 from redmeter.store.servers.replies import Command, Reply, translate
 from redmeter.stored.families import INDEX_OF, SERIES_INDEXES, listed_by
 from redmeter.stored.keys import Keys, entry
@@ -349,8 +349,7 @@ def check_kind(
     for index in SERIES_INDEXES:
         key = keys.key(index.name)
         for width in view.retention_of(index.kind):
-            alone = f"[{entry(width, name)}"
-            reads.append(indexes.size_between(keys, key, alone, alone))
+            reads.append(indexes.has(keys, key, entry(width, name)))
             if not selection.exact:
                 reads.append(LabelSets(keys, key, width, name).size())
             kinds += [index.kind] * (len(reads) - len(kinds))
@@ -361,6 +360,21 @@ def check_kind(
     if there(totals, [None]) != [None]:
         stored.add("counter")
     check_found(selection, expected, stored)
+
+
+def check_kinds(keys: Keys, view: View, names: Sequence[str], kind: str) -> Query[None]:
+    """Read the kinds of series under whose names a query of many found nothing.
+
+    Args:
+        names: as they are stored; the first JOINED are checked.
+        kind: the one that the query reads.
+
+    Raises:
+        WrongKind: one of them has others only.
+        StoreError: the server is unreachable or refuses.
+    """
+    selections = (Selection(name, exact=True) for name in names[:JOINED])
+    yield from together([check_kind(keys, view, one, (kind,)) for one in selections])
 
 
 def check_found(selection: Selection, expected: Collection[str], found: Collection[str]) -> None:

@@ -26,9 +26,10 @@ from redmeter.reading.ranking import (
     intervals_of,
     rank,
     rank_percentiles,
+    single_name,
 )
 from redmeter.reading.samples import newest_intervals
-from redmeter.reading.selection import LabelSets, has_labels
+from redmeter.reading.selection import LabelSets, check_kind, has_labels
 from redmeter.reading.windows import Coverage, window_of
 from redmeter.results.series import Ranking
 from redmeter.store import Store, View, indexes
@@ -36,7 +37,7 @@ from redmeter.store.query import Query, Read, run
 from redmeter.store.servers.replies import raised
 from redmeter.stored import counter
 from redmeter.stored.exponential_histogram import Distribution
-from redmeter.stored.keys import Kept, Keys, Retention, entry
+from redmeter.stored.keys import Kept, Keys, entry
 from redmeter.stored.moments import Sums, merge_all
 from redmeter.stored.packed_text import merge_moments
 from redmeter.types import RANKED_INTERVALS, Top
@@ -66,6 +67,7 @@ def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
         wanted: the arguments of Meter.top().
 
     Raises:
+        WrongKind: nothing can be ranked, and the name is one of another kind.
         InvalidValue: there is no such order; or `failing` lacks labels, or labels lack `failing`.
         UnknownPrecision: it is not kept.
         LimitExceeded: too many rows or intervals, or over MAX_SERIES series.
@@ -73,13 +75,16 @@ def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
         StoreError: the server is unreachable or refuses.
     """
     order = check(wanted)
-    series = _Series(keys, wanted, kept, histograms=not order.counters)
+    series, *others = (
+        _Series(keys, wanted, kept, histograms=kind == "histogram") for kind in order.kinds
+    )
     replies = yield from series.read()
-    if order.word == "count" and not replies:
-        histograms = _Series(keys, wanted, kept, histograms=True)
-        replies = yield from histograms.read()
-        series = histograms if replies else series
+    for other in others if not replies else ():
+        replies = yield from other.read()
+        series = other if replies else series
     size = series.size()
+    if not replies and (name := single_name(wanted)) is not None:
+        yield from check_kind(keys, series.view, name, order.kinds)
     groups = groups_of({name: series.sums_of(reply) for name, reply in replies.items()}, wanted)
     if order.q is None:
         values = {key: group.value(order) for key, group in groups.items()}
@@ -129,8 +134,8 @@ class _Series:
         #: The part of the keys before the precision.
         self._family = keys.key("moments") if histograms else keys.key("count")
         self._kept = kept.histograms if histograms else kept.series
-        self._retention: Retention
-        self._now = 0.0
+        #: What the store looked like when they were read.
+        self.view: View
         self._intervals = range(0)
         self._past = wanted.window.since is not None or wanted.window.until is not None
         self._foreign: list[StoreRefused] = []
@@ -142,17 +147,15 @@ class _Series:
             LimitExceeded: over MAX_SERIES series.
         """
         if self._wanted.window.precision not in self._kept:
-            view, _ = yield ()
-            self._now, self._retention = view.now, self._retention_of(view)
+            self.view, _ = yield ()
             return {}
         window = self._window()
         asks = [(of_window if self._histograms else of_counts)(self._family, window)]
-        view, replies = yield [self._page(asks, b""), *self._others(asks)]
-        self._now, self._retention = view.now, self._retention_of(view)
+        self.view, replies = yield [self._page(asks, b""), *self._others(asks)]
         number = raised(replies[1])
         if number > MAX_SERIES:
             raise LimitExceeded("series", number, MAX_SERIES, "narrow the pattern down")
-        self._intervals = intervals_of(self._wanted, self._retention, view.now)
+        self._intervals = self._ranked()
         first, *base = (Joined(reply, 1) for reply in (replies[0], *replies[2:]))
         replies_of: dict[str, Sequence[bytes]] = {}
 
@@ -173,7 +176,7 @@ class _Series:
         Raises:
             UnknownPrecision: the precision is not kept.
         """
-        return len(intervals_of(self._wanted, self._retention, self._now))
+        return len(self._ranked())
 
     def sums_of(self, reply: Sequence[bytes]) -> Sums:
         """Return the moments of a series; of a counter, its count."""
@@ -192,10 +195,11 @@ class _Series:
         """Return the intervals that are ranked: precision -> starts."""
         if self._past:
             return {self._wanted.window.precision: self._intervals} if self._intervals else {}
-        return self._window().slices(self._now)
+        return self._window().slices(self.view.now)
 
-    def _retention_of(self, view: View) -> Retention:
-        return view.histograms if self._histograms else view.retention
+    def _ranked(self) -> range:
+        retention = self.view.histograms if self._histograms else self.view.retention
+        return intervals_of(self._wanted, retention, self.view.now)
 
     def _window(self) -> Coverage:
         width, last = self._wanted.window.precision, self._wanted.window.last

@@ -31,8 +31,8 @@ from redmeter.reading.logs import recent
 from redmeter.reading.marks import read_marks
 from redmeter.reading.names import matching, read_names
 from redmeter.reading.promql import read_query
-from redmeter.reading.ranking import check, groups_of, intervals_of, rank
-from redmeter.reading.samples import check_number, read_series, starts_of
+from redmeter.reading.ranking import check, groups_of, intervals_of, rank, single_name
+from redmeter.reading.samples import check_number, read_gauges, read_series, starts_of
 from redmeter.reading.selection import (
     MAX_HISTOGRAMS,
     MAX_SERIES,
@@ -110,6 +110,7 @@ class MemorySource(Answers):
                 aggregates.read_total: self.totals,
                 aggregates.read_zoned_forecasts: self.forecasts,
                 read_series: self.series_many,
+                read_gauges: self.gauges_many,
                 read_summaries: self.summary_many,
                 read_statistics: self.statistics,
                 read_names: self.names,
@@ -143,6 +144,8 @@ class MemorySource(Answers):
 
     def series_many(self, names: list[str], window: Window) -> dict[str, Series[int]]:
         check_number(names)
+        self._retention.check(window.precision)
+        self._check_kinds(names, "counter")
         return self._series(names, window)
 
     def _series(self, names: Iterable[str], window: Window) -> dict[str, Series[int]]:
@@ -177,6 +180,23 @@ class MemorySource(Answers):
             parts, selection, window.precision, starts, aggregate, running=running
         )
 
+    def gauges_many(self, names: list[str], window: Window) -> dict[str, Series[float | None]]:
+        check_number(names)
+        precision = self._retention.check(window.precision)
+        self._check_kinds(names, "gauge")
+        starts, running = self._starts(window, self._retention)
+        parts = {name: self._gauge(name, window) for name in names}
+        return {
+            name: Series(
+                name,
+                precision,
+                starts.stop - len(values) * precision,
+                values,
+                partial=running and bool(values),
+            )
+            for name, values in parts.items()
+        }
+
     def forecasts(
         self, selection: Selection, precision: int, ahead: int | None, aggregate: str | None
     ) -> Groups[Forecast]:
@@ -210,6 +230,10 @@ class MemorySource(Answers):
 
         kinds = ("counter", "gauge", "histogram")
         check_found(selection, expected, [kind for kind in kinds if has(kind)])
+
+    def _check_kinds(self, names: Iterable[str], kind: str) -> None:
+        for name in names:
+            self._check_kind(Selection(name, exact=True), kind)
 
     def _selected(self, selection: Selection, kind: str, limit: int) -> list[str]:
         names = [name for name in self.names("*", kind) if selects(selection, name)]
@@ -248,9 +272,11 @@ class MemorySource(Answers):
         starts = starts_of(window, self._histograms, now)
         if len(names) > MAX_NAMES:
             raise LimitExceeded("summaries", len(names), MAX_NAMES, "ask for fewer at a time")
+        self._check_kinds(names, "histogram")
         return {name: summed(events, name, [name], starts, now) for name in names}
 
     def statistics(self, name: str) -> Statistics:
+        self._check_kinds([name], "histogram")
         return by_the_hour(self._memory.events, name, self._clock.wall())
 
     def marks(self, *, since: float | None, until: float | None) -> list[Mark]:
@@ -335,6 +361,8 @@ class MemorySource(Answers):
         )
         now = self._clock.wall()
         intervals = intervals_of(wanted, self._retention if counted else self._histograms, now)
+        if (name := single_name(wanted)) is not None:
+            self._check_kind(name, *order.kinds)
         spreads: dict[str, Distribution] = {}
         if counted:
             within = Window(wanted.window.precision, intervals.start, intervals.stop)
