@@ -176,10 +176,8 @@ HANDLERS = {"dashboard/api/handlers.py", "dashboard/api/diagnoses.py"}
 DIRECT = {
     "cli/explain.py": "a name that does not parse is read exactly, which Meter.explain() refuses",
     "cli/export.py": "rows of all series: no method of Meter",
-    "cli/forecast.py": "names of groups, and whether anything was ever counted",
     "cli/logs.py": "follows a logger: reads only what is new since the last look",
     "cli/series.py": "counters, gauges and totals of many names in one round trip",
-    "cli/summary.py": "other programs' names are read exactly, which Meter.summary() refuses",
     "dashboard/api/diagnoses.py": "the answer has the server's clock",
     "dashboard/api/handlers.py": "the answer has the server's clock; many names in one round trip",
 }

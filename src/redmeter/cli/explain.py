@@ -30,8 +30,9 @@ from redmeter.cli.selectors import (
 )
 from redmeter.cli.suggestions import suggestion
 from redmeter.errors import InvalidSetting
+from redmeter.queries.arguments import explanation_of
 from redmeter.reading.diagnosis.explain import read_explanation
-from redmeter.reading.diagnosis.windows import BASELINES, request_of
+from redmeter.reading.diagnosis.windows import BASELINES
 from redmeter.results.explanation import ChangedGroup, Explanation, LogPattern
 
 #: Groups of a label that are listed on a terminal.
@@ -86,7 +87,7 @@ def explain(
     length = length_of(last, since, until)
     with opened(url, prefix, reading=True, timezone=timezone) as store:
         now = store.clock.wall()
-        request = request_of(
+        request = explanation_of(
             selection_of(store, name, label),
             since=time_of("--since", since, now),
             until=time_of("--until", until, now),

@@ -1,5 +1,6 @@
 """forecast: the expected range of a series, and its anomalies."""
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Annotated
@@ -20,13 +21,21 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selection_of
+from redmeter.cli.selectors import (
+    Aggregate,
+    By,
+    Exact,
+    Labels,
+    arguments_of,
+    named,
+    selection_of,
+)
 from redmeter.cli.suggestions import is_stored, suggestion
-from redmeter.reading.aggregates import check_aggregate, check_ahead, read_forecasts, read_total
+from redmeter.errors import WrongKind
+from redmeter.queries import Queries
 from redmeter.reading.selection import name_of
 from redmeter.results.forecasts import Anomaly, Forecast, ForecastCheck, ForecastPoint
 from redmeter.store import Store
-from redmeter.store.query import run
 from redmeter.types import Selection
 
 #: Lines that the chart takes.
@@ -71,23 +80,19 @@ def forecast(
     The current interval is not compared.
     """
     width = seconds(precision)
-    check_ahead(ahead)
-    check_aggregate(aggregate)
     with opened(url, prefix, reading=True, timezone=timezone) as store:
         selection = selection_of(store, name, label, by, exact=exact)
-        _, groups = run(
-            store,
-            lambda _: read_forecasts(
-                store.keys, selection, width, ahead, aggregate, zone=store.zone
-            ),
+        found = Queries(store).forecast(
+            **arguments_of(selection), precision=width, aggregate=aggregate, ahead=ahead
         )
-        forecasts = [replace(one, name=named(selection, key)) if by else one for key, one in groups]
+        groups = [(one.labels, one.forecast) for one in found] if by else [({}, found)]
+        forecasts = [
+            replace(one, name=named(selection, tuple(labels.values()))) if by else one
+            for labels, one in groups
+        ]
         drawn = [one for one in forecasts if not one.reason]
         if json and by:
-            rows = [
-                {"labels": dict(zip(selection.by, key, strict=True)), **asdict(one)}
-                for key, one in groups
-            ]
+            rows = [{"labels": labels, **asdict(one)} for labels, one in groups]
             output.as_json({"groups": rows})
         elif json:
             output.as_json(asdict(forecasts[0]))
@@ -107,10 +112,11 @@ def forecast(
 def _why(store: Store, reason: str, selection: Selection) -> tuple[str, int, str]:
     """Return why there is no forecast, no such series or too little of it, as fail() takes it."""
     name = name_of(selection)
-    _, totals = run(store, lambda _: read_total(store.keys, selection, checked=False))
-    if any(totals.values()) or any(
-        is_stored(store, selection, kind) for kind in ("counter", "gauge")
-    ):
+    known = any(is_stored(store, selection, kind) for kind in ("counter", "gauge"))
+    if not known:  # or expired, but counted
+        with contextlib.suppress(WrongKind):
+            known = bool(Queries(store).total(**arguments_of(selection._replace(by=()))))
+    if known:
         return f"no forecast of {name}: {reason}", NOT_FOUND, ""
     return f"nothing is stored under {name}", NOT_FOUND, suggestion(store, name)
 

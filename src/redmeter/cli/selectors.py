@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -100,6 +100,12 @@ def selection_of(
             raise
         # A name of another program may not parse; it is a series of its own.
         return Selection(resolve_name(store, name), exact=True)
+
+
+def arguments_of(selection: Selection) -> dict[str, Any]:
+    """Return a selection as arguments of a method of Queries."""
+    labels, by = selection.labels or None, selection.by or None
+    return {"name": selection.name, "labels": labels, "by": by, "exact": selection.exact}
 
 
 def named(selection: Selection, key: Sequence[str | None]) -> str:

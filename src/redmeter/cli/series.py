@@ -25,7 +25,8 @@ from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.health.check import size_text
 from redmeter.queries import Queries
-from redmeter.reading.aggregates import check_aggregate, read_counter, read_gauge, read_total
+from redmeter.queries.arguments import check_aggregate
+from redmeter.reading.aggregates import read_counter, read_gauge, read_total
 from redmeter.reading.names import matching, read_names
 from redmeter.reading.samples import read_totals
 from redmeter.reading.selection import GroupKey, name_of

@@ -18,17 +18,24 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.selectors import By, Exact, Labels, Last, length_of, named, selection_of
+from redmeter.cli.selectors import (
+    By,
+    Exact,
+    Labels,
+    Last,
+    arguments_of,
+    length_of,
+    named,
+    selection_of,
+)
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.queries import Queries
-from redmeter.reading.aggregates import read_summary
 from redmeter.reading.selection import name_of
 from redmeter.results.series import Series
 from redmeter.results.summaries import Spread, Summary
 from redmeter.store import Store
-from redmeter.store.query import run
-from redmeter.types import Mark, Selection, Window
+from redmeter.types import Mark, Selection
 
 #: Intervals listed below a chart.
 _LISTED = 10
@@ -69,23 +76,16 @@ def summary(
         raise InvalidSetting("--above", "give a finite number, e.g. 0.5")
     with opened(url, prefix, reading=True) as store:
         selection = selection_of(store, name, label, by, exact=exact)
-        window = Window(width, last=length_of(last, None, None))
-        _, groups = run(store, lambda _: read_summary(store.keys, selection, window))
-        rows = [(named(selection, key), one) for key, one in groups if one.count or not by]
+        found = Queries(store).summary(
+            **arguments_of(selection), precision=width, last=length_of(last, None, None)
+        )
+        groups = [(one.labels, one.summary) for one in found] if by else [({}, found)]
+        groups = [(labels, one) for labels, one in groups if one.count or not by]
+        rows = [(named(selection, tuple(labels.values())), one) for labels, one in groups]
         count = sum(one.count for _, one in rows)
         if json and by:
-            keys = [key for key, one in groups if one.count]
-            output.as_json(
-                {
-                    "groups": [
-                        {
-                            "labels": dict(zip(selection.by, key, strict=True)),
-                            **_as_dict(one, above),
-                        }
-                        for key, (_, one) in zip(keys, rows, strict=True)
-                    ]
-                }
-            )
+            listed = [{"labels": labels, **_as_dict(one, above)} for labels, one in groups]
+            output.as_json({"groups": listed})
         elif json:
             output.as_json(_as_dict(rows[0][1], above))
         elif count and output.is_terminal():

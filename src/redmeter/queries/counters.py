@@ -9,14 +9,14 @@ from redmeter.errors import InvalidValue
 from redmeter.queries.arguments import (
     Time,
     check_is_text,
-    filter_of,
     group_labels,
+    ranking_of,
     select,
     spellings,
     window_of,
 )
 from redmeter.queries.source import QueryBase
-from redmeter.types import RANKED_ROWS, Top
+from redmeter.types import RANKED_ROWS
 
 if TYPE_CHECKING:
     from redmeter.results.series import Group, Ranking, Series, TotalGroup
@@ -286,7 +286,7 @@ class CounterQueries(QueryBase):
         if by is not None:
             check_is_text("a label", by)
         window = window_of(precision, since, until, last)
-        where, failed = filter_of("labels", labels), filter_of("failing", failing)
+        wanted = ranking_of(name, window, by, limit, order, labels, failing)
         from redmeter.reading.top import read_top
 
-        return self._source.ask(read_top, Top(name, window, by, limit, order, where, failed))
+        return self._source.ask(read_top, wanted)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, overload
 
 from redmeter.queries.arguments import (
     Time,
+    check_aggregate,
+    check_ahead,
     group_labels,
     precision_of,
     select,
@@ -92,6 +94,7 @@ class GaugeQueries(QueryBase):
         """
         selection = select(name, labels, by, exact=exact)
         window = window_of(precision, since, until, last)
+        check_aggregate(aggregate)
         from redmeter.reading.aggregates import read_gauge
         from redmeter.results.series import Group
 
@@ -209,6 +212,8 @@ class GaugeQueries(QueryBase):
         """
         selection = select(name, labels, by, exact=exact)
         width = precision_of(precision)
+        check_ahead(ahead)
+        check_aggregate(aggregate)
         from redmeter.reading.aggregates import read_zoned_forecasts
         from redmeter.results.forecasts import ForecastGroup
 

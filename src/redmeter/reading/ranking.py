@@ -23,12 +23,12 @@ from typing import NamedTuple
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.names import canonical, format_name, parse_name
 from redmeter.reading.samples import newest_intervals, starts_of
-from redmeter.reading.selection import check_labels, has_labels, label_of
+from redmeter.reading.selection import has_labels, label_of
 from redmeter.results.series import Ranked, Ranking
 from redmeter.stored.exponential_histogram import RELATIVE_ERROR
-from redmeter.stored.keys import Retention, check_whole
+from redmeter.stored.keys import Retention
 from redmeter.stored.moments import Sums
-from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, Selection, Top, Window
+from redmeter.types import RANKED_INTERVALS, Selection, Top, Window
 
 #: Orders of a ranking, in addition to percentiles such as p50 and p99.9.
 ORDERS = ("count", "total", "mean", "failing")
@@ -76,30 +76,6 @@ class Order(NamedTuple):
         if self.word == "count":
             return ("counter", "histogram")
         return ("counter",) if self.word == "failing" else ("histogram",)
-
-
-def check(wanted: Top) -> Order:
-    """Check the arguments of a ranking, except for its window.
-
-    Raises:
-        InvalidValue: there is no such order; or `failing` lacks labels, or labels lack `failing`.
-        LimitExceeded: too many rows, or none.
-        TypeError: a number or a label has another type.
-    """
-    order = Order.parse(wanted.order)
-    check_labels("failing", wanted.failing)
-    if (order.word == "failing") != bool(wanted.failing):
-        raise InvalidValue(
-            wanted.failing or wanted.order,
-            "order='failing' and the labels of what failed go together: "
-            'top(…, order="failing", failing={"status": "5xx"})',
-        )
-    check_labels("where", wanted.where)
-    check_whole("limit", wanted.limit)
-    if not 1 <= wanted.limit <= MAX_RANKED_ROWS:
-        fix = "ask for 1 or more, up to the limit"
-        raise LimitExceeded("rows", wanted.limit, MAX_RANKED_ROWS, fix)
-    return order
 
 
 def intervals_of(wanted: Top, retention: Retention, now: float) -> range:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
-from redmeter.errors import InvalidName, LimitExceeded, StoreRefused, WrongKind, shown
+from redmeter.errors import InvalidName, LimitExceeded, StoreRefused, WrongKind
 from redmeter.names import canonical, parse_name
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import (
@@ -294,29 +294,6 @@ def has_labels(name: str, labels: Mapping[str, str]) -> bool:
     except InvalidName:
         return False
     return all(labels_of.get(label) == value for label, value in labels.items())
-
-
-def check_labels(what: str, labels: object) -> None:
-    """Check a filter by labels; None is no filter.
-
-    Args:
-        what: the name of the argument, for the error.
-
-    Raises:
-        TypeError: it is not a mapping of strings to strings.
-    """
-    if labels is None:
-        return
-    if not isinstance(labels, Mapping):
-        kind = type(labels).__name__
-        raise TypeError(f'{what} takes labels and their values, e.g. {{"route": "/"}}, not {kind}')
-    for label, value in labels.items():
-        for part in (label, value):
-            if not isinstance(part, str):
-                raise TypeError(
-                    f"{what}: {shown(part, 40)} is of type {type(part).__name__}; labels and "
-                    "their values are text: str(…)"
-                )
 
 
 # --- The kind of a name ----------------------------------------------------------------------

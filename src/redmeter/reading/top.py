@@ -20,7 +20,7 @@ from redmeter.reading.foreign_keys import warn_of
 from redmeter.reading.join import Ask, Joined, join, of_counts, of_window, read_on
 from redmeter.reading.names import matching, matching_ends
 from redmeter.reading.ranking import (
-    check,
+    Order,
     choose,
     groups_of,
     intervals_of,
@@ -68,13 +68,11 @@ def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
 
     Raises:
         WrongKind: nothing can be ranked, and the name is one of another kind.
-        InvalidValue: there is no such order; or `failing` lacks labels, or labels lack `failing`.
         UnknownPrecision: it is not kept.
-        LimitExceeded: too many rows or intervals, or over MAX_SERIES series.
-        TypeError: a number or a label has another type.
+        LimitExceeded: too many intervals, or over MAX_SERIES series.
         StoreError: the server is unreachable or refuses.
     """
-    order = check(wanted)
+    order = Order.parse(wanted.order)
     series, *others = (
         _Series(keys, wanted, kept, histograms=kind == "histogram") for kind in order.kinds
     )

@@ -31,7 +31,7 @@ from redmeter.reading.logs import recent
 from redmeter.reading.marks import read_marks
 from redmeter.reading.names import matching, read_names
 from redmeter.reading.promql import read_query
-from redmeter.reading.ranking import check, groups_of, intervals_of, rank, single_name
+from redmeter.reading.ranking import Order, groups_of, intervals_of, rank, single_name
 from redmeter.reading.samples import check_number, read_gauges, read_series, starts_of
 from redmeter.reading.selection import (
     MAX_HISTOGRAMS,
@@ -166,7 +166,6 @@ class MemorySource(Answers):
         self, selection: Selection, window: Window, aggregate: str | None
     ) -> Groups[Series[float | None]]:
         self._retention.check(window.precision)
-        aggregates.check_aggregate(aggregate)
         self._check_kind(selection, "gauge")
         return self._gauges(selection, window, aggregate)
 
@@ -294,7 +293,6 @@ class MemorySource(Answers):
         return now, build(asked, now, marks, windows, data, patterns)
 
     def recent(self, logger: str, *, severity: str | None, limit: int) -> list[Message]:
-        recent.check_limit(limit)
         messages = [each.message for each in self._memory.logged(logger, severity)]
         return newest(messages, self._memory.rules.keep)[:limit]
 
@@ -354,7 +352,7 @@ class MemorySource(Answers):
         return sorted(matching(names, pattern))
 
     def top(self, wanted: Top) -> Ranking:
-        order = check(wanted)
+        order = Order.parse(wanted.order)
         counters, observed = self._chosen(wanted, "counter"), self._chosen(wanted, "histogram")
         counted = order.word == "failing" or (
             order.word == "count" and bool(counters or not observed)

@@ -4,10 +4,10 @@ from redmeter.alerting.status import read_alerts
 from redmeter.dashboard.api.handlers import Context, Found, Values, bad_combination
 from redmeter.errors import InvalidName, InvalidValue
 from redmeter.queries import select
+from redmeter.queries.arguments import explanation_of, verdict_of
 from redmeter.reading.diagnosis.explain import read_explanation
 from redmeter.reading.diagnosis.status import read_status
-from redmeter.reading.diagnosis.verdict import question, read_verdict
-from redmeter.reading.diagnosis.windows import request_of
+from redmeter.reading.diagnosis.verdict import read_verdict
 
 
 def status(context: Context, _: Values) -> Found:
@@ -27,11 +27,11 @@ def explain(context: Context, values: Values) -> Found:
             "against and against_since exclude each other", "leave out one of them"
         )
     try:
-        request = request_of(
+        request = explanation_of(
             select(values["name"], dict(values["label"])),
             since=values["since"],
             until=values["until"],
-            against=values["against"] or "previous" if custom[0] is None else custom,
+            against=values["against"] if custom[0] is None else custom,
             precision=values["precision"],
             failing=dict(values["failing"]),
         )
@@ -53,5 +53,5 @@ def verdict(context: Context, values: Values) -> Found:
     store = context.store
     if values["mark"] is not None and values["since"] is not None:
         raise bad_combination("mark and since are two ways to name a deploy", "give one of them")
-    query = question(values["mark"], values["since"], values["against"], values["precision"])
+    query = verdict_of(values["mark"], values["since"], values["against"], values["precision"])
     return Found(*read_verdict(store, query))

@@ -19,6 +19,7 @@ from redmeter.health.check import Finding
 from redmeter.health.doctor import examine
 from redmeter.health.writers import PANEL
 from redmeter.queries import select
+from redmeter.queries.arguments import exceptions_of, ranking_of
 from redmeter.reading import exceptions as reading_exceptions
 from redmeter.reading.aggregates import read_counter, read_forecasts, read_gauge, read_summary
 from redmeter.reading.exceptions import ExceptionQuery
@@ -39,7 +40,7 @@ from redmeter.reading.windows import Frame, histogram_window, span_of, whole_win
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
 from redmeter.stored.keys import HOUR
-from redmeter.types import Selection, Top, Window
+from redmeter.types import Selection, Window
 from redmeter.zones import Zone
 
 #: Maximum number of values of a label that are distinguished.
@@ -149,7 +150,7 @@ def top(context: Context, values: Values) -> Found:
             "order=failing and failing=LABEL=VALUE go together", "give both, as failing=status=5xx"
         )
     window = Window(precision, last=intervals and intervals * precision)
-    ranked = Top(values["name"], window, by, values["limit"], order, where, failing)
+    ranked = ranking_of(values["name"], window, by, values["limit"], order, where, failing)
     view, ranking = run(store, lambda kept: rank(store.keys, kept, ranked))
     return Found(view.now, ranking, complete=ranking.complete and not store.skipped())
 
@@ -244,9 +245,7 @@ def exception(context: Context, values: Values) -> Found:
 def _exception_query(values: Values) -> ExceptionQuery:
     window = Window(values["precision"] or 0, values["since"], values["until"])
     more = {name: values[name] for name in ("route", "order", "limit") if name in values}
-    query = ExceptionQuery(window, **more)
-    query.check()
-    return query
+    return exceptions_of(window, **more)
 
 
 def marks(context: Context, values: Values) -> Found:

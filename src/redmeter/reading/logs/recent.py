@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from redmeter.analysis.comparing import changes as analysis
-from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.logs import frequencies as log_counts
 from redmeter.reading.logs.frequencies import PatternFields, Source, ordered
@@ -53,7 +52,6 @@ def read_recent(
         StoreError: the server is unreachable or refuses the command, or another program stores
             something else under the key.
     """
-    check_limit(limit)
 
     def commands(source: Source) -> list[Command]:
         return [("LRANGE", store.keys.recent(*source), "0", str(limit - 1))]
@@ -75,19 +73,6 @@ def read_recent(
         messages.sort(key=lambda pair: pair[0], reverse=True)
         del messages[limit:]
     return [message for _, message in messages]
-
-
-def check_limit(limit: object) -> None:
-    """Check a number of messages.
-
-    Raises:
-        InvalidValue: not a whole number above 0.
-        LimitExceeded: over 10,000.
-    """
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise InvalidValue(limit, "a limit is a whole number of messages, 1 or more")
-    if limit > MAX_MESSAGES:
-        raise LimitExceeded("messages", limit, MAX_MESSAGES, "ask for fewer")
 
 
 def read_common(store: Store, logger: str, *, severity: str | None = None) -> list[Frequency]:
