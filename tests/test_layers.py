@@ -176,7 +176,7 @@ HANDLERS = {"dashboard/api/handlers.py", "dashboard/api/diagnoses.py"}
 DIRECT = {
     "cli/explain.py": "a name that does not parse is read exactly, which Meter.explain() refuses",
     "cli/export.py": "rows of all series: no method of Meter",
-    "cli/logs.py": "follows a logger: reads only what is new since the last look",
+    "cli/logs.py": "all loggers; changes and frequencies of one reading",
     "cli/series.py": "counters, gauges and totals of many names in one round trip",
     "dashboard/api/diagnoses.py": "the answer has the server's clock",
     "dashboard/api/handlers.py": "the answer has the server's clock; many names in one round trip",

@@ -25,7 +25,8 @@ from redmeter.cli.app import (
     fail_where_left_out,
     opened,
 )
-from redmeter.errors import InvalidSetting, InvalidValue
+from redmeter.errors import InvalidSetting
+from redmeter.queries.arguments import check_limit
 from redmeter.reading.logs import recent as reading
 from redmeter.results.logs import Change, Frequency, LogSource, Message
 from redmeter.store import Store
@@ -86,8 +87,8 @@ def logs(
     sections = {"recent": recent is not None, "common": common, "changes": changes}
     if not any(sections.values()):
         sections = {"recent": logger is not None, "common": True, "changes": True}
-    if recent is not None and recent < 1:
-        raise InvalidValue(recent, "--recent takes a whole number of messages, 1 or more")
+    if recent is not None:
+        check_limit(recent, reading.MAX_MESSAGES, "messages")
     if severity is not None:
         severity = _severity(severity)
     if logger is not None:

@@ -286,7 +286,7 @@ class CounterQueries(QueryBase):
         if by is not None:
             check_is_text("a label", by)
         window = window_of(precision, since, until, last)
-        wanted = ranking_of(name, window, by, limit, order, labels, failing)
+        ranking = ranking_of(name, window, by, limit, order, labels, failing)
         from redmeter.reading.top import read_top
 
-        return self._source.ask(read_top, wanted)
+        return self._source.ask(read_top, ranking)

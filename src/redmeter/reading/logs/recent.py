@@ -47,8 +47,6 @@ def read_recent(
         limit: number of messages.
 
     Raises:
-        InvalidValue: the limit is not a whole number above 0.
-        LimitExceeded: the limit is over 10,000.
         StoreError: the server is unreachable or refuses the command, or another program stores
             something else under the key.
     """
