@@ -7,13 +7,14 @@ query, because a process that only records does not load the readings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
 
 from redmeter.clock import seconds_of
-from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision
+from redmeter.errors import InvalidName, InvalidValue, LimitExceeded, UnknownPrecision
 from redmeter.names import canonical, check_text, parse_name, recorded_name
 from redmeter.stored.exception import INTERVALS
 from redmeter.stored.keys import HOUR, MAX_TIME, check_times, check_whole
@@ -28,6 +29,23 @@ if TYPE_CHECKING:
 
 #: Unix seconds, or a datetime with a time zone.
 Time = float | datetime
+
+T = TypeVar("T")
+G = TypeVar("G")
+
+
+class Filter(TypedDict, total=False):
+    """Which label sets: see Meter.series()."""
+
+    labels: Mapping[str, object] | None
+
+
+class Times(Filter, total=False):
+    """Which label sets, and which window: see Meter.series()."""
+
+    since: Time | None
+    until: Time | None
+    last: float | str | None
 
 
 def select(
@@ -52,15 +70,37 @@ def select(
         if by is not None:
             raise InvalidValue(by, "exact=True reads one series, which has no groups: leave out by")
         if labels is None:
-            return Selection(check_text(name), exact=True)
+            return Selection(_stored_name(name), exact=True)
         return Selection(recorded_name(name, labels)[0], exact=True)
     parsed = parse_name(recorded_name(name, labels)[0])
     return Selection(parsed.base, dict(parsed.labels), split)
 
 
-def group_labels(selection: Selection, key: Sequence[str | None]) -> dict[str, str | None]:
-    """Return the labels of a group: those that the selection splits by, with their values."""
-    return dict(zip(selection.by, key, strict=True))
+def _stored_name(name: str) -> str:
+    """Check a name that is read exactly: another program may have stored what we would not."""
+    try:
+        return check_text(name)
+    except InvalidName:
+        if not isinstance(name, str) or not name or re.search("[\ud800-\udfff]", name):
+            raise
+        return name
+
+
+def one_or_groups(
+    selection: Selection,
+    by: str | Sequence[str] | None,
+    found: Sequence[tuple[Sequence[str | None], T]],
+    group: Callable[[dict[str, str | None], T], G],
+) -> T | list[G]:
+    """Return the one result of a query without `by`, else a group for each of its values.
+
+    Args:
+        found: the values of the labels that the selection splits by, with the result.
+        group: makes a group of labels and a result.
+    """
+    if by is None:
+        return found[0][1]
+    return [group(dict(zip(selection.by, key, strict=True)), one) for key, one in found]
 
 
 def spellings(names: Iterable[str]) -> list[str]:

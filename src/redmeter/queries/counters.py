@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Unpack, overload
 
 from redmeter.errors import InvalidValue
 from redmeter.queries.arguments import (
     Time,
     check_is_text,
-    group_labels,
+    one_or_groups,
     ranking_of,
     select,
     spellings,
@@ -19,6 +19,7 @@ from redmeter.queries.source import QueryBase
 from redmeter.types import RANKED_ROWS
 
 if TYPE_CHECKING:
+    from redmeter.queries.arguments import Filter, Times
     from redmeter.results.series import Group, Ranking, Series, TotalGroup
 
 #: The kinds of names().
@@ -34,12 +35,9 @@ class CounterQueries(QueryBase):
         name: str,
         *,
         precision: int | str,
-        labels: Mapping[str, object] | None = ...,
         by: None = ...,
         exact: bool = ...,
-        since: Time | None = ...,
-        until: Time | None = ...,
-        last: float | str | None = ...,
+        **options: Unpack[Times],
     ) -> Series[int]: ...
     @overload
     def series(
@@ -47,11 +45,8 @@ class CounterQueries(QueryBase):
         name: str,
         *,
         precision: int | str,
-        labels: Mapping[str, object] | None = ...,
         by: str | Sequence[str],
-        since: Time | None = ...,
-        until: Time | None = ...,
-        last: float | str | None = ...,
+        **options: Unpack[Times],
     ) -> list[Group[int]]: ...
     def series(
         self,
@@ -102,10 +97,9 @@ class CounterQueries(QueryBase):
         from redmeter.reading.aggregates import read_counter
         from redmeter.results.series import Group
 
-        groups = self._source.run(read_counter, selection, window)
-        if by is None:
-            return groups[0][1]
-        return [Group(group_labels(selection, key), series) for key, series in groups]
+        return one_or_groups(
+            selection, by, self._source.run(read_counter, selection, window), Group
+        )
 
     def series_many(
         self,
@@ -151,17 +145,17 @@ class CounterQueries(QueryBase):
         self,
         name: str,
         *,
-        labels: Mapping[str, object] | None = ...,
         by: None = ...,
         exact: bool = ...,
+        **options: Unpack[Filter],
     ) -> int: ...
     @overload
     def total(
         self,
         name: str,
         *,
-        labels: Mapping[str, object] | None = ...,
         by: str | Sequence[str],
+        **options: Unpack[Filter],
     ) -> list[TotalGroup]: ...
     def total(
         self,
@@ -179,9 +173,7 @@ class CounterQueries(QueryBase):
         Takes one round trip for each 5,000 totals of the store, with `exact` one in all.
 
         Args:
-            name: the counter's name. Labels in braces, `orders{plan="pro"}`, are a filter.
-            labels: only label sets that have these labels; values are converted with str().
-            by: a label, or several; the result has a group for each of their values.
+            name, labels, by: as for series().
             exact: read the one total that is stored under `name` and `labels`.
 
         Returns:
@@ -198,10 +190,8 @@ class CounterQueries(QueryBase):
         from redmeter.results.series import TotalGroup
 
         groups = self._source.run(read_total, selection)
-        if by is None:
-            return sum(groups.values())
         rows = sorted(groups.items(), key=lambda row: (-row[1], [value or "" for value in row[0]]))
-        return [TotalGroup(group_labels(selection, key), total) for key, total in rows]
+        return one_or_groups(selection, by, rows or [((), 0)] if by is None else rows, TotalGroup)
 
     def names(self, pattern: str = "*", *, kind: str = "counter") -> list[str]:
         """Return the names of all stored series of a kind, with their labels, sorted.

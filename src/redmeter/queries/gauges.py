@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Unpack, overload
 
 from redmeter.queries.arguments import (
     Time,
     check_aggregate,
     check_ahead,
-    group_labels,
+    one_or_groups,
     precision_of,
     select,
     spellings,
@@ -18,6 +18,7 @@ from redmeter.queries.arguments import (
 from redmeter.queries.source import QueryBase
 
 if TYPE_CHECKING:
+    from redmeter.queries.arguments import Filter, Times
     from redmeter.results.forecasts import Forecast, ForecastGroup
     from redmeter.results.series import Group, Series
 
@@ -31,13 +32,10 @@ class GaugeQueries(QueryBase):
         name: str,
         *,
         precision: int | str,
-        labels: Mapping[str, object] | None = ...,
         by: None = ...,
-        aggregate: str | None = ...,
         exact: bool = ...,
-        since: Time | None = ...,
-        until: Time | None = ...,
-        last: float | str | None = ...,
+        aggregate: str | None = ...,
+        **options: Unpack[Times],
     ) -> Series[float | None]: ...
     @overload
     def gauge_series(
@@ -45,12 +43,9 @@ class GaugeQueries(QueryBase):
         name: str,
         *,
         precision: int | str,
-        labels: Mapping[str, object] | None = ...,
         by: str | Sequence[str],
         aggregate: str | None = ...,
-        since: Time | None = ...,
-        until: Time | None = ...,
-        last: float | str | None = ...,
+        **options: Unpack[Times],
     ) -> list[Group[float | None]]: ...
     def gauge_series(
         self,
@@ -98,10 +93,9 @@ class GaugeQueries(QueryBase):
         from redmeter.reading.aggregates import read_gauge
         from redmeter.results.series import Group
 
-        groups = self._source.run(read_gauge, selection, window, aggregate)
-        if by is None:
-            return groups[0][1]
-        return [Group(group_labels(selection, key), series) for key, series in groups]
+        return one_or_groups(
+            selection, by, self._source.run(read_gauge, selection, window, aggregate), Group
+        )
 
     def gauge_series_many(
         self,
@@ -112,30 +106,17 @@ class GaugeQueries(QueryBase):
         until: Time | None = None,
         last: float | str | None = None,
     ) -> dict[str, Series[float | None]]:
-        """Return the stored samples of many gauges, each read exactly, in one round trip.
-
-        A second one follows if there is nothing under a name, to find out whether it has another
-        kind; the first 50 of such names are checked.
-
-        Names under whose keys another program stores something else are left out, with a warning in
-        the log; if no other name is left, that is a StoreRefused.
+        """Return the stored samples of many gauges, each read exactly, as series_many() does.
 
         Args:
-            names: names with their labels, as names(kind="gauge") returns them; the order of labels
-                does not matter.
-            precision, since, until, last: as for series().
+            names, precision, since, until, last: as for series_many().
 
         Returns:
             A Series for each name, by its stored spelling; None where a gauge was not set.
 
         Raises:
             WrongKind: a name is only that of a counter or a histogram; the error names its call.
-            UnknownPrecision: the store does not keep it; the error lists those it keeps.
-            LimitExceeded: over 5,000 names.
-            TypeError: the names are a str.
-            InvalidName: a name is not allowed.
-            InvalidValue: a time or a combination of arguments cannot be used.
-            StoreError: the store is unreachable or refuses.
+            RedmeterError, TypeError: as for series_many().
         """
         window = window_of(precision, since, until, last)
         from redmeter.reading.samples import read_gauges
@@ -148,11 +129,11 @@ class GaugeQueries(QueryBase):
         name: str,
         *,
         precision: int | str,
-        labels: Mapping[str, object] | None = ...,
         by: None = ...,
         exact: bool = ...,
         aggregate: str | None = ...,
         ahead: int | None = ...,
+        **options: Unpack[Filter],
     ) -> Forecast: ...
     @overload
     def forecast(
@@ -160,10 +141,10 @@ class GaugeQueries(QueryBase):
         name: str,
         *,
         precision: int | str,
-        labels: Mapping[str, object] | None = ...,
         by: str | Sequence[str],
         aggregate: str | None = ...,
         ahead: int | None = ...,
+        **options: Unpack[Filter],
     ) -> list[ForecastGroup]: ...
     def forecast(
         self,
@@ -217,7 +198,9 @@ class GaugeQueries(QueryBase):
         from redmeter.reading.aggregates import read_zoned_forecasts
         from redmeter.results.forecasts import ForecastGroup
 
-        groups = self._source.ask(read_zoned_forecasts, selection, width, ahead, aggregate)
-        if by is None:
-            return groups[0][1]
-        return [ForecastGroup(group_labels(selection, key), forecast) for key, forecast in groups]
+        return one_or_groups(
+            selection,
+            by,
+            self._source.ask(read_zoned_forecasts, selection, width, ahead, aggregate),
+            ForecastGroup,
+        )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Unpack, overload
 
 from redmeter.names import recorded_name
-from redmeter.queries.arguments import Time, group_labels, select, spellings, window_of
+from redmeter.queries.arguments import Time, one_or_groups, select, spellings, window_of
 from redmeter.queries.source import QueryBase
 
 if TYPE_CHECKING:
+    from redmeter.queries.arguments import Times
     from redmeter.results.summaries import Statistics, Summary, SummaryGroup
 
 
@@ -22,12 +23,9 @@ class HistogramQueries(QueryBase):
         name: str,
         *,
         precision: int | str,
-        labels: Mapping[str, object] | None = ...,
         by: None = ...,
         exact: bool = ...,
-        since: Time | None = ...,
-        until: Time | None = ...,
-        last: float | str | None = ...,
+        **options: Unpack[Times],
     ) -> Summary: ...
     @overload
     def summary(
@@ -35,11 +33,8 @@ class HistogramQueries(QueryBase):
         name: str,
         *,
         precision: int | str,
-        labels: Mapping[str, object] | None = ...,
         by: str | Sequence[str],
-        since: Time | None = ...,
-        until: Time | None = ...,
-        last: float | str | None = ...,
+        **options: Unpack[Times],
     ) -> list[SummaryGroup]: ...
     def summary(
         self,
@@ -62,17 +57,9 @@ class HistogramQueries(QueryBase):
         however many label sets are merged. Values are in the unit in which they were observed.
 
         Args:
-            name: the histogram's name. Labels in braces, `x{plan="pro"}`, are a filter.
+            name, labels, by, exact, since, until, last: as for series().
             precision: interval width: seconds, or text such as "1m"; one that is kept for
                 histograms.
-            labels: only label sets that have these labels; values are converted with str().
-            by: a label, or several; the result has a group for each of their values.
-            exact: read the one histogram that is stored under `name` and `labels`, without the
-                index.
-            since, until: the window, [since, until), in whole intervals: never less than asked for.
-                Unix seconds, or a datetime with a time zone.
-            last: the newest intervals that this time holds, the current one included: seconds, or
-                text such as "2h". Excludes `since` and `until`.
 
         Returns:
             A Summary; with `by` a list of SummaryGroup, the one with the most values first.
@@ -90,10 +77,9 @@ class HistogramQueries(QueryBase):
         from redmeter.reading.aggregates import read_summary
         from redmeter.results.summaries import SummaryGroup
 
-        groups = self._source.run(read_summary, selection, window)
-        if by is None:
-            return groups[0][1]
-        return [SummaryGroup(group_labels(selection, key), summary) for key, summary in groups]
+        return one_or_groups(
+            selection, by, self._source.run(read_summary, selection, window), SummaryGroup
+        )
 
     def summary_many(
         self,
@@ -104,18 +90,10 @@ class HistogramQueries(QueryBase):
         until: Time | None = None,
         last: float | str | None = None,
     ) -> dict[str, Summary]:
-        """Return the summaries of many histograms, each read exactly, in one round trip.
-
-        A second one follows if there is nothing under a name, to find out whether it has another
-        kind; the first 50 of such names are checked.
-
-        Names under whose keys another program stores something else are left out, with a warning in
-        the log; if no other name is left, that is a StoreRefused.
+        """Return the summaries of many histograms, each read exactly, as series_many() does.
 
         Args:
-            names: names with their labels, as names(kind="histogram") returns them; the order of
-                labels does not matter.
-            precision, since, until, last: as for summary().
+            names, precision, since, until, last: as for series_many().
 
         Returns:
             A Summary for each name, by its stored spelling.
@@ -124,10 +102,7 @@ class HistogramQueries(QueryBase):
             WrongKind: a name is only that of a counter or a gauge; the error names its call.
             UnknownPrecision: not kept for histograms; the error lists those that are.
             LimitExceeded: over 500 names.
-            TypeError: the names are a str.
-            InvalidName: a name is not allowed.
-            InvalidValue: a time or a combination of arguments cannot be used.
-            StoreError: the store is unreachable or refuses.
+            RedmeterError, TypeError: as for series_many().
         """
         window = window_of(precision, since, until, last)
         from redmeter.reading.distributions import read_summaries
