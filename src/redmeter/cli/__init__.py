@@ -34,7 +34,7 @@ def main() -> None:
             from redmeter.cli import app
     except MissingExtra as error:
         sys.exit(missing(error))
-    app.main()
+    app.run_command()
 
 
 def missing(error: MissingExtra) -> int:

@@ -15,18 +15,18 @@ from redmeter.cli.app import (
     Url,
     command,
     fail,
-    opened,
-    seconds,
+    opened_store,
+    precision_seconds,
 )
 from redmeter.cli.selectors import (
-    Labels,
+    LabelOption,
     Last,
     Since,
     Until,
-    labels_of,
+    labels_option,
     length_of,
     selection_of,
-    time_of,
+    time_option,
 )
 from redmeter.cli.suggestions import suggestion
 from redmeter.errors import InvalidSetting
@@ -48,7 +48,7 @@ _COLUMNS = ("LABEL", "VALUE", "BEFORE", "NOW", "CHANGE", "SHARE", "CAUSE")
     "redmeter explain http_requests --failing status=5xx --since 30m · "
     "redmeter explain http_request_seconds --last 1h --against yesterday --json",
 )
-def explain(
+def explain_command(
     name: Annotated[str, typer.Argument(help="A counter or a histogram; labels filter.")],
     since: Since = None,
     until: Until = None,
@@ -64,7 +64,7 @@ def explain(
         str | None,
         typer.Option("--precision", "-p", help="Interval width. Default: the finest that is kept."),
     ] = None,
-    label: Labels = None,
+    label: LabelOption = None,
     failing: Annotated[
         list[str] | None,
         typer.Option(
@@ -85,20 +85,20 @@ def explain(
     Without a window, the last 15 minutes.
     """
     length = length_of(last, since, until)
-    with opened(url, prefix, reading=True, timezone=timezone) as store:
+    with opened_store(url, prefix, reading=True, timezone=timezone) as store:
         now = store.clock.wall()
         request = explanation_of(
             selection_of(store, name, label),
-            since=time_of("--since", since, now),
-            until=time_of("--until", until, now),
+            since=time_option("--since", since, now),
+            until=time_option("--until", until, now),
             last=length,
             against=_against(against, now),
-            precision=None if precision is None else seconds(precision),
-            failing=labels_of(failing, "--failing", "status=5xx"),
+            precision=None if precision is None else precision_seconds(precision),
+            failing=labels_option(failing, "--failing", "status=5xx"),
         )
         _, explanation = read_explanation(store, request)
         if json:
-            output.as_json(output.plain(explanation))
+            output.print_json(output.plain(explanation))
         elif output.is_terminal():
             _show(explanation)
         elif explanation.state == "compared":
@@ -119,7 +119,7 @@ def _against(text: str, now: float) -> str | tuple[float, float]:
     if not slash:
         known = ", ".join(BASELINES)
         raise InvalidSetting("--against", f"{text!r:.40}: give {known}, or START/END")
-    first, last = time_of("--against", start, now), time_of("--against", end, now)
+    first, last = time_option("--against", start, now), time_option("--against", end, now)
     assert first is not None, "a text"
     assert last is not None, "a text"
     return first, last

@@ -18,14 +18,14 @@ from redmeter.cli.app import (
     Url,
     command,
     fail,
-    opened,
-    seconds,
+    opened_store,
+    precision_seconds,
 )
 from redmeter.cli.selectors import (
     Aggregate,
     By,
     Exact,
-    Labels,
+    LabelOption,
     arguments_of,
     named,
     selection_of,
@@ -51,7 +51,7 @@ _LISTED = 10
     epilog="Examples: redmeter forecast hits -p 1h · redmeter forecast hits -p 1d --ahead 7 · "
     "redmeter forecast hits --json · redmeter forecast http_requests --by method",
 )
-def forecast(
+def forecast_command(
     name: Annotated[
         str, typer.Argument(help="A counter or a gauge; labels in braces are a filter.")
     ],
@@ -62,7 +62,7 @@ def forecast(
             "--ahead", help="Number of intervals, up to 48. Default: 24 hours, 14 days, else 12."
         ),
     ] = None,
-    label: Labels = None,
+    label: LabelOption = None,
     by: By = None,
     aggregate: Aggregate = None,
     exact: Exact = False,
@@ -79,8 +79,8 @@ def forecast(
     listed by strength: the distance from the mean of the earlier values, in standard deviations.
     The current interval is not compared.
     """
-    width = seconds(precision)
-    with opened(url, prefix, reading=True, timezone=timezone) as store:
+    width = precision_seconds(precision)
+    with opened_store(url, prefix, reading=True, timezone=timezone) as store:
         selection = selection_of(store, name, label, by, exact=exact)
         found = Queries(store).forecast(
             **arguments_of(selection), precision=width, aggregate=aggregate, ahead=ahead
@@ -93,9 +93,9 @@ def forecast(
         drawn = [one for one in forecasts if not one.reason]
         if json and by:
             rows = [{"labels": labels, **asdict(one)} for labels, one in groups]
-            output.as_json({"groups": rows})
+            output.print_json({"groups": rows})
         elif json:
-            output.as_json(asdict(forecasts[0]))
+            output.print_json(asdict(forecasts[0]))
         elif output.is_terminal():
             for one in drawn:
                 _draw(one)
@@ -177,13 +177,13 @@ def _list(columns: list[str], rows: list[list[output.Cell]]) -> None:
     output.line()
 
 
-def _writer(found: Forecast) -> output.Writer:
+def _writer(found: Forecast) -> output.ValueWriter:
     if found.kind == "gauge":
         return output.writer_for(found.name)
-    return lambda value: f"{value:,.0f}" if value >= 10 else output.number(round(value, 1))
+    return lambda value: f"{value:,.0f}" if value >= 10 else output.number_text(round(value, 1))
 
 
-def _chart(found: Forecast, write: output.Writer, columns: int) -> Text:
+def _chart(found: Forecast, write: output.ValueWriter, columns: int) -> Text:
     """Draw the expected range as shade, past values as points in it or as signs outside of it.
 
     Draws as many of the newest intervals as fit, and the next ones on the right.

@@ -20,7 +20,7 @@ from redmeter.store import Store
 from redmeter.stored.keys import MAX_TIME
 from redmeter.types import Selection
 
-Labels = Annotated[
+LabelOption = Annotated[
     list[str] | None,
     typer.Option(
         "--label",
@@ -51,7 +51,7 @@ Last = Annotated[
 ]
 
 
-def labels_of(
+def labels_option(
     texts: Sequence[str] | None, option: str = "--label", example: str = "plan=pro"
 ) -> dict[str, str]:
     """Return the labels of an option that may be repeated, as LABEL=VALUE.
@@ -88,7 +88,7 @@ def selection_of(
             `--exact`.
         InvalidName: the name or a label is not allowed.
     """
-    where = labels_of(labels)
+    where = labels_option(labels)
     if exact and by:
         raise InvalidSetting("--exact", "reads one series, which has no groups: leave out --by")
     if exact and not where:
@@ -133,7 +133,7 @@ def length_of(last: str | None, since: str | None, until: str | None) -> float |
     return float(length)
 
 
-def time_of(option: str, text: str | None, now: float) -> float | None:
+def time_option(option: str, text: str | None, now: float) -> float | None:
     """Read a time, Unix seconds.
 
     Args:

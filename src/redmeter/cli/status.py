@@ -2,7 +2,7 @@
 
 from redmeter.analysis.comparing.sentences import value_text
 from redmeter.cli import output
-from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
+from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened_store
 from redmeter.queries import Queries
 from redmeter.results.explanation import Check
 
@@ -12,16 +12,16 @@ from redmeter.results.explanation import Check
     epilog="Exit codes: 0 as usual or unusual, 1 too little data to compare. "
     "Examples: redmeter status · redmeter status --json",
 )
-def status(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None:
+def status_command(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None:
     """Show whether the last five minutes were as usual.
 
     Compares requests, error rate and p95 response time of the last five complete minutes with their
     expected ranges, and names the route and the release that an unusual value began with.
     """
-    with opened(url, prefix, reading=True) as store:
+    with opened_store(url, prefix, reading=True) as store:
         result = Queries(store).status()
         if json:
-            output.as_json(output.plain(result))
+            output.print_json(output.plain(result))
         elif output.is_terminal():
             output.line(result.sentence)
             output.line()

@@ -17,7 +17,7 @@ from redmeter.types import Selection
 _SUGGESTED, _COMPARED = 5, 1_000
 
 
-class Stored(NamedTuple):
+class SeriesOfName(NamedTuple):
     """All series of one name, with labels and without, by kind; sorted."""
 
     counters: list[str]
@@ -25,7 +25,7 @@ class Stored(NamedTuple):
     gauges: list[str]
 
 
-def stored(store: Store, name: str) -> Stored:
+def series_of_name(store: Store, name: str) -> SeriesOfName:
     """Return the series of a name, with labels and without.
 
     Raises:
@@ -35,7 +35,7 @@ def stored(store: Store, name: str) -> Stored:
     literal = glob.escape(name)
     patterns = (literal, literal + "{*")
     names = Queries(store).names
-    return Stored(
+    return SeriesOfName(
         *(
             [one for each in patterns for one in names(each, kind=kind)]
             for kind in ("counter", "histogram", "gauge")
@@ -49,7 +49,7 @@ def is_stored(store: Store, selection: Selection, kind: str) -> bool:
     return any(selects(selection, name) for name in names)
 
 
-def labels_of(series: list[str]) -> dict[str, set[str]]:
+def label_values(series: list[str]) -> dict[str, set[str]]:
     """Return label -> its values, in order of the labels' names."""
     values: dict[str, set[str]] = {}
     for one in series:
@@ -67,7 +67,7 @@ def suggestion(store: Store, name: str, *, histograms: bool = False) -> str:
     """
     base = name.partition("{")[0].rstrip("*")
     with contextlib.suppress(LimitExceeded):  # too many to look through
-        names = stored(store, base)
+        names = series_of_name(store, base)
         if not histograms and name in names.observed:
             return f"it is a histogram: redmeter summary {shlex.quote(name)}"
         if mine := names.observed if histograms else names.counters or names.gauges:

@@ -15,13 +15,13 @@ from redmeter.cli.app import (
     Url,
     command,
     fail,
-    opened,
-    seconds,
+    opened_store,
+    precision_seconds,
 )
 from redmeter.cli.selectors import (
     By,
     Exact,
-    Labels,
+    LabelOption,
     Last,
     arguments_of,
     length_of,
@@ -51,7 +51,7 @@ _NARROW, _ROOMY = ("count", "p95"), 60
     "redmeter summary checkout_seconds -p 1h --last 24h --above 0.5 · "
     "redmeter summary http_seconds --by route --label method=GET --json",
 )
-def summary(
+def summary_command(
     name: Annotated[str, typer.Argument(help="A histogram; labels in braces are a filter.")],
     precision: Precision = "60",
     last: Last = None,
@@ -59,7 +59,7 @@ def summary(
         float | None,
         typer.Option("--above", help="Also show the share of values above this."),
     ] = None,
-    label: Labels = None,
+    label: LabelOption = None,
     by: By = None,
     exact: Exact = False,
     url: Url = None,
@@ -71,10 +71,10 @@ def summary(
     Percentiles are within 2.17 % of the exact values. Draws charts on a terminal, and prints
     columns elsewhere.
     """
-    width = seconds(precision)
+    width = precision_seconds(precision)
     if above is not None and not math.isfinite(above):
         raise InvalidSetting("--above", "give a finite number, e.g. 0.5")
-    with opened(url, prefix, reading=True) as store:
+    with opened_store(url, prefix, reading=True) as store:
         selection = selection_of(store, name, label, by, exact=exact)
         found = Queries(store).summary(
             **arguments_of(selection), precision=width, last=length_of(last, None, None)
@@ -85,9 +85,9 @@ def summary(
         count = sum(one.count for _, one in rows)
         if json and by:
             listed = [{"labels": labels, **_as_dict(one, above)} for labels, one in groups]
-            output.as_json({"groups": listed})
+            output.print_json({"groups": listed})
         elif json:
-            output.as_json(_as_dict(rows[0][1], above))
+            output.print_json(_as_dict(rows[0][1], above))
         elif count and output.is_terminal():
             for title, one in rows:
                 over_time = one.over_time()
@@ -163,7 +163,7 @@ def _draw(
     _list(over_time, write)
 
 
-def _draw_histogram(found: Summary, write: output.Writer) -> None:
+def _draw_histogram(found: Summary, write: output.ValueWriter) -> None:
     drawn = chart.rows(found.buckets, write)
     most = max(count for _, count in drawn)
     lines: list[list[output.Cell]] = [
@@ -185,7 +185,7 @@ def _p95(over_time: Series[Spread | None]) -> Series[float | None]:
     )
 
 
-def _list(over_time: Series[Spread | None], write: output.Writer) -> None:
+def _list(over_time: Series[Spread | None], write: output.ValueWriter) -> None:
     """List the newest intervals."""
     shown = _OVER_TIME if output.width() >= _ROOMY else _NARROW
     rows: list[list[output.Cell]] = []

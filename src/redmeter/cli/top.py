@@ -20,12 +20,12 @@ from redmeter.cli.app import (
     command,
     fail,
     fail_where_left_out,
-    opened,
-    seconds,
+    opened_store,
+    precision_seconds,
 )
 from redmeter.cli.failure import wrong_kind
-from redmeter.cli.selectors import Last, Since, Until, length_of, time_of
-from redmeter.cli.suggestions import labels_of, stored, suggestion
+from redmeter.cli.selectors import Last, Since, Until, length_of, time_option
+from redmeter.cli.suggestions import label_values, series_of_name, suggestion
 from redmeter.errors import InvalidSetting, LimitExceeded, WrongKind
 from redmeter.queries import Queries
 from redmeter.reading.ranking import CANDIDATES, MAX_GROUPS, MAX_HISTOGRAMS, Order
@@ -46,7 +46,7 @@ _NAMED = 5
     "redmeter top http_requests --by route --failing status=5xx · redmeter top 'sales*' -p 1d · "
     "redmeter top http_seconds --by route --order p95 --since 3h --until 2h",
 )
-def top(
+def top_command(
     name: Annotated[
         str | None,
         typer.Argument(
@@ -94,7 +94,7 @@ def top(
     For percentiles, it reads four candidates per row, chosen by mean and spread; a note warns if
     others may rank higher. With --failing, exits with 0 if nothing failed.
     """
-    width = seconds(precision)
+    width = precision_seconds(precision)
     wrong, only = _labels("--failing", failing), _labels("--label", where)
     if wrong and order is not None:
         raise InvalidSetting("--failing", f"ranks by failures; omit --order {order}")
@@ -106,9 +106,9 @@ def top(
     order = "failing" if wrong else Order.parse((order or "count").lower()).word
     name = "*" if name is None else name
     length = length_of(last, since, until)
-    with opened(url, prefix, reading=True, best_effort=best_effort) as store:
+    with opened_store(url, prefix, reading=True, best_effort=best_effort) as store:
         first, end = (
-            time_of(option, text, store.clock.wall())
+            time_option(option, text, store.clock.wall())
             for option, text in (("--since", since), ("--until", until))
         )
         if first is not None and end is not None and first > end:
@@ -137,7 +137,7 @@ def top(
             why = _why_nothing(store, name, by, order, only or {}, wrong or {})
             shown = [] if why else shown
         if json:
-            output.as_json(_as_dict(rows, width, shown, store.skipped()))
+            output.print_json(_as_dict(rows, width, shown, store.skipped()))
         elif shown:
             if output.is_terminal():
                 output.line(_title(name, by, rows.intervals, width, first, end))
@@ -180,17 +180,17 @@ def _why_nothing(
     if glob.escape(name) != name:
         return _why_none_failed(store, name, failing) if failing else ""
     try:
-        available = stored(store, name)
+        available = series_of_name(store, name)
     except LimitExceeded:
         return ""
     observed = order not in ("count", "failing")
     candidates = available.observed if observed else available.counters
-    if order == "count" and not (candidates and where.keys() <= labels_of(candidates).keys()):
+    if order == "count" and not (candidates and where.keys() <= label_values(candidates).keys()):
         candidates = available.observed or candidates
     quoted = shlex.quote(name)
     if not candidates:
         return f"nothing is stored under {name}; {suggestion(store, name, histograms=observed)}"
-    labels = labels_of([*available.counters, *available.observed])
+    labels = label_values([*available.counters, *available.observed])
     for key in (label, *where, *failing):
         if key and key not in labels:
             if labels:
@@ -205,7 +205,7 @@ def _why_nothing(
         words = f" --order {order}" if observed else ""
         for option, given in (("--failing", failing), ("--label", where)):
             words += "".join(f" {option} {shlex.quote(f'{k}={v}')}" for k, v in given.items())
-        first = next(iter(labels_of(candidates)))
+        first = next(iter(label_values(candidates)))
         return (
             f"{name} has labels: redmeter top {quoted} --by {first}{words}, or "
             f"redmeter top {shlex.quote(name + '{*')}{words}"
@@ -219,7 +219,7 @@ def _why_none_failed(store: Store, pattern: str, failing: Mapping[str, str]) -> 
         names = Queries(store).names(pattern)
     except LimitExceeded:
         return ""
-    labels = labels_of(names)
+    labels = label_values(names)
     missing = next((key for key in failing if key not in labels), None)
     if not names:
         what = "nothing is recorded yet" if pattern == "*" else f"no counter matches {pattern}"
@@ -244,8 +244,8 @@ def _nothing_failed(
         text += ["nothing was counted in it at all", *farther]
     with contextlib.suppress(LimitExceeded):
         patterned = glob.escape(name) != name
-        names = Queries(store).names(name) if patterned else stored(store, name).counters
-        labels = labels_of(names)
+        names = Queries(store).names(name) if patterned else series_of_name(store, name).counters
+        labels = label_values(names)
         for key, value in failing.items():
             if value not in labels.get(key, ()):
                 text.append(f"no series has {key}={value} so far; values: {_few(labels[key])}")

@@ -34,13 +34,13 @@ T = TypeVar("T")
 G = TypeVar("G")
 
 
-class Filter(TypedDict, total=False):
+class FilterOptions(TypedDict, total=False):
     """Which label sets: see Meter.series()."""
 
     labels: Mapping[str, object] | None
 
 
-class Times(Filter, total=False):
+class WindowOptions(FilterOptions, total=False):
     """Which label sets, and which window: see Meter.series()."""
 
     since: Time | None
@@ -148,7 +148,7 @@ def precision_of(precision: int | str) -> int:
     return seconds
 
 
-def time_of(moment: Time | None) -> float | None:
+def unix_time(moment: Time | None) -> float | None:
     """Return a time as Unix seconds.
 
     Raises:
@@ -161,7 +161,7 @@ def time_of(moment: Time | None) -> float | None:
     return moment.timestamp()
 
 
-def window_of(
+def query_window(
     precision: int | str,
     since: Time | None,
     until: Time | None,
@@ -172,7 +172,7 @@ def window_of(
     Raises:
         InvalidValue: a time or a combination of arguments cannot be used.
     """
-    start, end = time_of(since), time_of(until)
+    start, end = unix_time(since), unix_time(until)
     check_times(start, end)
     length = None if last is None else window_length(last, since, until)
     return Window(precision_of(precision), start, end, length)
@@ -349,7 +349,7 @@ def explanation_of(
     """
     from redmeter.reading.diagnosis.windows import BASELINES, ExplainRequest
 
-    start, end = time_of(since), time_of(until)
+    start, end = unix_time(since), unix_time(until)
     check_times(start, end)
     length = None if last is None else window_length(last, since, until)
     if start is not None and end is not None and start >= end:
@@ -368,7 +368,7 @@ def explanation_of(
         if named is not None:
             return replace(request, against=named)
     elif isinstance(against, tuple | list) and len(against) == 2:
-        first, stop = (time_of(moment) for moment in against)
+        first, stop = (unix_time(moment) for moment in against)
         check_times(first, stop)
         if first is None or stop is None:
             raise InvalidValue(against, "a baseline has a start and an end")
@@ -394,7 +394,7 @@ def verdict_of(
 
     if mark is not None:
         check_is_text("the label of a mark", mark)
-    moment = time_of(since)
+    moment = unix_time(since)
     check_times(moment)
     if mark is not None and since is not None:
         raise InvalidValue(mark, "give a mark or since, not both")

@@ -10,20 +10,20 @@ from redmeter.queries.arguments import (
     Time,
     check_is_text,
     one_or_groups,
+    query_window,
     ranking_of,
     select,
     spellings,
-    window_of,
 )
 from redmeter.queries.source import QueryBase
 from redmeter.types import RANKED_ROWS
 
 if TYPE_CHECKING:
-    from redmeter.queries.arguments import Filter, Times
+    from redmeter.queries.arguments import FilterOptions, WindowOptions
     from redmeter.results.series import Group, Ranking, Series, TotalGroup
 
 #: The kinds of names().
-KINDS = ("counter", "gauge", "histogram")
+SERIES_KINDS = ("counter", "gauge", "histogram")
 
 
 class CounterQueries(QueryBase):
@@ -37,7 +37,7 @@ class CounterQueries(QueryBase):
         precision: int | str,
         by: None = ...,
         exact: bool = ...,
-        **options: Unpack[Times],
+        **options: Unpack[WindowOptions],
     ) -> Series[int]: ...
     @overload
     def series(
@@ -46,7 +46,7 @@ class CounterQueries(QueryBase):
         *,
         precision: int | str,
         by: str | Sequence[str],
-        **options: Unpack[Times],
+        **options: Unpack[WindowOptions],
     ) -> list[Group[int]]: ...
     def series(
         self,
@@ -93,7 +93,7 @@ class CounterQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         selection = select(name, labels, by, exact=exact)
-        window = window_of(precision, since, until, last)
+        window = query_window(precision, since, until, last)
         from redmeter.reading.aggregates import read_counter
         from redmeter.results.series import Group
 
@@ -135,7 +135,7 @@ class CounterQueries(QueryBase):
             InvalidValue: a time or a combination of arguments cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        window = window_of(precision, since, until, last)
+        window = query_window(precision, since, until, last)
         from redmeter.reading.samples import read_series
 
         return self._source.ask(read_series, spellings(names), window)
@@ -147,7 +147,7 @@ class CounterQueries(QueryBase):
         *,
         by: None = ...,
         exact: bool = ...,
-        **options: Unpack[Filter],
+        **options: Unpack[FilterOptions],
     ) -> int: ...
     @overload
     def total(
@@ -155,7 +155,7 @@ class CounterQueries(QueryBase):
         name: str,
         *,
         by: str | Sequence[str],
-        **options: Unpack[Filter],
+        **options: Unpack[FilterOptions],
     ) -> list[TotalGroup]: ...
     def total(
         self,
@@ -208,8 +208,8 @@ class CounterQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         check_is_text("a pattern", pattern)
-        if kind not in KINDS:
-            raise InvalidValue(kind, f"a kind is one of {', '.join(KINDS)}")
+        if kind not in SERIES_KINDS:
+            raise InvalidValue(kind, f"a kind is one of {', '.join(SERIES_KINDS)}")
         from redmeter.reading.names import read_names
 
         return self._source.ask(read_names, pattern, kind)
@@ -275,7 +275,7 @@ class CounterQueries(QueryBase):
         check_is_text("a name or a pattern", name)
         if by is not None:
             check_is_text("a label", by)
-        window = window_of(precision, since, until, last)
+        window = query_window(precision, since, until, last)
         ranking = ranking_of(name, window, by, limit, order, labels, failing)
         from redmeter.reading.top import read_top
 

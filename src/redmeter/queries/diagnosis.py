@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from redmeter.queries.arguments import Time, explanation_of, select, time_of, verdict_of
+from redmeter.queries.arguments import Time, explanation_of, select, unix_time, verdict_of
 from redmeter.queries.source import QueryBase
 from redmeter.stored.keys import check_times
 
@@ -138,7 +138,7 @@ class DiagnosisQueries(QueryBase):
             InvalidValue: a time cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        first, last = time_of(since), time_of(until)
+        first, last = unix_time(since), unix_time(until)
         check_times(first, last)
         from redmeter.reading.marks import read_marks
 

@@ -11,14 +11,14 @@ from redmeter.queries.arguments import (
     check_ahead,
     one_or_groups,
     precision_of,
+    query_window,
     select,
     spellings,
-    window_of,
 )
 from redmeter.queries.source import QueryBase
 
 if TYPE_CHECKING:
-    from redmeter.queries.arguments import Filter, Times
+    from redmeter.queries.arguments import FilterOptions, WindowOptions
     from redmeter.results.forecasts import Forecast, ForecastGroup
     from redmeter.results.series import Group, Series
 
@@ -35,7 +35,7 @@ class GaugeQueries(QueryBase):
         by: None = ...,
         exact: bool = ...,
         aggregate: str | None = ...,
-        **options: Unpack[Times],
+        **options: Unpack[WindowOptions],
     ) -> Series[float | None]: ...
     @overload
     def gauge_series(
@@ -45,7 +45,7 @@ class GaugeQueries(QueryBase):
         precision: int | str,
         by: str | Sequence[str],
         aggregate: str | None = ...,
-        **options: Unpack[Times],
+        **options: Unpack[WindowOptions],
     ) -> list[Group[float | None]]: ...
     def gauge_series(
         self,
@@ -88,7 +88,7 @@ class GaugeQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         selection = select(name, labels, by, exact=exact)
-        window = window_of(precision, since, until, last)
+        window = query_window(precision, since, until, last)
         check_aggregate(aggregate)
         from redmeter.reading.aggregates import read_gauge
         from redmeter.results.series import Group
@@ -118,7 +118,7 @@ class GaugeQueries(QueryBase):
             WrongKind: a name is only that of a counter or a histogram; the error names its call.
             RedmeterError, TypeError: as for series_many().
         """
-        window = window_of(precision, since, until, last)
+        window = query_window(precision, since, until, last)
         from redmeter.reading.samples import read_gauges
 
         return self._source.ask(read_gauges, spellings(names), window)
@@ -133,7 +133,7 @@ class GaugeQueries(QueryBase):
         exact: bool = ...,
         aggregate: str | None = ...,
         ahead: int | None = ...,
-        **options: Unpack[Filter],
+        **options: Unpack[FilterOptions],
     ) -> Forecast: ...
     @overload
     def forecast(
@@ -144,7 +144,7 @@ class GaugeQueries(QueryBase):
         by: str | Sequence[str],
         aggregate: str | None = ...,
         ahead: int | None = ...,
-        **options: Unpack[Filter],
+        **options: Unpack[FilterOptions],
     ) -> list[ForecastGroup]: ...
     def forecast(
         self,

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Unpack, overload
 
 from redmeter.names import recorded_name
-from redmeter.queries.arguments import Time, one_or_groups, select, spellings, window_of
+from redmeter.queries.arguments import Time, one_or_groups, query_window, select, spellings
 from redmeter.queries.source import QueryBase
 
 if TYPE_CHECKING:
-    from redmeter.queries.arguments import Times
+    from redmeter.queries.arguments import WindowOptions
     from redmeter.results.summaries import Statistics, Summary, SummaryGroup
 
 
@@ -25,7 +25,7 @@ class HistogramQueries(QueryBase):
         precision: int | str,
         by: None = ...,
         exact: bool = ...,
-        **options: Unpack[Times],
+        **options: Unpack[WindowOptions],
     ) -> Summary: ...
     @overload
     def summary(
@@ -34,7 +34,7 @@ class HistogramQueries(QueryBase):
         *,
         precision: int | str,
         by: str | Sequence[str],
-        **options: Unpack[Times],
+        **options: Unpack[WindowOptions],
     ) -> list[SummaryGroup]: ...
     def summary(
         self,
@@ -73,7 +73,7 @@ class HistogramQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         selection = select(name, labels, by, exact=exact)
-        window = window_of(precision, since, until, last)
+        window = query_window(precision, since, until, last)
         from redmeter.reading.aggregates import read_summary
         from redmeter.results.summaries import SummaryGroup
 
@@ -104,7 +104,7 @@ class HistogramQueries(QueryBase):
             LimitExceeded: over 500 names.
             RedmeterError, TypeError: as for series_many().
         """
-        window = window_of(precision, since, until, last)
+        window = query_window(precision, since, until, last)
         from redmeter.reading.distributions import read_summaries
 
         return self._source.ask(read_summaries, spellings(names), window)

@@ -8,8 +8,8 @@ from redmeter.queries.arguments import (
     Time,
     check_limit,
     exceptions_of,
+    query_window,
     stored_severity,
-    window_of,
 )
 from redmeter.queries.source import QueryBase
 from redmeter.stored.exception import check_group
@@ -136,7 +136,7 @@ class LogQueries(QueryBase):
             InvalidValue: the order, the limit or a time cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        window = window_of(precision or 0, since, until, last)
+        window = query_window(precision or 0, since, until, last)
         query = exceptions_of(window, route, order, limit)
         from redmeter.reading.exceptions import read_exceptions
 
@@ -166,7 +166,7 @@ class LogQueries(QueryBase):
             InvalidValue: not the `id` of a group, or a time cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        window = window_of(precision or 0, since, until, last)
+        window = query_window(precision or 0, since, until, last)
         query = exceptions_of(window)
         from redmeter.reading.exceptions import read_exception
 

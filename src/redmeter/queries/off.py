@@ -70,7 +70,7 @@ def _exceptions(wanted: exceptions.ExceptionQuery) -> ExceptionSummaries:
 
 
 #: A function that reads a store -> one that takes its arguments.
-TABLE: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
+OFF_ANSWERS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
     aggregates.read_counter: _samples,
     aggregates.read_gauge: lambda selection, window, aggregate: _samples(selection, window),
     aggregates.read_summary: lambda selection, window: _groups(
