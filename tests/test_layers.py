@@ -174,7 +174,7 @@ READERS = ("cli", "alerting", "dashboard")
 HANDLERS = {"dashboard/api/handlers.py", "dashboard/api/diagnoses.py"}
 #: Files that call functions of reading/ which read a store, and why. May only get shorter.
 DIRECT = {
-    "cli/explain.py": "a name that does not parse is read exactly, which Meter.explain() refuses",
+    "cli/diagnosis.py": "a name that does not parse is read exactly, which Meter.explain() refuses",
     "cli/export.py": "rows of all series: no method of Meter",
     "cli/logs.py": "all loggers; changes and frequencies of one reading",
     "cli/series.py": "counters, gauges and totals of many names in one round trip",

@@ -371,7 +371,7 @@ def test_without_any_counter_nobody_knows_what_failed(redmeter: Run) -> None:
         (["--order", "P100.5"], "error: invalid value 'p100.5': rank by one of"),
         (["--order", "p1.2.3", "--by", "route"], "error: invalid value 'p1.2.3': rank by one of"),
         (["--order", "failing"], "error: --order: name the failures instead, e.g. --failing"),
-        (["--failing", "5xx"], "error: --failing: '5xx': give LABEL=VALUE once"),
+        (["--failing", "5xx"], "error: --failing: '5xx': give each label once, as LABEL=VALUE"),
         (["--failing", "a=1", "--failing", "a=2"], "error: --failing: 'a=2': give LABEL"),
         (["--label", "=x"], "error: --label: '=x': give LABEL=VALUE"),
         (["--order", "p95", "--failing", "a=1"], "error: --failing: ranks by failures; omit"),

@@ -26,8 +26,9 @@ from redmeter.errors import InvalidSetting
 from redmeter.health.check import size_text
 from redmeter.queries import Queries
 from redmeter.queries.arguments import check_aggregate
+from redmeter.queries.counters import SERIES_KINDS
 from redmeter.reading.aggregates import read_counter, read_gauge, read_total
-from redmeter.reading.names import matching, read_names
+from redmeter.reading.names import matching
 from redmeter.reading.samples import read_totals
 from redmeter.reading.selection import GroupKey, name_of
 from redmeter.results.series import Series
@@ -39,8 +40,6 @@ from redmeter.types import Mark, Selection, Window
 
 #: Samples listed below a chart.
 _LISTED = 10
-#: Kinds of series: plural as an option takes it, singular as it is shown.
-_KINDS = ("counter", "gauge", "histogram")
 
 
 @command(
@@ -72,8 +71,8 @@ def names_command(
     With --by-size, also loggers and exceptions, and an estimate of the memory of all series of a
     name, from a sample of 1,000 entries of each index.
     """
-    if kind is not None and kind not in _KINDS:
-        raise InvalidSetting("--kind", f"{kind!r:.40}: give one of {', '.join(_KINDS)}")
+    if kind is not None and kind not in SERIES_KINDS:
+        raise InvalidSetting("--kind", f"{kind!r:.40}: give one of {', '.join(SERIES_KINDS)}")
     if not pattern:
         raise InvalidSetting(
             "PATTERN", "is empty and matches nothing: omit it for all, or give one as 'http_*'"
@@ -83,7 +82,7 @@ def names_command(
         return
     with opened_store(url, prefix, reading=True, best_effort=best_effort) as store:
         rows: list[tuple[str, str, int | None]] = []
-        for each in _KINDS if kind is None else [kind]:
+        for each in SERIES_KINDS if kind is None else [kind]:
             rows += _named(store, pattern, each)
     rows.sort(key=lambda row: row[:2])
     if json:
@@ -148,7 +147,7 @@ def _named(store: Store, pattern: str, kind: str) -> list[tuple[str, str, int | 
     Gauges and histograms have no grand total, and neither have counters that only other programs
     or redmeter.book write.
     """
-    names = read_names(store, pattern, kind)
+    names = Queries(store).names(pattern, kind=kind)
     totals: dict[str, int] = {}
     for at in range(0, len(names) if kind == "counter" else 0, 5_000):
         totals |= read_totals(store, names[at : at + 5_000])

@@ -24,7 +24,15 @@ from redmeter.cli.app import (
     precision_seconds,
 )
 from redmeter.cli.failure import wrong_kind
-from redmeter.cli.selectors import Last, Since, Until, length_of, time_option
+from redmeter.cli.selectors import (
+    LabelOption,
+    Last,
+    Since,
+    Until,
+    labels_option,
+    length_of,
+    time_option,
+)
 from redmeter.cli.suggestions import label_values, series_of_name, suggestion
 from redmeter.errors import InvalidSetting, LimitExceeded, WrongKind
 from redmeter.queries import Queries
@@ -71,12 +79,7 @@ def top_command(
             help="Rank by failures: the label that marks them. Repeatable.",
         ),
     ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--label", metavar="<label=value>", help="Only series with this label. Repeatable."
-        ),
-    ] = None,
+    where: LabelOption = None,
     precision: Precision = "60",
     since: Since = None,
     until: Until = None,
@@ -95,7 +98,7 @@ def top_command(
     others may rank higher. With --failing, exits with 0 if nothing failed.
     """
     width = precision_seconds(precision)
-    wrong, only = _labels("--failing", failing), _labels("--label", where)
+    wrong, only = labels_option(failing, "--failing", "status=5xx"), labels_option(where)
     if wrong and order is not None:
         raise InvalidSetting("--failing", f"ranks by failures; omit --order {order}")
     if by is not None and (not by or name is None):
@@ -134,7 +137,7 @@ def top_command(
             raise wrong_kind(error, fix) from None
         shown, why = list(rows), ""
         if not shown or (by and all(row.key is None for row in rows)):
-            why = _why_nothing(store, name, by, order, only or {}, wrong or {})
+            why = _why_nothing(store, name, by, order, only, wrong)
             shown = [] if why else shown
         if json:
             output.print_json(_as_dict(rows, width, shown, store.skipped()))
@@ -155,17 +158,6 @@ def top_command(
                 return
             fixes = [*farther, suggestion(store, name, histograms=observed)]
             fail(f"nothing was recorded in {window}", NOT_FOUND, "; ".join(fixes))
-
-
-def _labels(option: str, words: Sequence[str] | None) -> dict[str, str] | None:
-    """Read LABEL=VALUE words."""
-    labels = {}
-    for word in words or ():
-        key, equals, value = word.partition("=")
-        if not key or not equals or key in labels:
-            raise InvalidSetting(option, f"{word!r:.60}: give LABEL=VALUE once, e.g. status=5xx")
-        labels[key] = value
-    return labels or None
 
 
 def _why_nothing(

@@ -1,4 +1,4 @@
-"""explain: what accounts for a rise or a fall."""
+"""status, explain: whether all is as usual, and what accounts for a rise or a fall."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -30,15 +30,53 @@ from redmeter.cli.selectors import (
 )
 from redmeter.cli.suggestions import suggestion
 from redmeter.errors import InvalidSetting
+from redmeter.queries import Queries
 from redmeter.queries.arguments import explanation_of
 from redmeter.reading.diagnosis.explain import read_explanation
 from redmeter.reading.diagnosis.windows import BASELINES
-from redmeter.results.explanation import ChangedGroup, Explanation, LogPattern
+from redmeter.results.explanation import ChangedGroup, Check, Explanation, LogPattern
 
 #: Groups of a label that are listed on a terminal.
 _LISTED = 6
 
 _COLUMNS = ("LABEL", "VALUE", "BEFORE", "NOW", "CHANGE", "SHARE", "CAUSE")
+
+
+@command(
+    name="status",
+    epilog="Exit codes: 0 as usual or unusual, 1 too little data to compare. "
+    "Examples: redmeter status · redmeter status --json",
+)
+def status_command(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None:
+    """Show whether the last five minutes were as usual.
+
+    Compares requests, error rate and p95 response time of the last five complete minutes with their
+    expected ranges, and names the route and the release that an unusual value began with.
+    """
+    with opened_store(url, prefix, reading=True) as store:
+        result = Queries(store).status()
+        if json:
+            output.print_json(output.plain(result))
+        elif output.is_terminal():
+            output.line(result.sentence)
+            output.line()
+            output.table(
+                ["", "NOW", "EXPECTED RANGE", ""], [_check_cells(check) for check in result.checks]
+            )
+        else:
+            output.table(
+                ["MEASURE", "STATE", "VALUE", "LOW", "HIGH"],
+                [
+                    [
+                        check.measure,
+                        check.state,
+                        *("" if v is None else v for v in (check.value, check.low, check.high)),
+                    ]
+                    for check in result.checks
+                ],
+            )
+        if result.state == "unknown":
+            fail(result.sentence.removesuffix("."), NOT_FOUND)
 
 
 @command(
@@ -215,3 +253,12 @@ def _list_patterns(title: str, patterns: Sequence[LogPattern]) -> None:
         [title.upper(), "SEVERITY", "LOGGER"],
         [(pattern.pattern, pattern.severity, pattern.logger) for pattern in patterns],
     )
+
+
+def _check_cells(check: Check) -> list[output.Cell]:
+    expected = check.reason
+    if check.low is not None:
+        low, high = (value_text(value, check.unit) for value in (check.low, check.high))
+        expected = f"{low} to {high}"
+    value = "" if check.value is None else value_text(check.value, check.unit)
+    return [check.measure, value, expected, "" if check.state == "unknown" else check.state]
