@@ -66,7 +66,7 @@ def labels_option(
     labels: dict[str, str] = {}
     for text in texts or ():
         label, equals, value = text.partition("=")
-        if not equals or label in labels:
+        if not label or not equals or label in labels:
             problem = f"give each label once, as LABEL=VALUE, e.g. {example}"
             raise InvalidSetting(option, f"{text!r:.40}: {problem}")
         labels[label] = value
