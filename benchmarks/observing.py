@@ -233,7 +233,7 @@ def ranking(conn: redis.Redis, url: str) -> Iterator[Row]:
         def run(order: str = order) -> object:
             return read_top(
                 store,
-                Top("http_seconds", Window(60, intervals=120), by="route", limit=20, order=order),
+                Top("http_seconds", Window(60, last=7200), by="route", limit=20, order=order),
             )
 
         trips = _round_trips(run)

@@ -173,14 +173,10 @@ READERS = ("cli", "alerting", "dashboard")
 HANDLERS = {f"dashboard/api/{area}.py" for area in ("series", "logs", "page", "diagnosis")}
 #: Files that call functions of reading/ which read a store, and why. May only get shorter.
 DIRECT = {
-    "cli/explain.py": "a name that does not parse is read exactly, which Meter.explain() refuses",
+    "cli/diagnosis.py": "a name that does not parse is read exactly, which Meter.explain() refuses",
     "cli/export.py": "rows of all series: no method of Meter",
-    "cli/forecast.py": "names of groups, and whether anything was ever counted",
-    "cli/logs.py": "follows a logger: reads only what is new since the last look",
+    "cli/logs.py": "all loggers; changes and frequencies of one reading",
     "cli/series.py": "counters, gauges and totals of many names in one round trip",
-    "cli/suggestions.py": "names of all kinds, which Meter.names() lists too",
-    "cli/summary.py": "other programs' names are read exactly, which Meter.summary() refuses",
-    "cli/top.py": "names of all kinds; the words of its errors are about options",
     "dashboard/api/diagnosis.py": "the answer has the server's clock",
     "dashboard/api/logs.py": "the answer has the server's clock",
     "dashboard/api/series.py": "the answer has the server's clock; many names in one round trip",

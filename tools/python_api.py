@@ -24,7 +24,8 @@ METHODS = {
         *("log", "record_exception", "mark"),
     ),
     "Read counters and gauges": (
-        *("series", "gauge_series", "forecast", "total", "names", "series_many", "top"),
+        *("series", "gauge_series", "forecast", "total", "names", "top"),
+        *("series_many", "gauge_series_many"),
     ),
     "Read histograms": ("summary", "summary_many", "statistics"),
     "Read logs and exceptions": (

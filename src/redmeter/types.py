@@ -37,9 +37,7 @@ class Window(NamedTuple):
     since: float | None = None
     #: Unix seconds, excluded; rounded up to the end of an interval. None: that of the current one.
     until: float | None = None
-    #: No more than so many of the newest, the current one included.
-    intervals: int | None = None
-    #: Only the newest that so many seconds hold, the current one included.
+    #: Only the newest that so many seconds hold, the current one included; excludes the others.
     last: float | None = None
 
 

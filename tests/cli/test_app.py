@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from redmeter import Meter, __version__
-from redmeter.cli.app import MODULES, app, called
+from redmeter.cli.app import COMMAND_MODULES, app, called
 from support.commands import Done, Home, is_clean
 from support.servers import Server
 
 Run = Any
 
-COMMANDS = list(MODULES)
+COMMANDS = list(COMMAND_MODULES)
 
 #: A command of each kind, with the arguments that it needs.
 READING = [["names"], ["series", "hits"], ["top"], ["clean"], ["retention"], ["doctor"]]
@@ -36,7 +36,7 @@ def test_help_lists_every_command_in_the_order_one_meets_them(redmeter: Run) -> 
 def test_a_command_imports_its_own_module_and_not_all(home: Home) -> None:
     """And each is registered by the module that is imported for it."""
     modules = {each.name: each.callback.__module__ for each in app.registered_commands}
-    assert modules == {name: f"redmeter.cli.{module}" for name, module in MODULES.items()}
+    assert modules == {name: f"redmeter.cli.{module}" for name, module in COMMAND_MODULES.items()}
     code = "import atexit, sys; atexit.register(lambda: print(*sys.modules))"
     loaded = home.start("names", "--help", code=code).finish().out.split()
     assert "redmeter.cli.series" in loaded

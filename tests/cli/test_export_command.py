@@ -156,7 +156,7 @@ def test_an_interrupted_export_leaves_no_file(
         "    yield []\n"
         "    print('begun', flush=True); time.sleep(60)\n"
         "export.export_rows = rows\n"
-        "from redmeter.cli.app import main; sys.exit(main())"
+        "from redmeter.cli.app import run_command; sys.exit(run_command())"
     )
     command = [sys.executable, "-c", code, "export", "--to", str(path), "--url", server.url]
     with subprocess.Popen(command, stdout=-1, stderr=-1, cwd=tmp_path) as process:

@@ -55,7 +55,7 @@ def test_a_summary_is_json_for_programs(redmeter: Run, client: Any) -> None:
     assert [one["count"] for one in found["intervals"]] == [1, 0, 2]
     assert found["intervals"][1] == gap
     assert found["end"] - found["start"] == 240 * 3600
-    cut = json.loads(redmeter("summary", "x", "-p", "1h", "--intervals", "1", "--json").out)
+    cut = json.loads(redmeter("summary", "x", "-p", "1h", "--last", "1h", "--json").out)
     assert (cut["count"], "above" in cut) == (2, False)
 
 
@@ -162,7 +162,7 @@ def test_names_tell_kinds_apart(redmeter: Run, client: Any, meter: Meter) -> Non
     ("words", "told"),
     [
         (["-p", "1s"], "error: precision 1 is not kept of histograms; kept are (seconds): 5, 60,"),
-        (["-p", "5s", "-n", "25"], "error: 25 intervals asked for, at most 24 are allowed"),
+        (["-p", "5s", "--last", "0"], "error: --last: '0': give seconds, or 15m, 2h"),
         *(
             (["--above", text], "error: --above: give a finite number")
             for text in ("nan", "inf", "-inf")

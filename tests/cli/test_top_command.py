@@ -69,7 +69,7 @@ def test_top_ranks_what_lacks_a_label_that_older_series_have(redmeter: Run, mete
     """The label is there, though within these slices nothing had it."""
     meter.count("requests", labels={"route": "/"}, at=time.time() - 7200)
     meter.count("requests")
-    done = redmeter("top", "requests", "--by", "route", "-p", "60", "-n", "5")
+    done = redmeter("top", "requests", "--by", "route", "-p", "60", "--last", "5m")
     assert done == Done(0, "ROUTE\tCOUNT\tSHARE\n(without)\t1\t100.0%\n", "")
 
 
@@ -127,12 +127,12 @@ def test_top_takes_all_slices_where_fewer_than_its_default_are_kept(
     meter.count("hits")
     assert redmeter("retention", "60=10").code == 0
     assert redmeter("top").out == "NAME\tCOUNT\tSHARE\nhits\t1\t100.0%\n"
-    done = redmeter("top", "--intervals", "11")
+    done = redmeter("top", "--last", "11m")
     assert (done.code, done.out) == (2, "")
     assert "11 intervals asked for, at most 10 are allowed" in done.err
 
 
-@pytest.mark.parametrize("option", ["--limit=0", "--limit=1001", "--intervals=0", "--limit=x"])
+@pytest.mark.parametrize("option", ["--limit=0", "--limit=1001", "--last=0", "--limit=x"])
 def test_top_refuses_numbers_out_of_range(redmeter: Run, meter: Meter, option: str) -> None:
     """Exit code 2, and what is allowed."""
     meter.count("hits")
@@ -275,8 +275,7 @@ def test_what_is_observed_does_not_fail(redmeter: Run, meter: Meter) -> None:
     done = redmeter("top", "took", "--by", "route", "--failing", "status=5xx")
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        "error: took is a histogram, and --failing ranks counters; rank it with redmeter top took "
-        "--order p95\n"
+        "error: 'took' is recorded as a histogram; redmeter top took --by route --order p95\n"
     )
     meter.count("hits", labels={"route": "/", "status": "2xx"})
     done = redmeter("top", "hits", "--by", "route", "--failing", "status=5xx")
@@ -372,9 +371,9 @@ def test_without_any_counter_nobody_knows_what_failed(redmeter: Run) -> None:
         (["--order", "P100.5"], "error: invalid value 'p100.5': rank by one of"),
         (["--order", "p1.2.3", "--by", "route"], "error: invalid value 'p1.2.3': rank by one of"),
         (["--order", "failing"], "error: --order: name the failures instead, e.g. --failing"),
-        (["--failing", "5xx"], "error: --failing: '5xx': give LABEL=VALUE once"),
-        (["--failing", "a=1", "--failing", "a=2"], "error: --failing: 'a=2': give LABEL"),
-        (["--label", "=x"], "error: --label: '=x': give LABEL=VALUE"),
+        (["--failing", "5xx"], "error: --failing: '5xx': give each label once, as LABEL=VALUE"),
+        (["--failing", "a=1", "--failing", "a=2"], "error: --failing: 'a=2': give each label once"),
+        (["--label", "=x"], "error: --label: '=x': give each label once, as LABEL=VALUE"),
         (["--order", "p95", "--failing", "a=1"], "error: --failing: ranks by failures; omit"),
         (["--order", "p95", "-p", "1d"], "error: precision 86400 is not kept of histograms; kept"),
     ],
@@ -392,7 +391,7 @@ def test_what_cannot_be_ranked_is_refused_with_what_can(
 def test_nothing_observed_says_what_to_do(redmeter: Run, client: Any) -> None:
     """Where it looks further back, and which series there are."""
     put_observed(client, {'http_seconds{route="/both"}': [(time.time() - 600, 1.0)]})
-    done = redmeter("top", "http_seconds", "--by", "route", "--order", "p95", "-n", "5")
+    done = redmeter("top", "http_seconds", "--by", "route", "--order", "p95", "--last", "5m")
     assert done.code == 1
     assert done.err.startswith("error: nothing was recorded in the newest 5 intervals of 1m; -p 1h")
     assert 'available: http_seconds{route="/both"}' in done.err
@@ -422,9 +421,12 @@ def test_what_is_counted_and_observed_has_the_labels_of_both(
             "took --order p95",
             "took has labels: redmeter top took --by route --order p95, or redmeter top 'took{*'",
         ),
-        ("requests --by route --order p95", "requests is a counter, and --order p95 ranks"),
+        (
+            "requests --by route --order p95",
+            "'requests' is recorded as a counter; redmeter top requests --by route",
+        ),
         ("took", "took has labels: redmeter top took --by route, or redmeter top 'took{*'"),
-        ("depth", "depth is a gauge, and gauges are not ranked; see redmeter series depth"),
+        ("depth", "'depth' is recorded as a gauge; redmeter series depth"),
         (
             "requests --by route --label methd=GET",
             "no series of requests has the label methd; labels: route, status",
@@ -442,7 +444,7 @@ def test_what_is_counted_and_observed_has_the_labels_of_both(
             "requests --failing status=5xx",
             "requests has labels: redmeter top requests --by route --failing status=5xx, or ",
         ),
-        ("heat", "heat is a gauge, and gauges are not ranked; see redmeter series 'heat{room="),
+        ("heat", "'heat' is recorded as a gauge; redmeter series heat"),
     ],
 )
 def test_what_can_never_be_ranked_is_told_apart_from_what_did_not_happen(

@@ -24,7 +24,7 @@ URL = "redis://localhost:7000/0"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A state directory, and little patience."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(lock, "WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(lock, "LOCK_WAIT_SECONDS", 0.2)
     return tmp_path / "redmeter"
 
 
@@ -65,7 +65,7 @@ def test_one_that_does_not_become_ready_is_waited_for_in_vain() -> None:
 @pytest.mark.parametrize("ready", [True, False])
 def test_one_that_starts_is_waited_for(monkeypatch: pytest.MonkeyPatch, ready: bool) -> None:
     """Once it is ready the place is not free; where it ends before, the next one has it."""
-    monkeypatch.setattr(lock, "WAIT_SECONDS", 10.0)
+    monkeypatch.setattr(lock, "LOCK_WAIT_SECONDS", 10.0)
     first, second = UpLock(URL, None), UpLock(URL, None)
     assert first.acquire()
     taken: list[bool] = []

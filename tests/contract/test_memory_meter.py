@@ -69,9 +69,9 @@ def asked() -> Iterator[Call]:
         for option in ("since", "until"):
             for method in ("series", "gauge_series", "summary", "top"):
                 yield calling(method, "hits", precision=60, **{option: number})
-        for option in ("limit", "intervals"):
+        for option in ("limit", "last"):
             yield calling("top", "hits", precision=60, **{option: number})
-        yield calling("summary", "hits", precision=60, intervals=number)
+        yield calling("summary", "hits", precision=60, last=number)
         yield calling("forecast", "hits", precision=60, ahead=number)
         yield calling("log_messages", "app", limit=number)
         yield calling("marks", since=number)

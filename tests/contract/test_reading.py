@@ -23,6 +23,7 @@ from redmeter.reading.export.listing import ExportList
 from redmeter.reading.names import read_names
 from redmeter.reading.samples import Grid, read_series, read_totals, starts_of
 from redmeter.results import Sample
+from redmeter.results.series import Series
 from redmeter.stored.keys import DEFAULT_RETENTION, Retention, slice_start
 from redmeter.types import Window
 from support import listings
@@ -187,10 +188,15 @@ def test_many_series_are_one_round_trip(
     names = [f"s{i}" for i in range(40)]
     count_all(store, {name: {now: i + 1} for i, name in enumerate(names)})
     with exchanges(monkeypatch) as seen:
-        found = read_series(store, [*names, "none"], Window(DAY))
+        found = read_series(store, names, Window(DAY))
     assert len(seen) == 1
     assert [found[name].total for name in names] == list(range(1, 41))
-    assert found["none"].values == ()
+    with exchanges(monkeypatch) as seen:
+        assert read_series(store, [*names, "none"], Window(DAY)) == {
+            **found,
+            "none": Series("none", DAY, found["s0"].start + DAY, (), partial=False),
+        }
+    assert len(seen) == 2
     with exchanges(monkeypatch) as seen:
         assert sum(read_totals(store, names).values()) == sum(range(1, 41))
     assert seen == [3]
@@ -234,8 +240,7 @@ def test_one_request_has_its_limits(client: Any, open_meter: OpenMeter) -> None:
         (lambda: meter.series_many(many, precision=60), 5000),
         (lambda: meter.top(precision=60, limit=1001), 1000),
         (lambda: meter.top(precision=60, limit=0), 1000),
-        (lambda: meter.top(precision=60, intervals=121), 120),
-        (lambda: meter.top(precision=60, intervals=0), 120),
+        (lambda: meter.top(precision=60, last=7201), 120),
     ):
         with pytest.raises(LimitExceeded) as caught:
             call()
@@ -522,5 +527,5 @@ def test_a_ranking_counts_the_newest_slices_alone(client: Any, open_meter: OpenM
     slices = {newest: 1, f"{newest - DAY}.0": 10, newest - 2 * DAY: 100, newest + DAY: 1000}
     put(client, DAY, slices)
     meter = open_meter()
-    assert [_rows(meter, precision=DAY, intervals=n)[0][1] for n in (1, 2, 3)] == [1, 11, 111]
-    assert _rows(meter, precision=DAY, intervals=120) == [("x", 111)]
+    assert [_rows(meter, precision=DAY, last=n * DAY)[0][1] for n in (1, 2, 3)] == [1, 11, 111]
+    assert _rows(meter, precision=DAY, last=120 * DAY) == [("x", 111)]

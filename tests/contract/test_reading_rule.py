@@ -270,7 +270,7 @@ def test_rankings_follow_the_same_rule(meter: Meter) -> None:
         (lambda m: m.series("orders", precision=7), UnknownPrecision),
         (lambda m: m.series("orders", precision="soon"), InvalidValue),
         (lambda m: m.series("orders", precision=DAY, last="2h", since=1), InvalidValue),
-        (lambda m: m.summary("seconds", precision=3600, intervals=0), LimitExceeded),
+        (lambda m: m.summary("seconds", precision=3600, last=0), InvalidValue),
         (lambda m: m.top("orders", precision=DAY, limit=0), LimitExceeded),
     ],
 )

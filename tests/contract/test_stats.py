@@ -388,7 +388,7 @@ def test_sums_past_the_largest_double_are_none(server: Server) -> None:
             for value in (1.5e308, 1.7e308):
                 meter.observe("huge", value)
             assert meter.flush()
-            told = meter.summary("huge", precision=3600, intervals=2)
+            told = meter.summary("huge", precision=3600, last="2h")
             assert (told.count, told.low, told.high) == (2, 1.5e308, 1.7e308)
             assert (told.total, told.mean, told.stddev) == (None, None, None)
             hour = meter.statistics("huge")

@@ -11,6 +11,7 @@ from redmeter.dashboard.api.endpoints import API, ENDPOINTS
 from redmeter.dashboard.api.parameters import parse_query
 from redmeter.dashboard.errors import http_error_of
 from redmeter.errors import RedmeterError
+from redmeter.names import canonical
 from redmeter.testing import MemoryMeter
 from support.stores import OpenMeter, OpenStore, exchanges
 
@@ -35,6 +36,26 @@ QUERIES: dict[str, tuple[set[str], Callable[..., Any]]] = {
         {"counter", "gauge"},
         lambda meter, name, **o: meter.forecast(name, precision=60, aggregate="sum", **o),
     ),
+}
+#: The same of queries that take no options: exact ones, and rankings of a name.
+EXACT: dict[str, tuple[set[str], Callable[..., Any]]] = {
+    "series_many": ({"counter"}, lambda meter, name: meter.series_many([name], precision=60)),
+    "gauge_series_many": (
+        {"gauge"},
+        lambda meter, name: meter.gauge_series_many([name], precision=60),
+    ),
+    "summary_many": ({"histogram"}, lambda meter, name: meter.summary_many([name], precision=60)),
+    "statistics": ({"histogram"}, lambda meter, name: meter.statistics(name)),
+    "top": ({"counter", "histogram"}, lambda meter, name: meter.top(name, precision=60)),
+    "top by": (
+        {"counter", "histogram"},
+        lambda meter, name: meter.top(name.partition("{")[0], by="place", precision=60),
+    ),
+    "top of failures": (
+        {"counter"},
+        lambda meter, name: meter.top(name, precision=60, order="failing", failing={"a": "b"}),
+    ),
+    "top by p95": ({"histogram"}, lambda meter, name: meter.top(name, precision=60, order="p95")),
 }
 
 
@@ -70,10 +91,33 @@ def test_a_meter_names_the_right_call(
                 assert str(caught.value) == f"{name!r} is recorded as a {kind}: {FIXES[kind]}"
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", EXACT)
+@pytest.mark.parametrize("labels", [{}, {"place": "attic"}])
+def test_exact_queries_and_rankings_name_the_right_call(
+    query: str, labels: dict[str, str], open_meter: OpenMeter
+) -> None:
+    """With the same text; a list is refused for one of its names."""
+    kinds, call = EXACT[query]
+    for meter in (open_meter(), MemoryMeter()):
+        record(meter, **labels)
+        for kind, name in NAMES.items():
+            if kind in kinds:
+                call(meter, canonical(name, labels))
+                continue
+            with pytest.raises(WrongKind) as caught:
+                call(meter, canonical(name, labels))
+            assert str(caught.value) == f"{name!r} is recorded as a {kind}: {FIXES[kind]}"
+        with pytest.raises(WrongKind, match="'temperature' is recorded as a gauge"):
+            meter.series_many(
+                [canonical(NAMES[kind], labels) for kind in ("counter", "gauge")], precision=60
+            )
+        assert not meter.top("temp*", precision=60)
+
+
+@pytest.mark.parametrize("query", QUERIES | EXACT)
 def test_a_name_that_nothing_has_is_no_error(query: str, open_meter: OpenMeter) -> None:
     """Nothing is recorded yet; nor is it one if two kinds share the name."""
-    _, call = QUERIES[query]
+    _, call = (QUERIES | EXACT)[query]
     for meter in (open_meter(), MemoryMeter(), open_meter(url="off")):
         record(meter)
         call(meter, "nothing")
@@ -103,6 +147,18 @@ def test_the_kind_is_asked_for_only_if_nothing_is_found(
         with pytest.raises(WrongKind):
             meter.series("temperature", precision=60)
         assert len(seen) == 6
+        for query, name in (
+            ("series_many", "orders"),
+            ("gauge_series_many", "temperature"),
+            ("summary_many", "took_seconds"),
+            ("statistics", "took_seconds"),
+            ("top", "orders"),
+        ):
+            EXACT[query][1](meter, name)
+        assert len(seen) == 11
+        for number in (50, 100):  # of which 50 are checked
+            meter.series_many([f"other{n}" for n in range(number)], precision=60)
+        assert (len(seen), seen[-1]) == (15, seen[-3])
 
 
 @pytest.mark.parametrize(
@@ -113,6 +169,8 @@ def test_the_kind_is_asked_for_only_if_nothing_is_found(
         ("/api/series", "name=orders&kind=gauge", "ask /api/series for it"),
         ("/api/summary", "name=orders", "ask /api/series for it"),
         ("/api/forecast", "name=took_seconds", "ask /api/summary for it"),
+        ("/api/top", "name=temperature", "ask /api/series with kind=gauge"),
+        ("/api/top", "name=orders&order=p95", "ask /api/series for it"),
     ],
 )
 def test_the_api_and_the_command_name_their_own_calls(

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redmeter.cli import selectors
-from redmeter.cli.app import seconds
+from redmeter.cli.app import precision_seconds
 from redmeter.dashboard.access import read_users
 from redmeter.errors import InvalidSetting
 from redmeter.settings import SETTINGS, named_patterns, resolve, variable_of
@@ -90,9 +90,9 @@ def test_users_are_names_and_passwords_or_refused(text: str) -> None:
 def test_what_the_command_line_says_of_times_is_read_or_refused(text: str) -> None:
     """Widths and moments."""
     with contextlib.suppress(InvalidSetting):
-        assert 0 <= seconds(text) < 10**14
+        assert 0 <= precision_seconds(text) < 10**14
     with contextlib.suppress(InvalidSetting):
-        found = selectors.time_of("--since", text, 1_700_000_000.0)
+        found = selectors.time_option("--since", text, 1_700_000_000.0)
         assert found is not None
         assert abs(found) <= 2**40 or found < 10**12
 
@@ -129,6 +129,6 @@ def test_settings_take_work_by_their_length(of_length: object) -> None:
         with contextlib.suppress(InvalidSetting):
             read_users(text, "file")
         with contextlib.suppress(InvalidSetting):
-            seconds(text)
+            precision_seconds(text)
 
     assert_work_is_linear(work, of_length)  # type: ignore[arg-type]

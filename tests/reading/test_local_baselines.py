@@ -3,8 +3,9 @@
 import pytest
 
 from redmeter.clock import UTC, Zone
+from redmeter.queries.arguments import explanation_of
 from redmeter.reading.diagnosis.verdict_data import plan
-from redmeter.reading.diagnosis.windows import compare, request_of
+from redmeter.reading.diagnosis.windows import compare
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Retention
 from redmeter.types import Selection
 
@@ -17,7 +18,7 @@ KEPT = Retention(DEFAULT_RETENTION)
 
 def baseline(since: int, until: int, zone: Zone, kind: str = "yesterday") -> tuple[int, int]:
     """Return the baseline of a window of hours, relative to its start: hours before it."""
-    asked = request_of(Selection("x"), since=since, until=until, against=kind, precision=HOUR)
+    asked = explanation_of(Selection("x"), since=since, until=until, against=kind, precision=HOUR)
     found = compare(asked, KEPT, until + HOUR, zone)
     assert not found.reason
     assert (found.window.start, found.window.stop) == (since, until)
@@ -69,7 +70,7 @@ def test_half_an_hour_moves_minutes_and_no_hours() -> None:
     change = 1_775_314_800
     since, until = change + 3 * HOUR, change + 4 * HOUR
     assert baseline(since, until, HOWE) == (24, 23)
-    asked = request_of(Selection("x"), since=since, until=until, against="yesterday")
+    asked = explanation_of(Selection("x"), since=since, until=until, against="yesterday")
     found = compare(asked, Retention({900: 254, HOUR: 240}), until + HOUR, HOWE)
     assert since - found.baseline.start == DAY + HOUR // 2
 

@@ -199,5 +199,5 @@ def exchanges(monkeypatch: Any) -> Iterator[list[int]]:
 
 def rank(store: Store, name: str, precision: int, **options: Any) -> Ranking:
     """Return a ranking; the options are those of a Window and of Top."""
-    ends = {key: options.pop(key) for key in ("since", "until", "intervals") if key in options}
+    ends = {key: options.pop(key) for key in ("since", "until", "last") if key in options}
     return read_top(store, Top(name, Window(precision, **ends), **options))

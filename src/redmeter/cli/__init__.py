@@ -4,7 +4,7 @@
     series.py    names, series                        forecast.py  summary.py  top.py  logs.py
     up.py        up, stop                             lock.py      which process `up` is
     marks.py     mark                                 maintenance.py  clean, retention, doctor
-    verdict.py   verdict
+    diagnosis.py status, explain                      verdict.py   verdict
     replay.py    replay                               demo.py      demo
     migrate.py   migrate
     failure.py   how errors become messages, exit codes and JSON
@@ -34,7 +34,7 @@ def main() -> None:
             from redmeter.cli import app
     except MissingExtra as error:
         sys.exit(missing(error))
-    app.main()
+    app.run_command()
 
 
 def missing(error: MissingExtra) -> int:

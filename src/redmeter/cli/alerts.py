@@ -29,10 +29,10 @@ from redmeter.cli.app import (
     Url,
     command,
     fail,
-    opened,
-    seconds,
+    opened_store,
+    precision_seconds,
 )
-from redmeter.cli.selectors import time_of
+from redmeter.cli.selectors import time_option
 from redmeter.errors import InvalidSetting
 from redmeter.queries import Queries
 from redmeter.store import Store
@@ -63,7 +63,7 @@ class Action(enum.StrEnum):
     "redmeter alerts silence 'checkout-*' --for 2h --comment 'load test' · "
     "redmeter alerts history --json",
 )
-def alerts(
+def alerts_command(
     action: Annotated[
         Action,
         typer.Argument(
@@ -115,7 +115,7 @@ def alerts(
     else:
         rules = _rules(file) if action in (Action.replay, Action.run) else None
         reading = action in (Action.list, Action.history)
-        with opened(url, prefix, reading=reading, timezone=timezone) as store:
+        with opened_store(url, prefix, reading=reading, timezone=timezone) as store:
             match action:
                 case Action.list:
                     _list(AlertStore(store).snapshot(), json=json)
@@ -126,10 +126,10 @@ def alerts(
                     _replay(store, rules, since, json=json)
                 case Action.run:
                     assert rules is not None
-                    _run(store, rules, float(seconds(interval)))
+                    _run(store, rules, float(precision_seconds(interval)))
                 case Action.silence:
                     assert target is not None
-                    _silence(store, target, seconds(for_), comment, json=json)
+                    _silence(store, target, precision_seconds(for_), comment, json=json)
                 case _:
                     assert target is not None
                     _unsilence(store, target, json=json)
@@ -154,7 +154,7 @@ def _rules(file: Path | None) -> Rules:
 def _check(rules: Rules, *, json: bool) -> None:
     if json:
         names = [rule.name for rule in rules.alerts]
-        output.as_json({"alerts": names, "notifiers": list(rules.notifiers), "valid": True})
+        output.print_json({"alerts": names, "notifiers": list(rules.notifiers), "valid": True})
         return
     output.line(
         f"valid: {output.many(len(rules.alerts), 'alert')}, "
@@ -196,7 +196,7 @@ def _test(rules: Rules, name: str, *, json: bool) -> None:
     except NotDelivered as error:
         fail(f"not delivered: {error}", NOT_FOUND, f"look at [notify.{name}] in the file")
     if json:
-        output.as_json({"notifier": name, "delivered": True, "key": key})
+        output.print_json({"notifier": name, "delivered": True, "key": key})
     else:
         output.line(f"delivered to {name}")
 
@@ -204,7 +204,7 @@ def _test(rules: Rules, name: str, *, json: bool) -> None:
 def _list(snapshot: AlertSnapshot, *, json: bool) -> None:
     running = snapshot.leased_until > 0
     if json:
-        output.as_json(
+        output.print_json(
             {
                 "running": running,
                 "alerts": [
@@ -261,7 +261,7 @@ def _quiet(rule: RuleStatus) -> str:
 def _history(store: AlertStore, *, json: bool) -> None:
     transitions = store.transitions()
     if json:
-        output.as_json({"transitions": [dataclasses.asdict(each) for each in transitions]})
+        output.print_json({"transitions": [dataclasses.asdict(each) for each in transitions]})
     elif transitions:
         rows = [
             (output.moment(each.time), each.name, each.status, each.detail) for each in transitions
@@ -274,7 +274,7 @@ def _history(store: AlertStore, *, json: bool) -> None:
 def _replay(store: Store, rules: Rules, since: str | None, *, json: bool) -> None:
     view, _ = store.read()
     kept = store.seen
-    start = time_of("--since", since or "1d", view.now)
+    start = time_option("--since", since or "1d", view.now)
     assert start is not None
     check_times(start)
     conditions = RuleReader(Queries(store), kept.series, kept.histograms)
@@ -284,7 +284,9 @@ def _replay(store: Store, rules: Rules, since: str | None, *, json: bool) -> Non
             show(number, len(rules.alerts))
             results.append(replay_rule(rule, conditions, start, view.now))
     if json:
-        output.as_json({"since": start, "alerts": [dataclasses.asdict(each) for each in results]})
+        output.print_json(
+            {"since": start, "alerts": [dataclasses.asdict(each) for each in results]}
+        )
         return
     for result in results:
         times = output.many(len(result.firings), "time")
@@ -321,7 +323,7 @@ def _silence(store: Store, alerts: str, duration: int, comment: str, *, json: bo
     silence = Silence(secrets.token_hex(4), alerts, view.now + duration, comment[:200])
     AlertStore(store).silence(silence)
     if json:
-        output.as_json({"silence": dataclasses.asdict(silence)})
+        output.print_json({"silence": dataclasses.asdict(silence)})
     else:
         output.line(f"silence {silence.id}: {alerts} until {output.moment(silence.until)} UTC")
 
@@ -330,6 +332,6 @@ def _unsilence(store: Store, silence_id: str, *, json: bool) -> None:
     if not AlertStore(store).unsilence(silence_id):
         fail(f"there is no silence {silence_id}", NOT_FOUND, "redmeter alerts lists all")
     if json:
-        output.as_json({"removed": silence_id})
+        output.print_json({"removed": silence_id})
     else:
         output.line(f"removed: silence {silence_id}")

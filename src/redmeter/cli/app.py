@@ -32,15 +32,15 @@ from redmeter.store.servers import urls
 from redmeter.store.servers.retry import unready_reason
 
 #: Command -> the module that registers it, in the order of the help.
-MODULES: Final[Mapping[str, str]] = {
+COMMAND_MODULES: Final[Mapping[str, str]] = {
     "demo": "demo",
     "up": "up",
     "stop": "up",
     "replay": "replay",
-    "status": "status",
+    "status": "diagnosis",
     "series": "series",
     "summary": "summary",
-    "explain": "explain",
+    "explain": "diagnosis",
     "forecast": "forecast",
     "top": "top",
     "query": "query",
@@ -56,7 +56,7 @@ MODULES: Final[Mapping[str, str]] = {
     "doctor": "maintenance",
     "migrate": "migrate",
 }
-_ORDER: Final = tuple(MODULES)
+_ORDER: Final = tuple(COMMAND_MODULES)
 
 
 def _write_epilog(epilog: str, formatter: Any) -> None:
@@ -85,7 +85,7 @@ class _Command(TyperCommand):
 class _Group(TyperGroup):
     def main(self, args: Any = None, *more: Any, **named: Any) -> Any:
         words = list(sys.argv[1:] if args is None else args)
-        output.begin(json="--json" in itertools.takewhile(lambda word: word != "--", words))
+        output.begin_output(json="--json" in itertools.takewhile(lambda word: word != "--", words))
         return super().main(words, *more, **named)
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
@@ -200,7 +200,7 @@ def _mute() -> None:
 
 
 @contextlib.contextmanager
-def opened(
+def opened_store(
     url: str | None,
     prefix: str | None,
     *,
@@ -282,7 +282,7 @@ def fail_where_left_out(store: Store) -> None:
 
 
 #: Seconds.
-def seconds(text: str) -> int:
+def precision_seconds(text: str) -> int:
     """Read a precision: 60, 60s, 1m, 1min, 5h or 1d.
 
     Raises:
@@ -346,18 +346,18 @@ def _options(
     pass
 
 
-def load(words: Sequence[str]) -> None:
+def load_commands(words: Sequence[str]) -> None:
     """Import the module of the command that the words begin with, or else those of all commands.
 
     The others would take as long to import as the client of Redis.
     """
-    name = MODULES.get(words[0]) if words else None
+    name = COMMAND_MODULES.get(words[0]) if words else None
     importlib.import_module(f"redmeter.cli.{name or 'commands'}")
 
 
-def main() -> None:
+def run_command() -> None:
     """Run the command."""
-    load(sys.argv[1:])
+    load_commands(sys.argv[1:])
     logging.getLogger("redmeter").setLevel(logging.ERROR)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed: discard output

@@ -44,7 +44,7 @@ def draw_gauge(
     columns: int,
     marks: Sequence[Mark] = (),
     *,
-    write: Callable[[float], str] = output.number,
+    write: Callable[[float], str] = output.number_text,
     highest: bool = False,
 ) -> Text:
     """Draw a gauge's series, from 0 or the lowest value below it to 0 or the highest above it.

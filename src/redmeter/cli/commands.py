@@ -3,8 +3,8 @@
 from redmeter.cli import (  # noqa: F401
     alerts,
     demo,
+    diagnosis,
     exceptions,
-    explain,
     export,
     forecast,
     logs,
@@ -14,7 +14,6 @@ from redmeter.cli import (  # noqa: F401
     query,
     replay,
     series,
-    status,
     summary,
     top,
     up,

@@ -9,8 +9,17 @@ import typer
 from rich.text import Text
 
 from redmeter.cli import chart, output
-from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
-from redmeter.cli.selectors import Last, Since, Until, length_of, time_of
+from redmeter.cli.app import (
+    NOT_FOUND,
+    AsJson,
+    Prefix,
+    Url,
+    command,
+    fail,
+    opened_store,
+    precision_seconds,
+)
+from redmeter.cli.selectors import Last, Since, Until, length_of, time_option
 from redmeter.errors import InvalidSetting
 from redmeter.queries import Queries
 from redmeter.reading.exceptions import (
@@ -34,7 +43,7 @@ _WIDEST = max(INTERVALS)
     "redmeter exceptions --route /checkout · redmeter exceptions 9f86d081 · "
     "redmeter exceptions --since 7d --json",
 )
-def exceptions(
+def exceptions_command(
     group: Annotated[
         str | None, typer.Argument(help="ID of a group, or its beginning; default: list groups.")
     ] = None,
@@ -70,17 +79,17 @@ def exceptions(
         raise InvalidSetting("--order", f"{order!r:.40}: give one of {', '.join(EXCEPTION_ORDERS)}")
     now = time.time()
     window: dict[str, Any] = {
-        "since": time_of("--since", since, now),
-        "until": time_of("--until", until, now),
+        "since": time_option("--since", since, now),
+        "until": time_option("--until", until, now),
         "last": length_of(last, since, until),
-        "precision": None if precision is None else seconds(precision),
+        "precision": None if precision is None else precision_seconds(precision),
     }
-    with opened(url, prefix, reading=True) as store:
+    with opened_store(url, prefix, reading=True) as store:
         queries = Queries(store)
         if group is None:
             result = queries.exceptions(**window, route=route, order=order, limit=limit)
             if json:
-                output.as_json(dataclasses.asdict(result))
+                output.print_json(dataclasses.asdict(result))
             else:
                 _list(result)
         else:
@@ -88,7 +97,7 @@ def exceptions(
             if one is None:
                 fail(f"there is no group {group}", NOT_FOUND, "redmeter exceptions lists all")
             elif json:
-                output.as_json(dataclasses.asdict(one))
+                output.print_json(dataclasses.asdict(one))
             else:
                 _show(one)
 

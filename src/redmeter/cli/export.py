@@ -16,17 +16,34 @@ from typing import Annotated, Any, BinaryIO, TextIO
 import typer
 
 from redmeter.cli import output
-from redmeter.cli.app import NOT_FOUND, Precision, Prefix, Url, command, fail, opened, seconds
-from redmeter.cli.selectors import Labels, Last, Since, Until, labels_of, length_of, time_of
+from redmeter.cli.app import (
+    NOT_FOUND,
+    Precision,
+    Prefix,
+    Url,
+    command,
+    fail,
+    opened_store,
+    precision_seconds,
+)
+from redmeter.cli.selectors import (
+    LabelOption,
+    Last,
+    Since,
+    Until,
+    labels_option,
+    length_of,
+    time_option,
+)
 from redmeter.errors import InvalidSetting
 from redmeter.extras import needs
 from redmeter.reading.export.rows import Export, Row, export_rows
 from redmeter.stored.families import SERIES_KINDS
 
 #: Writes rows.
-Write = Callable[[Sequence[Row]], None]
+_WriteRows = Callable[[Sequence[Row]], None]
 #: Rows that a row group of a Parquet file has at least.
-GROUP = 20_000
+_ROW_GROUP = 20_000
 _FORMATS = ("csv", "jsonl", "parquet")
 #: What a spreadsheet takes for the beginning of a formula.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
@@ -51,7 +68,7 @@ def export(
     since: Since = None,
     until: Until = None,
     last: Last = None,
-    label: Labels = None,
+    label: LabelOption = None,
     kind: Annotated[
         list[str] | None,
         typer.Option("--kind", metavar="<kind>", help="counter, gauge or histogram. Repeatable."),
@@ -80,11 +97,14 @@ def export(
     for one in kind or ():
         if one not in SERIES_KINDS:
             raise InvalidSetting("--kind", f"{one!r:.40}: give {', '.join(SERIES_KINDS)}")
-    labels, width, rows = labels_of(label), seconds(precision), 0
+    labels, width, rows = labels_option(label), precision_seconds(precision), 0
     length = length_of(last, since, until)
-    with opened(url, prefix, reading=True) as store, output.progress("exporting") as show:
+    with opened_store(url, prefix, reading=True) as store, output.progress("exporting") as show:
         view, _ = store.read()
-        start, end = time_of("--since", since, view.now), time_of("--until", until, view.now)
+        start, end = (
+            time_option("--since", since, view.now),
+            time_option("--until", until, view.now),
+        )
         start = view.now - length if length is not None else start
         request = Export(pattern, labels, width, tuple(kind or SERIES_KINDS), start, end)
         with _opened(to, format_name, excel=excel) as write:
@@ -110,7 +130,7 @@ def _format(to: str, form: str | None) -> str:
 
 
 @contextlib.contextmanager
-def _opened(to: str, form: str, *, excel: bool) -> Iterator[Write]:
+def _opened(to: str, form: str, *, excel: bool) -> Iterator[_WriteRows]:
     """Open the output; a regular file gets its name, and its rows, when it is complete."""
     if to == "-":
         yield _text_writer(sys.stdout, form, excel=excel)
@@ -190,7 +210,7 @@ def _name(number: int, path: Path) -> None:
         os.close(folder)
 
 
-def _text_writer(file: TextIO, form: str, *, excel: bool) -> Write:
+def _text_writer(file: TextIO, form: str, *, excel: bool) -> _WriteRows:
     if form == "jsonl":
 
         def write(rows: Sequence[Row]) -> None:
@@ -220,7 +240,7 @@ def _text_writer(file: TextIO, form: str, *, excel: bool) -> Write:
 
 
 @contextlib.contextmanager
-def _parquet(file: BinaryIO) -> Iterator[Write]:
+def _parquet(file: BinaryIO) -> Iterator[_WriteRows]:
     with needs("parquet", "an export to Parquet"):
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -246,7 +266,7 @@ def _parquet(file: BinaryIO) -> Iterator[Write]:
 
     def write(rows: Sequence[Row]) -> None:
         waiting.extend(rows)
-        if len(waiting) >= GROUP:
+        if len(waiting) >= _ROW_GROUP:
             flush()
 
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:

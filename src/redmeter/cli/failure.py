@@ -123,9 +123,7 @@ def failure_of(error: BaseException) -> Failure | None:
         code = next((code for kind, code in _KINDS.items() if isinstance(error, kind)), "")
         if isinstance(error, WrongKind):
             reader = "summary" if error.kind == "histogram" else "series"
-            message = str(error).removesuffix(f": {error.fix}")
-            fix = f"redmeter {reader} {shlex.quote(error.name)}"
-            return Failure(message, NOT_FOUND, fix=fix, code=code)
+            return wrong_kind(error, f"redmeter {reader} {shlex.quote(error.name)}")
         lines = isinstance(error, EmbeddedServerError)
         return Failure(str(error), STORE if store else USAGE, code=code, lines=lines)
     if isinstance(error, UsageError):
@@ -134,6 +132,12 @@ def failure_of(error: BaseException) -> Failure | None:
     if isinstance(error, OSError) and error.filename is not None:
         return Failure(f"{os.fsdecode(error.filename)}: {error.strerror or error}", USAGE)
     return None
+
+
+def wrong_kind(error: WrongKind, command: str) -> Failure:
+    """Translate a WrongKind, which names a method, to a Failure that names a command."""
+    message = str(error).removesuffix(f": {error.fix}")
+    return Failure(message, NOT_FOUND, fix=command, code=_KINDS[WrongKind])
 
 
 def _usage(error: Any) -> Failure:

@@ -1,5 +1,6 @@
 """forecast: the expected range of a series, and its anomalies."""
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Annotated
@@ -17,16 +18,24 @@ from redmeter.cli.app import (
     Url,
     command,
     fail,
-    opened,
-    seconds,
+    opened_store,
+    precision_seconds,
 )
-from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selection_of
+from redmeter.cli.selectors import (
+    Aggregate,
+    By,
+    Exact,
+    LabelOption,
+    arguments_of,
+    named,
+    selection_of,
+)
 from redmeter.cli.suggestions import is_stored, suggestion
-from redmeter.reading.aggregates import check_aggregate, check_ahead, read_forecasts, read_total
+from redmeter.errors import WrongKind
+from redmeter.queries import Queries
 from redmeter.reading.selection import name_of
 from redmeter.results.forecasts import Anomaly, Forecast, ForecastCheck, ForecastPoint
 from redmeter.store import Store
-from redmeter.store.query import run_query
 from redmeter.types import Selection
 
 #: Lines that the chart takes.
@@ -42,7 +51,7 @@ _LISTED = 10
     epilog="Examples: redmeter forecast hits -p 1h · redmeter forecast hits -p 1d --ahead 7 · "
     "redmeter forecast hits --json · redmeter forecast http_requests --by method",
 )
-def forecast(
+def forecast_command(
     name: Annotated[
         str, typer.Argument(help="A counter or a gauge; labels in braces are a filter.")
     ],
@@ -53,7 +62,7 @@ def forecast(
             "--ahead", help="Number of intervals, up to 48. Default: 24 hours, 14 days, else 12."
         ),
     ] = None,
-    label: Labels = None,
+    label: LabelOption = None,
     by: By = None,
     aggregate: Aggregate = None,
     exact: Exact = False,
@@ -70,27 +79,23 @@ def forecast(
     listed by strength: the distance from the mean of the earlier values, in standard deviations.
     The current interval is not compared.
     """
-    width = seconds(precision)
-    check_ahead(ahead)
-    check_aggregate(aggregate)
-    with opened(url, prefix, reading=True, timezone=timezone) as store:
+    width = precision_seconds(precision)
+    with opened_store(url, prefix, reading=True, timezone=timezone) as store:
         selection = selection_of(store, name, label, by, exact=exact)
-        _, groups = run_query(
-            store,
-            lambda _: read_forecasts(
-                store.keys, selection, width, ahead, aggregate, zone=store.zone
-            ),
+        found = Queries(store).forecast(
+            **arguments_of(selection), precision=width, aggregate=aggregate, ahead=ahead
         )
-        forecasts = [replace(one, name=named(selection, key)) if by else one for key, one in groups]
+        groups = [(one.labels, one.forecast) for one in found] if by else [({}, found)]
+        forecasts = [
+            replace(one, name=named(selection, tuple(labels.values()))) if by else one
+            for labels, one in groups
+        ]
         drawn = [one for one in forecasts if not one.reason]
         if json and by:
-            rows = [
-                {"labels": dict(zip(selection.by, key, strict=True)), **asdict(one)}
-                for key, one in groups
-            ]
-            output.as_json({"groups": rows})
+            rows = [{"labels": labels, **asdict(one)} for labels, one in groups]
+            output.print_json({"groups": rows})
         elif json:
-            output.as_json(asdict(forecasts[0]))
+            output.print_json(asdict(forecasts[0]))
         elif output.is_terminal():
             for one in drawn:
                 _draw(one)
@@ -107,10 +112,11 @@ def forecast(
 def _why(store: Store, reason: str, selection: Selection) -> tuple[str, int, str]:
     """Return why there is no forecast, no such series or too little of it, as fail() takes it."""
     name = name_of(selection)
-    _, totals = run_query(store, lambda _: read_total(store.keys, selection, checked=False))
-    if any(totals.values()) or any(
-        is_stored(store, selection, kind) for kind in ("counter", "gauge")
-    ):
+    known = any(is_stored(store, selection, kind) for kind in ("counter", "gauge"))
+    if not known:  # or expired, but counted
+        with contextlib.suppress(WrongKind):
+            known = bool(Queries(store).total(**arguments_of(selection._replace(by=()))))
+    if known:
         return f"no forecast of {name}: {reason}", NOT_FOUND, ""
     return f"nothing is stored under {name}", NOT_FOUND, suggestion(store, name)
 
@@ -171,13 +177,13 @@ def _list(columns: list[str], rows: list[list[output.Cell]]) -> None:
     output.line()
 
 
-def _writer(found: Forecast) -> output.Writer:
+def _writer(found: Forecast) -> output.ValueWriter:
     if found.kind == "gauge":
         return output.writer_for(found.name)
-    return lambda value: f"{value:,.0f}" if value >= 10 else output.number(round(value, 1))
+    return lambda value: f"{value:,.0f}" if value >= 10 else output.number_text(round(value, 1))
 
 
-def _chart(found: Forecast, write: output.Writer, columns: int) -> Text:
+def _chart(found: Forecast, write: output.ValueWriter, columns: int) -> Text:
     """Draw the expected range as shade, past values as points in it or as signs outside of it.
 
     Draws as many of the newest intervals as fit, and the next ones on the right.

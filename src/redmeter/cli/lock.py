@@ -25,7 +25,7 @@ from redmeter.store.servers import urls
 
 #: How long `up` waits for readiness and `stop` for the end, seconds. Longer than the embedded
 #: server's own start timeout, because its error is more specific.
-WAIT_SECONDS = 40.0
+LOCK_WAIT_SECONDS = 40.0
 
 
 class State(NamedTuple):
@@ -140,7 +140,7 @@ def _sorted(location: str) -> str:
     return f"{scheme}{mark}{','.join(sorted(set(nodes.split(','))))}{slash}{path}"
 
 
-def has_ended(file: Path, state: State) -> bool:
+def up_has_ended(file: Path, state: State) -> bool:
     """Return whether a process has ended."""
     now = _state(file)
     return now is None or now.pid != state.pid
@@ -148,7 +148,7 @@ def has_ended(file: Path, state: State) -> bool:
 
 def wait(done: Callable[[], bool]) -> bool:
     """Wait until `done` returns true; return False after WAIT_SECONDS."""
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + LOCK_WAIT_SECONDS
     while not done():
         if time.monotonic() > deadline:
             return False

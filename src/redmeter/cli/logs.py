@@ -23,9 +23,10 @@ from redmeter.cli.app import (
     command,
     fail,
     fail_where_left_out,
-    opened,
+    opened_store,
 )
-from redmeter.errors import InvalidSetting, InvalidValue
+from redmeter.errors import InvalidSetting
+from redmeter.queries.arguments import check_limit
 from redmeter.reading.logs import recent as reading
 from redmeter.results.logs import Change, Frequency, LogSource, Message
 from redmeter.store import Store
@@ -86,16 +87,16 @@ def logs(
     sections = {"recent": recent is not None, "common": common, "changes": changes}
     if not any(sections.values()):
         sections = {"recent": logger is not None, "common": True, "changes": True}
-    if recent is not None and recent < 1:
-        raise InvalidValue(recent, "--recent takes a whole number of messages, 1 or more")
+    if recent is not None:
+        check_limit(recent, reading.MAX_MESSAGES, "messages")
     if severity is not None:
         severity = _severity(severity)
     if logger is not None:
         logger = check_logger(logger)
-    with opened(url, prefix, reading=True, best_effort=best_effort) as store:
+    with opened_store(url, prefix, reading=True, best_effort=best_effort) as store:
         result = _Found(store, logger, severity, sections, recent or _RECENT, limit)
         if json:
-            output.as_json(result.as_dict() | {"missing": store.skipped()})
+            output.print_json(result.as_dict() | {"missing": store.skipped()})
         else:
             result.show()
         if not result.there:
@@ -307,7 +308,9 @@ def _fitting(
     """Leave out columns on a narrow terminal, until one more has room; return how much it has."""
     while True:
         cells = [[column, *(row[at] for row in rows)] for at, column in enumerate(columns)]
-        widths = [max(len(output.shown(cell)) for cell in column_cells) for column_cells in cells]
+        widths = [
+            max(len(output.cell_text(cell)) for cell in column_cells) for column_cells in cells
+        ]
         room = output.width() - sum(widths) - len(widths)
         droppable = [column for column in _DROPPED if column in columns]
         if not output.is_terminal() or room >= min(_ROOM, output.width() // 2) or not droppable:

@@ -10,7 +10,16 @@ from rich.text import Text
 
 from redmeter import settings
 from redmeter.cli import output
-from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
+from redmeter.cli.app import (
+    NOT_FOUND,
+    AsJson,
+    Prefix,
+    Url,
+    command,
+    fail,
+    opened_store,
+    precision_seconds,
+)
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.health import doctor as examination
 from redmeter.maintenance import cleaning, forgetting
@@ -24,7 +33,7 @@ from redmeter.stored.keys import Retention, parse_changes
     "redmeter clean --forget old_counter · redmeter clean --forget-logger worker · "
     "redmeter clean --prefix ''",
 )
-def clean(
+def clean_command(
     daemon: Annotated[
         bool, typer.Option("--daemon", help="Clean every minute, until Ctrl-C.")
     ] = False,
@@ -62,7 +71,7 @@ def clean(
         raise InvalidSetting(
             "--forget-exception", "runs once: omit --daemon, --forget and --forget-logger"
         )
-    with opened(url, prefix) as store:
+    with opened_store(url, prefix) as store:
         if forget is not None:
             named = forgetting.meant(store, forget)
             if not forgetting.forget(store, named):
@@ -114,7 +123,7 @@ def clean(
 
 def _show_forgotten(name: str, json: bool) -> None:
     if json:
-        output.as_json({"forgotten": name})
+        output.print_json({"forgotten": name})
     else:
         output.line(f"forgotten: {name}")
 
@@ -124,7 +133,7 @@ def _print_report(
 ) -> None:
     if json:
         complete = complete and report.complete
-        output.as_json(dataclasses.asdict(report) | {"complete": complete}, now=now)
+        output.print_json(dataclasses.asdict(report) | {"complete": complete}, now=now)
         return
     many = output.many
     removed = (
@@ -164,7 +173,7 @@ def retention(
 ) -> None:
     """Show the retention, or change it for all processes at once."""
     new = parse_changes([_in_seconds(change) for change in changes or []])
-    with opened(url, prefix, create=bool(new)) as store:
+    with opened_store(url, prefix, create=bool(new)) as store:
         if new:
             before, _ = store.read()
             changed = store.change_retention(new, histograms=histograms)
@@ -175,7 +184,7 @@ def retention(
         view, _ = store.read()
     if json:
         kept = {"retention": view.retention, "histogram_retention": view.histograms}
-        output.as_json({name: dict(each.items()) for name, each in kept.items()})
+        output.print_json({name: dict(each.items()) for name, each in kept.items()})
         return
     rows = _rows(view.retention, "counters, gauges") + _rows(view.histograms, "histograms")
     output.table(["PRECISION", "SECONDS", "SAMPLES", "REACHES BACK", "OF"], rows)
@@ -200,7 +209,7 @@ def _in_seconds(change: str) -> str:
     precision, equals, samples = change.partition("=")
     if not equals or not precision[:1].isdigit() or precision.isdigit():
         return change
-    return f"{seconds(precision)}={samples}"
+    return f"{precision_seconds(precision)}={samples}"
 
 
 def _rows(kept: Retention, of: str) -> list[tuple[str, int, int, str, str]]:
@@ -223,17 +232,17 @@ _MARKS = {
     epilog="Exit code: 0 healthy, or notes and warnings only, 1 a check fails, 3 the store cannot "
     "be used. Examples: redmeter doctor · redmeter doctor --json | jq .level",
 )
-def doctor(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None:
+def doctor_command(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None:
     """Check the store, and suggest fixes for problems.
 
     Checks the server, clocks, memory, persistence, contents, cleaner and writers.
     """
-    with opened(url, prefix) as store:
+    with opened_store(url, prefix) as store:
         health = examination.examine(store)
     if json:
         content = dataclasses.asdict(health) | {"level": health.level}
         kept = {"retention": health.retention, "histogram_retention": health.histogram_retention}
-        output.as_json(content | {name: dict(each.items()) for name, each in kept.items()})
+        output.print_json(content | {name: dict(each.items()) for name, each in kept.items()})
     else:
         _show_health(health)
     if health.level == "fail":
@@ -249,7 +258,7 @@ def _show_health(health: examination.Health) -> None:
         rows.append((*first, Text(output.safe(finding.text))))
         if finding.fix:
             rows.append((Text(), Text(), Text(f"-> {output.safe(finding.fix)}")))
-    output.grid(rows)
+    output.print_grid(rows)
     output.line()
     estimated = dict.fromkeys(("counters", *health.others), "~") if health.estimated else {}
     counts = ", ".join(f"{output.span(p)} {n:,}" for p, n in health.series.items())
@@ -262,4 +271,4 @@ def _show_health(health: examination.Health) -> None:
     contents = {"counters": counts, "others": f"{others} (index entries)", "memory": sizes}
     if health.producers is not None:
         contents["producers"] = f"{health.producers:,} wrote in the last 24 h"
-    output.grid([(Text(name), Text(text)) for name, text in contents.items()])
+    output.print_grid([(Text(name), Text(text)) for name, text in contents.items()])

@@ -7,7 +7,7 @@ import typer
 
 from redmeter import settings
 from redmeter.cli import output
-from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
+from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened_store
 from redmeter.errors import InvalidSetting
 from redmeter.maintenance import forgetting
 from redmeter.queries import Queries
@@ -50,20 +50,20 @@ def mark(
     if listed:
         if label is not None or remove:
             raise InvalidSetting("--list", "lists all; omit the label and --remove")
-        with opened(url, prefix, reading=True) as store:
+        with opened_store(url, prefix, reading=True) as store:
             _list(store, json=json)
         return
     if remove:
         if label is None:
             raise InvalidSetting("--remove", "needs the label: redmeter mark --remove v1.4.2")
-        with opened(url, prefix) as store:
+        with opened_store(url, prefix) as store:
             _remove(store, label, json=json)
         return
     release = label is None
     if label is None:
         label = settings.resolve("release") or _described()
     text = kind.clean_label(label)
-    with opened(url, prefix, create=True) as store:
+    with opened_store(url, prefix, create=True) as store:
         time = store.clock.wall()
         part = store.shard("")
         outcome = part.write(
@@ -73,7 +73,7 @@ def mark(
     # A batch that was sent twice gets the reply to the first one.
     new = any(answer == "1" for _, answer in outcome.answers)
     if json:
-        output.as_json({"label": text, "time": round(time, 3), "new": new})
+        output.print_json({"label": text, "time": round(time, 3), "new": new})
     elif new:
         output.line(f"marked: {text}")
     elif release:
@@ -89,7 +89,7 @@ def _remove(store: Store, label: str, *, json: bool) -> None:
     if not number:
         fail(f"there is no mark {text}", NOT_FOUND, "redmeter mark --list lists all")
     if json:
-        output.as_json({"label": text, "removed": number})
+        output.print_json({"label": text, "removed": number})
     else:
         output.line(f"removed: {text} ({output.many(number, 'mark')})")
 
@@ -97,7 +97,7 @@ def _remove(store: Store, label: str, *, json: bool) -> None:
 def _list(store: Store, *, json: bool) -> None:
     marks = Queries(store).marks()[::-1]
     if json:
-        output.as_json({"marks": [{"time": one.time, "label": one.label} for one in marks]})
+        output.print_json({"marks": [{"time": one.time, "label": one.label} for one in marks]})
     elif marks:
         output.table(["TIME (UTC)", "LABEL"], [(output.moment(m.time), m.label) for m in marks])
     if not marks:

@@ -33,7 +33,7 @@ _USAGE = {"same", "prefix", "not-empty", "moved-elsewhere"}
     "redmeter migrate redis://old redis+cluster://a,b,c --yes · "
     "redmeter migrate redis://new redis://old --replace",
 )
-def migrate(
+def migrate_command(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help=_SOURCE)],
     target: Annotated[str, typer.Argument(metavar="TARGET", help=_TARGET)],
     prefix: Prefix = None,
@@ -154,7 +154,7 @@ def _ask(survey: migrating.Survey) -> None:
 
 def _show_survey(survey: migrating.Survey, json: bool) -> None:
     if json:
-        output.as_json(dataclasses.asdict(survey) | {"total": survey.total})
+        output.print_json(dataclasses.asdict(survey) | {"total": survey.total})
         return
     output.table(["FAMILY", "KEYS"], sorted(survey.keys.items()))
     output.line(
@@ -171,7 +171,7 @@ def _show(report: migrating.MigrationReport, json: bool) -> None:
             "run the same command again: it asks them again"
         )
     if json:
-        output.as_json(dataclasses.asdict(report) | {"total": report.total})
+        output.print_json(dataclasses.asdict(report) | {"total": report.total})
         return
     if report.already:
         output.line("everything was copied before; TARGET is in use")

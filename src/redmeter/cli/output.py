@@ -45,7 +45,7 @@ _SECONDS = [(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")]
 _LONG = [(60.0, "min"), (3600.0, "h"), (86400.0, "d")]
 _BYTES = [(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB"), (1e15, "PB")]
 #: Writes a value for people.
-Writer = Callable[[float], str]
+ValueWriter = Callable[[float], str]
 
 #: A cell: text, or a number, which is set to the right.
 Cell = str | int | float | Text
@@ -182,7 +182,7 @@ class _Documents:
     pending: dict[str, Any] | None = None
 
 
-def begin(*, json: bool) -> None:
+def begin_output(*, json: bool) -> None:
     """Begin the output of a command.
 
     Args:
@@ -204,7 +204,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def as_json(document: Mapping[str, Any], *, now: bool = False) -> None:
+def print_json(document: Mapping[str, Any], *, now: bool = False) -> None:
     """Print a JSON object as the output of a command.
 
     Args:
@@ -267,11 +267,11 @@ def table(
         else:
             drawn.add_column(column, justify=justify, overflow="fold")
     for row in lines:
-        drawn.add_row(*[cell if isinstance(cell, Text) else shown(cell) for cell in row])
+        drawn.add_row(*[cell if isinstance(cell, Text) else cell_text(cell) for cell in row])
     _stdout.print(drawn)
 
 
-def grid(rows: Sequence[Sequence[Text]]) -> None:
+def print_grid(rows: Sequence[Sequence[Text]]) -> None:
     """Print columns without names; on a terminal a text that is too long goes on below itself."""
     if not is_terminal():
         widths = [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)]
@@ -285,7 +285,7 @@ def grid(rows: Sequence[Sequence[Text]]) -> None:
     _stdout.print(drawn)
 
 
-def shown(cell: Cell) -> str:
+def cell_text(cell: Cell) -> str:
     """Return the text of a cell in a table on a terminal."""
     return safe(str(cell)) if isinstance(cell, str | Text) else f"{cell:,}"
 
@@ -295,14 +295,14 @@ def many(count: int, one: str, more: str = "") -> str:
     return f"{count:,} {one if count == 1 else more or one + 's'}"
 
 
-def number(value: float) -> str:
+def number_text(value: float) -> str:
     """Return a measured value for people: a whole number in full, else six digits of it."""
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
         return f"{int(value):,}"
     return f"{value:,.6g}"
 
 
-def writer_for(name: str) -> Writer:
+def writer_for(name: str) -> ValueWriter:
     """Return what writes the values of a series, by the unit in its name: 12.3 ms, 4.5 MB, 12 %."""
     base = name.partition("{")[0]
     if base.endswith("_seconds"):
@@ -311,7 +311,7 @@ def writer_for(name: str) -> Writer:
         return lambda value: _scaled(value, _BYTES)
     if base.endswith("_ratio"):
         return lambda value: f"{_short(value * 100)} %"
-    return number
+    return number_text
 
 
 def _seconds(value: float) -> str:

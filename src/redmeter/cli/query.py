@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from redmeter.cli import chart, output
-from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
-from redmeter.cli.selectors import Last, Since, Until, length_of, time_of
+from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened_store
+from redmeter.cli.selectors import Last, Since, Until, length_of, time_option
 from redmeter.clock import seconds_of
 from redmeter.errors import InvalidSetting
 from redmeter.reading.export.listing import ExportList
@@ -26,7 +26,7 @@ _STEPS = 100
     "redmeter query 'rate(hits_total[5m])' --since 2h · "
     "redmeter query 'histogram_quantile(0.95, rate(hits_seconds[5m]))' --json",
 )
-def query(
+def query_command(
     promql: Annotated[str, typer.Argument(help="A PromQL query.")],
     at: Annotated[str | None, typer.Option("--at", help="Evaluate at this time.")] = None,
     since: Since = None,
@@ -50,7 +50,7 @@ def query(
         raise InvalidSetting("--until" if until else "--step", "needs --since")
     if (since is not None or length is not None) and at is not None:
         raise InvalidSetting("--at", f"is one time, and {ranged} asks for many: give one of them")
-    with opened(url, prefix, reading=True) as store:
+    with opened_store(url, prefix, reading=True) as store:
         from redmeter.promql.answers import as_data
         from redmeter.reading.promql import query as evaluation
 
@@ -58,15 +58,15 @@ def query(
         now = exports.read().time()
         window = None
         if since is not None or length is not None:
-            start = time_of("--since", since, now) or 0.0 if length is None else now - length
-            end = time_of("--until", until, now)
+            start = time_option("--since", since, now) or 0.0 if length is None else now - length
+            end = time_option("--until", until, now)
             end = now if end is None else end
             window = (start, end, _step(step, end - start))
-        answer = evaluation.answer(exports, promql, time_of("--at", at, now), window)
+        answer = evaluation.answer(exports, promql, time_option("--at", at, now), window)
     result = evaluation.result_of(answer)
     if json:
         data = as_data(answer)
-        output.as_json({**data, "warnings": answer.warnings, "infos": answer.infos})
+        output.print_json({**data, "warnings": answer.warnings, "infos": answer.infos})
     else:
         for text in (*result.warnings, *result.infos):
             output.note(text)
@@ -89,7 +89,7 @@ def _show(result: QueryResult, step: float | None) -> None:
         output.line(result.text)
     elif not output.is_terminal():
         rows: list[list[output.Cell]] = [
-            [name_of(one), _exact(float(sample.time)), _plain(sample)]
+            [_name_of(one), _exact(float(sample.time)), _plain(sample)]
             for one in result.series
             for sample in one.samples
         ]
@@ -97,7 +97,9 @@ def _show(result: QueryResult, step: float | None) -> None:
             output.table(["SERIES", "TIME", "VALUE"], rows)
     elif step is None:
         listed: list[list[output.Cell]] = [
-            [name_of(one), _text(one.samples[-1])] for one in result.series[:_LISTED] if one.samples
+            [_name_of(one), _text(one.samples[-1])]
+            for one in result.series[:_LISTED]
+            if one.samples
         ]
         if listed:
             output.table(["SERIES", "VALUE"], listed, right=[1])
@@ -123,17 +125,17 @@ def _draw(one: QuerySeries, step: float) -> None:
         if isinstance(sample.value, float) and math.isfinite(sample.value)
     }
     output.line(
-        f"{name_of(one)} · every {output.span(width)} · {_text(one.samples[-1])} at the end"
+        f"{_name_of(one)} · every {output.span(width)} · {_text(one.samples[-1])} at the end"
     )
     if values:
         row = tuple(values.get(number) for number in range(max(values) + 1))
-        series = Series(name_of(one), width, int(start), row, partial=False)
+        series = Series(_name_of(one), width, int(start), row, partial=False)
         write = output.writer_for(one.labels.get("__name__", ""))
         output.block(chart.draw_gauge(series, output.width(), write=write))
     output.line()
 
 
-def name_of(one: QuerySeries) -> str:
+def _name_of(one: QuerySeries) -> str:
     """Return the name and the labels of a series, as Prometheus writes them."""
     name = one.labels.get("__name__", "")
     pairs = sorted((label, value) for label, value in one.labels.items() if label != "__name__")
@@ -159,5 +161,5 @@ def _plain(sample: QuerySample) -> str:
 
 def _text(sample: QuerySample) -> str:
     if isinstance(sample.value, QueryHistogram):
-        return f"{output.number(sample.value.count)} values"
-    return output.number(sample.value) if math.isfinite(sample.value) else str(sample.value)
+        return f"{output.number_text(sample.value.count)} values"
+    return output.number_text(sample.value) if math.isfinite(sample.value) else str(sample.value)

@@ -29,7 +29,7 @@ from redmeter.cli.app import (
     called,
     command,
     fail,
-    opened,
+    opened_store,
 )
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.ingest import lines
@@ -51,7 +51,7 @@ FLUSH_SECONDS = 1.0
     epilog="Examples: redmeter replay access.log --shift-to-now · "
     "zcat old/*.gz | redmeter replay - · redmeter replay /var/log/nginx/access.log --follow",
 )
-def replay(
+def replay_command(
     file: Annotated[str, typer.Argument(help="A log, plain or gzip; - for standard input.")],
     shift_to_now: Annotated[
         bool, typer.Option("--shift-to-now", help="Shift all times so that the newest is now.")
@@ -82,7 +82,7 @@ def replay(
     report, brake, complete = door.ReplayReport(), _Brake(follow), False
     name = lines.STANDARD_INPUT if file == "-" else file
     try:
-        with opened(url, prefix, create=True) as store, _source(file, shift_to_now) as path:
+        with opened_store(url, prefix, create=True) as store, _source(file, shift_to_now) as path:
             _check_kind(path, file)
             shift = _shift(store, path) if shift_to_now else 0
             complete = _replay(store, path, name, shift, max_routes, brake, report)
@@ -91,7 +91,7 @@ def replay(
         if complete or report.lines:
             if json:
                 extra = {"retained": report.retained, "complete": complete}
-                output.as_json(dataclasses.asdict(report) | extra)
+                output.print_json(dataclasses.asdict(report) | extra)
             else:
                 _show_report(report, complete, shift_to_now)
     if not complete:

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,7 +20,7 @@ from redmeter.store.resolve import resolve_name
 from redmeter.stored.keys import MAX_TIME
 from redmeter.types import Selection
 
-Labels = Annotated[
+LabelOption = Annotated[
     list[str] | None,
     typer.Option(
         "--label",
@@ -51,7 +51,7 @@ Last = Annotated[
 ]
 
 
-def labels_of(
+def labels_option(
     texts: Sequence[str] | None, option: str = "--label", example: str = "plan=pro"
 ) -> dict[str, str]:
     """Return the labels of an option that may be repeated, as LABEL=VALUE.
@@ -66,7 +66,7 @@ def labels_of(
     labels: dict[str, str] = {}
     for text in texts or ():
         label, equals, value = text.partition("=")
-        if not equals or label in labels:
+        if not label or not equals or label in labels:
             problem = f"give each label once, as LABEL=VALUE, e.g. {example}"
             raise InvalidSetting(option, f"{text!r:.40}: {problem}")
         labels[label] = value
@@ -88,7 +88,7 @@ def selection_of(
             `--exact`.
         InvalidName: the name or a label is not allowed.
     """
-    where = labels_of(labels)
+    where = labels_option(labels)
     if exact and by:
         raise InvalidSetting("--exact", "reads one series, which has no groups: leave out --by")
     if exact and not where:
@@ -100,6 +100,12 @@ def selection_of(
             raise
         # A name of another program may not parse; it is a series of its own.
         return Selection(resolve_name(store, name), exact=True)
+
+
+def arguments_of(selection: Selection) -> dict[str, Any]:
+    """Return a selection as arguments of a method of Queries."""
+    labels, by = selection.labels or None, selection.by or None
+    return {"name": selection.name, "labels": labels, "by": by, "exact": selection.exact}
 
 
 def named(selection: Selection, key: Sequence[str | None]) -> str:
@@ -127,7 +133,7 @@ def length_of(last: str | None, since: str | None, until: str | None) -> float |
     return float(length)
 
 
-def time_of(option: str, text: str | None, now: float) -> float | None:
+def time_option(option: str, text: str | None, now: float) -> float | None:
     """Read a time, Unix seconds.
 
     Args:

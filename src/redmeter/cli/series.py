@@ -17,17 +17,18 @@ from redmeter.cli.app import (
     command,
     fail,
     fail_where_left_out,
-    opened,
-    seconds,
+    opened_store,
+    precision_seconds,
 )
-from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selection_of
+from redmeter.cli.selectors import Aggregate, By, Exact, LabelOption, named, selection_of
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.health.check import size_text
 from redmeter.maintenance.sizes import sizes_by_name
 from redmeter.queries import Queries
-from redmeter.reading.aggregates import check_aggregate, read_counter, read_gauge, read_total
-from redmeter.reading.names import matching, read_names
+from redmeter.queries.arguments import check_aggregate
+from redmeter.reading.aggregates import read_counter, read_gauge, read_total
+from redmeter.reading.names import matching
 from redmeter.reading.samples import read_totals
 from redmeter.reading.selection import GroupKey, name_of
 from redmeter.results.series import Series
@@ -46,7 +47,7 @@ _LISTED = 10
     epilog="Examples: redmeter names · redmeter names 'http_*' --json · "
     "redmeter names --kind histogram · redmeter names --by-size",
 )
-def names(
+def names_command(
     pattern: Annotated[
         str, typer.Argument(help="*: any text, ?: one character, [ab]: a or b.")
     ] = "*",
@@ -79,14 +80,14 @@ def names(
     if by_size:
         _show_by_size(pattern, kind, best_effort, url, prefix, json)
         return
-    with opened(url, prefix, reading=True, best_effort=best_effort) as store:
+    with opened_store(url, prefix, reading=True, best_effort=best_effort) as store:
         rows: list[tuple[str, str, int | None]] = []
         for each in SERIES_KINDS if kind is None else [kind]:
             rows += _named(store, pattern, each)
     rows.sort(key=lambda row: row[:2])
     if json:
         listed = [{"name": name, "kind": kind, "total": n} for name, kind, n in rows]
-        output.as_json({"names": listed, "missing": store.skipped()})
+        output.print_json({"names": listed, "missing": store.skipped()})
     elif rows:
         lines = [(name, kind, "" if total is None else total) for name, kind, total in rows]
         output.table(["NAME", "KIND", "TOTAL"], lines, right=[2])
@@ -110,7 +111,7 @@ def _show_by_size(
     prefix: str | None,
     json: bool,
 ) -> None:
-    with opened(url, prefix, reading=True, best_effort=best_effort) as store:
+    with opened_store(url, prefix, reading=True, best_effort=best_effort) as store:
         sizes = sizes_by_name(store)
         missing = store.skipped()
     whole = sum(each.bytes for each in sizes)
@@ -118,7 +119,7 @@ def _show_by_size(
     chosen = [each for each in sizes if kind in (None, each.kind) and each.name in named]
     if json:
         listed = [each._asdict() for each in chosen]
-        output.as_json({"names": listed, "bytes": whole, "missing": missing})
+        output.print_json({"names": listed, "bytes": whole, "missing": missing})
     elif chosen:
         rows = [
             (
@@ -146,7 +147,7 @@ def _named(store: Store, pattern: str, kind: str) -> list[tuple[str, str, int | 
     Gauges and histograms have no grand total, and neither have counters that only other programs
     or redmeter.book write.
     """
-    names = read_names(store, pattern, kind)
+    names = Queries(store).names(pattern, kind=kind)
     totals: dict[str, int] = {}
     for at in range(0, len(names) if SERIES_KINDS[kind].has_total else 0, 5_000):
         totals |= read_totals(store, names[at : at + 5_000])
@@ -159,12 +160,12 @@ def _named(store: Store, pattern: str, kind: str) -> list[tuple[str, str, int | 
     "redmeter series http_requests --by route --label method=GET · "
     "redmeter series queue_length --aggregate max -p 1d",
 )
-def series(
+def series_command(
     name: Annotated[
         list[str], typer.Argument(help="Counters or gauges; labels in braces are a filter.")
     ],
     precision: Precision = "60",
-    label: Labels = None,
+    label: LabelOption = None,
     by: By = None,
     aggregate: Aggregate = None,
     exact: Exact = False,
@@ -181,11 +182,11 @@ def series(
     labels of a gauge need --by, --label or --aggregate. Draws charts on a terminal, and prints
     columns elsewhere.
     """
-    width = seconds(precision)
+    width = precision_seconds(precision)
     if watch and (json or not output.is_terminal()):
         raise InvalidSetting("--watch", "draws on a terminal; omit it here")
     check_aggregate(aggregate)
-    with opened(url, prefix, reading=True) as store:
+    with opened_store(url, prefix, reading=True) as store:
         selections = [selection_of(store, each, label, by, exact=exact) for each in name]
         if watch:
             with contextlib.suppress(KeyboardInterrupt):  # the usual end
@@ -224,7 +225,7 @@ def _show(
     """Show series, and return those selections under which there was never anything."""
     rows, missing = _rows(store, selections, precision, aggregate)
     if json:
-        output.as_json({"series": [_as_dict(row) for row in rows]})
+        output.print_json({"series": [_as_dict(row) for row in rows]})
     elif output.is_terminal():
         starts = [row.series.start for row in rows if row.series]
         marks = Queries(store).marks(since=min(starts)) if starts else []
@@ -324,7 +325,7 @@ def _draw_gauge(row: _Row, marks: list[Mark]) -> None:
         output.line(f"{title} · no samples are kept")
         output.line()
         return
-    low, high, newest = map(output.number, (min(values), max(values), values[-1]))
+    low, high, newest = map(output.number_text, (min(values), max(values), values[-1]))
     spread = f"lowest {low} · highest {high} · newest {newest}"
     output.line(f"{title} · {output.many(len(values), 'sample')} · {spread}")
     output.block(chart.draw_gauge(one, output.width(), marks))
@@ -336,7 +337,10 @@ def _list(one: Series[int] | Series[float | None], column: str) -> None:
     output.line()
     cut = [(f"… ({len(one) - _LISTED} more)", "")] if len(one) > _LISTED else []
     rows = [
-        (output.moment(s.start, one.precision), "" if s.value is None else output.number(s.value))
+        (
+            output.moment(s.start, one.precision),
+            "" if s.value is None else output.number_text(s.value),
+        )
         for s in one[-_LISTED:]
     ]
     output.table(["START (UTC)", column], cut + rows, right=[1])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from redmeter.errors import InvalidName, LimitExceeded
 from redmeter.names import parse_name
-from redmeter.reading.names import read_names
+from redmeter.queries import Queries
 from redmeter.reading.selection import selects
 from redmeter.store import Store
 from redmeter.types import Selection
@@ -17,7 +17,7 @@ from redmeter.types import Selection
 _SUGGESTED, _COMPARED = 5, 1_000
 
 
-class Stored(NamedTuple):
+class SeriesOfName(NamedTuple):
     """All series of one name, with labels and without, by kind; sorted."""
 
     counters: list[str]
@@ -25,7 +25,7 @@ class Stored(NamedTuple):
     gauges: list[str]
 
 
-def stored(store: Store, name: str) -> Stored:
+def series_of_name(store: Store, name: str) -> SeriesOfName:
     """Return the series of a name, with labels and without.
 
     Raises:
@@ -34,9 +34,10 @@ def stored(store: Store, name: str) -> Stored:
     """
     literal = glob.escape(name)
     patterns = (literal, literal + "{*")
-    return Stored(
+    names = Queries(store).names
+    return SeriesOfName(
         *(
-            [one for each in patterns for one in read_names(store, each, kind)]
+            [one for each in patterns for one in names(each, kind=kind)]
             for kind in ("counter", "histogram", "gauge")
         )
     )
@@ -44,11 +45,11 @@ def stored(store: Store, name: str) -> Stored:
 
 def is_stored(store: Store, selection: Selection, kind: str) -> bool:
     """Return whether there are series of a kind that a selection means."""
-    names = read_names(store, glob.escape(selection.name) + "*", kind)
+    names = Queries(store).names(glob.escape(selection.name) + "*", kind=kind)
     return any(selects(selection, name) for name in names)
 
 
-def labels_of(series: list[str]) -> dict[str, set[str]]:
+def label_values(series: list[str]) -> dict[str, set[str]]:
     """Return label -> its values, in order of the labels' names."""
     values: dict[str, set[str]] = {}
     for one in series:
@@ -66,7 +67,7 @@ def suggestion(store: Store, name: str, *, histograms: bool = False) -> str:
     """
     base = name.partition("{")[0].rstrip("*")
     with contextlib.suppress(LimitExceeded):  # too many to look through
-        names = stored(store, base)
+        names = series_of_name(store, base)
         if not histograms and name in names.observed:
             return f"it is a histogram: redmeter summary {shlex.quote(name)}"
         if mine := names.observed if histograms else names.counters or names.gauges:
@@ -80,8 +81,9 @@ def suggestion(store: Store, name: str, *, histograms: bool = False) -> str:
 
 
 def _similar(store: Store, base: str, kind: str) -> list[str]:
-    near = read_names(store, glob.escape(base[:4]) + "*", kind)
-    return near or difflib.get_close_matches(base, read_names(store, "*", kind)[:_COMPARED])
+    names = Queries(store).names
+    near = names(glob.escape(base[:4]) + "*", kind=kind)
+    return near or difflib.get_close_matches(base, names(kind=kind)[:_COMPARED])
 
 
 def _listed(names: list[str]) -> str:

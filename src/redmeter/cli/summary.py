@@ -15,20 +15,27 @@ from redmeter.cli.app import (
     Url,
     command,
     fail,
-    opened,
-    seconds,
+    opened_store,
+    precision_seconds,
 )
-from redmeter.cli.selectors import By, Exact, Labels, named, selection_of
+from redmeter.cli.selectors import (
+    By,
+    Exact,
+    LabelOption,
+    Last,
+    arguments_of,
+    length_of,
+    named,
+    selection_of,
+)
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.queries import Queries
-from redmeter.reading.aggregates import read_summary
 from redmeter.reading.selection import name_of
 from redmeter.results.series import Series
 from redmeter.results.summaries import Spread, Summary
 from redmeter.store import Store
-from redmeter.store.query import run_query
-from redmeter.types import Mark, Selection, Window
+from redmeter.types import Mark, Selection
 
 #: Intervals listed below a chart.
 _LISTED = 10
@@ -41,21 +48,18 @@ _NARROW, _ROOMY = ("count", "p95"), 60
 @command(
     name="summary",
     epilog="Examples: redmeter summary checkout_seconds -p 1m · "
-    "redmeter summary checkout_seconds -p 1h --intervals 24 --above 0.5 · "
+    "redmeter summary checkout_seconds -p 1h --last 24h --above 0.5 · "
     "redmeter summary http_seconds --by route --label method=GET --json",
 )
-def summary(
+def summary_command(
     name: Annotated[str, typer.Argument(help="A histogram; labels in braces are a filter.")],
     precision: Precision = "60",
-    intervals: Annotated[
-        int | None,
-        typer.Option("--intervals", "-n", help="Only the newest intervals; default: all."),
-    ] = None,
+    last: Last = None,
     above: Annotated[
         float | None,
         typer.Option("--above", help="Also show the share of values above this."),
     ] = None,
-    label: Labels = None,
+    label: LabelOption = None,
     by: By = None,
     exact: Exact = False,
     url: Url = None,
@@ -67,30 +71,23 @@ def summary(
     Percentiles are within 2.17 % of the exact values. Draws charts on a terminal, and prints
     columns elsewhere.
     """
-    width = seconds(precision)
+    width = precision_seconds(precision)
     if above is not None and not math.isfinite(above):
         raise InvalidSetting("--above", "give a finite number, e.g. 0.5")
-    with opened(url, prefix, reading=True) as store:
+    with opened_store(url, prefix, reading=True) as store:
         selection = selection_of(store, name, label, by, exact=exact)
-        window = Window(width, intervals=intervals)
-        _, groups = run_query(store, lambda _: read_summary(store.keys, selection, window))
-        rows = [(named(selection, key), one) for key, one in groups if one.count or not by]
+        found = Queries(store).summary(
+            **arguments_of(selection), precision=width, last=length_of(last, None, None)
+        )
+        groups = [(one.labels, one.summary) for one in found] if by else [({}, found)]
+        groups = [(labels, one) for labels, one in groups if one.count or not by]
+        rows = [(named(selection, tuple(labels.values())), one) for labels, one in groups]
         count = sum(one.count for _, one in rows)
         if json and by:
-            keys = [key for key, one in groups if one.count]
-            output.as_json(
-                {
-                    "groups": [
-                        {
-                            "labels": dict(zip(selection.by, key, strict=True)),
-                            **_as_dict(one, above),
-                        }
-                        for key, (_, one) in zip(keys, rows, strict=True)
-                    ]
-                }
-            )
+            listed = [{"labels": labels, **_as_dict(one, above)} for labels, one in groups]
+            output.print_json({"groups": listed})
         elif json:
-            output.as_json(_as_dict(rows[0][1], above))
+            output.print_json(_as_dict(rows[0][1], above))
         elif count and output.is_terminal():
             for title, one in rows:
                 over_time = one.over_time()
@@ -166,7 +163,7 @@ def _draw(
     _list(over_time, write)
 
 
-def _draw_histogram(found: Summary, write: output.Writer) -> None:
+def _draw_histogram(found: Summary, write: output.ValueWriter) -> None:
     drawn = chart.rows(found.buckets, write)
     most = max(count for _, count in drawn)
     lines: list[list[output.Cell]] = [
@@ -188,7 +185,7 @@ def _p95(over_time: Series[Spread | None]) -> Series[float | None]:
     )
 
 
-def _list(over_time: Series[Spread | None], write: output.Writer) -> None:
+def _list(over_time: Series[Spread | None], write: output.ValueWriter) -> None:
     """List the newest intervals."""
     shown = _OVER_TIME if output.width() >= _ROOMY else _NARROW
     rows: list[list[output.Cell]] = []

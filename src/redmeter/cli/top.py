@@ -2,7 +2,6 @@
 
 import contextlib
 import glob
-import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -21,18 +20,26 @@ from redmeter.cli.app import (
     command,
     fail,
     fail_where_left_out,
-    opened,
-    seconds,
+    opened_store,
+    precision_seconds,
 )
-from redmeter.cli.selectors import Last, Since, Until, length_of, time_of
-from redmeter.cli.suggestions import labels_of, stored, suggestion
-from redmeter.errors import InvalidSetting, LimitExceeded
-from redmeter.reading.names import read_names
+from redmeter.cli.failure import wrong_kind
+from redmeter.cli.selectors import (
+    LabelOption,
+    Last,
+    Since,
+    Until,
+    labels_option,
+    length_of,
+    time_option,
+)
+from redmeter.cli.suggestions import label_values, series_of_name, suggestion
+from redmeter.errors import InvalidSetting, LimitExceeded, WrongKind
+from redmeter.queries import Queries
 from redmeter.reading.ranking import CANDIDATES, MAX_CANDIDATES, MAX_RANKED_HISTOGRAMS, Order
-from redmeter.reading.top import read_top
 from redmeter.results.series import Ranked, Ranking
 from redmeter.store import Store
-from redmeter.types import RANKED_INTERVALS, RANKED_ROWS, Top, Window
+from redmeter.types import RANKED_INTERVALS, RANKED_ROWS
 
 #: Columns of a terminal that a ranking with bars needs.
 _ROOM_FOR_BARS = 60
@@ -42,12 +49,12 @@ _NAMED = 5
 
 @command(
     name="top",
-    epilog="Examples: redmeter top · redmeter top http_requests --by route -p 1h --intervals 24 · "
+    epilog="Examples: redmeter top · redmeter top http_requests --by route -p 1h --last 24h · "
     "redmeter top http_seconds --by route --order p95 · redmeter top '*_seconds' --order total · "
     "redmeter top http_requests --by route --failing status=5xx · redmeter top 'sales*' -p 1d · "
     "redmeter top http_seconds --by route --order p95 --since 3h --until 2h",
 )
-def top(
+def top_command(
     name: Annotated[
         str | None,
         typer.Argument(
@@ -72,22 +79,8 @@ def top(
             help="Rank by failures: the label that marks them. Repeatable.",
         ),
     ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--label", metavar="<label=value>", help="Only series with this label. Repeatable."
-        ),
-    ] = None,
+    where: LabelOption = None,
     precision: Precision = "60",
-    intervals: Annotated[
-        int | None,
-        typer.Option(
-            "--intervals",
-            "-n",
-            help=f"Number of newest intervals. Default: {RANKED_INTERVALS}, or all that are kept "
-            "if fewer; with --since or --until, the whole window.",
-        ),
-    ] = None,
     since: Since = None,
     until: Until = None,
     last: Last = None,
@@ -99,12 +92,13 @@ def top(
 ) -> None:
     """Rank counters, histograms, or the values of a label.
 
-    Sums the newest intervals, including the current one, or those of a window in the past.
+    Sums the newest 60 intervals, including the current one, or all that are kept if fewer; or those
+    of a window.
     For percentiles, it reads four candidates per row, chosen by mean and spread; a note warns if
     others may rank higher. With --failing, exits with 0 if nothing failed.
     """
-    width = seconds(precision)
-    wrong, only = _labels("--failing", failing), _labels("--label", where)
+    width = precision_seconds(precision)
+    wrong, only = labels_option(failing, "--failing", "status=5xx"), labels_option(where)
     if wrong and order is not None:
         raise InvalidSetting("--failing", f"ranks by failures; omit --order {order}")
     if by is not None and (not by or name is None):
@@ -114,25 +108,39 @@ def top(
         raise InvalidSetting("--order", "name the failures instead, e.g. --failing status=5xx")
     order = "failing" if wrong else Order.parse((order or "count").lower()).word
     name = "*" if name is None else name
-    if (length := length_of(last, since, until)) is not None:
-        if intervals is not None:
-            raise InvalidSetting("--last", "is the whole window: leave out --intervals")
-        intervals = max(1, math.ceil(length / width))
-    with opened(url, prefix, reading=True, best_effort=best_effort) as store:
+    length = length_of(last, since, until)
+    with opened_store(url, prefix, reading=True, best_effort=best_effort) as store:
         first, end = (
-            time_of(option, text, store.clock.wall())
+            time_option(option, text, store.clock.wall())
             for option, text in (("--since", since), ("--until", until))
         )
         if first is not None and end is not None and first > end:
             raise InvalidSetting("--until", "is before --since, so the window is empty")
-        request = Top(name, Window(width, first, end, intervals), by, limit, order, only, wrong)
-        rows = read_top(store, request)
+        try:
+            rows = Queries(store).top(
+                name,
+                precision=width,
+                by=by,
+                limit=limit,
+                order=order,
+                labels=only,
+                failing=wrong,
+                since=first,
+                until=end,
+                last=length,
+            )
+        except WrongKind as error:
+            if error.kind == "gauge":  # which is not ranked
+                raise
+            fix = f"redmeter top {shlex.quote(name)}" + (f" --by {shlex.quote(by)}" if by else "")
+            fix += " --order p95" if error.kind == "histogram" else ""
+            raise wrong_kind(error, fix) from None
         shown, why = list(rows), ""
         if not shown or (by and all(row.key is None for row in rows)):
-            why = _why_nothing(store, name, by, order, only or {}, wrong or {})
+            why = _why_nothing(store, name, by, order, only, wrong)
             shown = [] if why else shown
         if json:
-            output.as_json(_as_dict(rows, width, shown, store.skipped()))
+            output.print_json(_as_dict(rows, width, shown, store.skipped()))
         elif shown:
             if output.is_terminal():
                 output.line(_title(name, by, rows.intervals, width, first, end))
@@ -152,17 +160,6 @@ def top(
             fail(f"nothing was recorded in {window}", NOT_FOUND, "; ".join(fixes))
 
 
-def _labels(option: str, words: Sequence[str] | None) -> dict[str, str] | None:
-    """Read LABEL=VALUE words."""
-    labels = {}
-    for word in words or ():
-        key, equals, value = word.partition("=")
-        if not key or not equals or key in labels:
-            raise InvalidSetting(option, f"{word!r:.60}: give LABEL=VALUE once, e.g. status=5xx")
-        labels[key] = value
-    return labels or None
-
-
 def _why_nothing(
     store: Store,
     name: str,
@@ -175,27 +172,17 @@ def _why_nothing(
     if glob.escape(name) != name:
         return _why_none_failed(store, name, failing) if failing else ""
     try:
-        available = stored(store, name)
+        available = series_of_name(store, name)
     except LimitExceeded:
         return ""
     observed = order not in ("count", "failing")
     candidates = available.observed if observed else available.counters
-    if order == "count" and not (candidates and where.keys() <= labels_of(candidates).keys()):
+    if order == "count" and not (candidates and where.keys() <= label_values(candidates).keys()):
         candidates = available.observed or candidates
     quoted = shlex.quote(name)
     if not candidates:
-        if available.counters:
-            return f"{name} is a counter, and --order {order} ranks histograms; omit it"
-        if available.observed:
-            return (
-                f"{name} is a histogram, and --failing ranks counters; "
-                f"rank it with redmeter top {quoted} --order p95"
-            )
-        if available.gauges:
-            one = shlex.quote(available.gauges[0])
-            return f"{name} is a gauge, and gauges are not ranked; see redmeter series {one}"
         return f"nothing is stored under {name}; {suggestion(store, name, histograms=observed)}"
-    labels = labels_of([*available.counters, *available.observed])
+    labels = label_values([*available.counters, *available.observed])
     for key in (label, *where, *failing):
         if key and key not in labels:
             if labels:
@@ -210,7 +197,7 @@ def _why_nothing(
         words = f" --order {order}" if observed else ""
         for option, given in (("--failing", failing), ("--label", where)):
             words += "".join(f" {option} {shlex.quote(f'{k}={v}')}" for k, v in given.items())
-        first = next(iter(labels_of(candidates)))
+        first = next(iter(label_values(candidates)))
         return (
             f"{name} has labels: redmeter top {quoted} --by {first}{words}, or "
             f"redmeter top {shlex.quote(name + '{*')}{words}"
@@ -221,10 +208,10 @@ def _why_nothing(
 def _why_none_failed(store: Store, pattern: str, failing: Mapping[str, str]) -> str:
     """Return why no series that matches a pattern can have failed; "" if some can."""
     try:
-        names = read_names(store, pattern)
+        names = Queries(store).names(pattern)
     except LimitExceeded:
         return ""
-    labels = labels_of(names)
+    labels = label_values(names)
     missing = next((key for key in failing if key not in labels), None)
     if not names:
         what = "nothing is recorded yet" if pattern == "*" else f"no counter matches {pattern}"
@@ -249,8 +236,8 @@ def _nothing_failed(
         text += ["nothing was counted in it at all", *farther]
     with contextlib.suppress(LimitExceeded):
         patterned = glob.escape(name) != name
-        names = read_names(store, name) if patterned else stored(store, name).counters
-        labels = labels_of(names)
+        names = Queries(store).names(name) if patterned else series_of_name(store, name).counters
+        labels = label_values(names)
         for key, value in failing.items():
             if value not in labels.get(key, ()):
                 text.append(f"no series has {key}={value} so far; values: {_few(labels[key])}")

@@ -21,8 +21,8 @@ import typer
 
 from redmeter import dashboard, settings
 from redmeter.cli import output
-from redmeter.cli.app import STORE, USAGE, Prefix, Url, again, called, command, fail, opened
-from redmeter.cli.lock import WAIT_SECONDS, UpLock, has_ended, wait
+from redmeter.cli.app import STORE, USAGE, Prefix, Url, again, called, command, fail, opened_store
+from redmeter.cli.lock import LOCK_WAIT_SECONDS, UpLock, up_has_ended, wait
 from redmeter.errors import ClockDisagreement, StoreError
 from redmeter.extras import needs
 from redmeter.maintenance import cleaning
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 #: The log of a detached process is truncated beyond this size, bytes; how often that is checked,
 #: seconds.
-LOG_SIZE, LOG_SECONDS = 1_000_000, 5.0
+_LOG_SIZE, LOG_CHECK_SECONDS = 1_000_000, 5.0
 
 #: Commands to try on an empty store, and with a sample log; in this order.
 _FIRST = ("doctor", "replay --help")
@@ -105,7 +105,7 @@ def up(
     By default the page listens on 127.0.0.1 only, and is open to everyone on this machine.
     """
     lock = UpLock(url, prefix)
-    options = Options(
+    options = _UpOptions(
         host, port, token_file, users_file, tuple(allow_host or ()), no_page, sample_log
     )
     if detach:
@@ -116,7 +116,7 @@ def up(
         return
     output.log_warnings()
     _bound_log(lock)
-    with opened(url, prefix, create=True) as store:
+    with opened_store(url, prefix, create=True) as store:
         page = None if no_page else options.page(store)
         store.read()  # the first connection: starts the embedded server, or raises
         with contextlib.suppress(KeyboardInterrupt):
@@ -137,7 +137,7 @@ def up(
     output.note(f"ended{more}")
 
 
-class Options(NamedTuple):
+class _UpOptions(NamedTuple):
     """The options of the page."""
 
     host: str
@@ -231,14 +231,14 @@ def _clean(store: Store) -> None:
 
 
 @command(name="stop", epilog="Examples: redmeter stop · redmeter stop --url redis://localhost")
-def stop(url: Url = None) -> None:
+def stop_command(url: Url = None) -> None:
     """Stop everything that `up` runs for a store. Its data is kept."""
     lock = UpLock(url, None)
     stopped = []
     for file, state in lock.running():
         with contextlib.suppress(ProcessLookupError):
             os.kill(state.pid, signal.SIGTERM)
-        if not wait(lambda file=file, state=state: has_ended(file, state)):  # type: ignore[misc]
+        if not wait(lambda file=file, state=state: up_has_ended(file, state)):  # type: ignore[misc]
             fail(f"process {state.pid} does not end", STORE, f"force it: kill -9 {state.pid}")
         stopped.append(f"redmeter up (pid {state.pid})")
     if lock.path is not None and embedded.stop(lock.path):
@@ -246,7 +246,7 @@ def stop(url: Url = None) -> None:
     output.line(f"stopped: {', '.join(stopped)}" if stopped else "nothing was running")
 
 
-def _detach(lock: UpLock, options: Options) -> None:
+def _detach(lock: UpLock, options: _UpOptions) -> None:
     if _is_ready(lock):
         _print_running(lock, options)
         return
@@ -262,7 +262,7 @@ def _detach(lock: UpLock, options: Options) -> None:
     lock.prepare()
     log = os.open(lock.log, mode, 0o600)
     try:
-        if os.fstat(log).st_size > LOG_SIZE:
+        if os.fstat(log).st_size > _LOG_SIZE:
             os.ftruncate(log, 0)
         start = os.fstat(log).st_size
         child = subprocess.Popen(
@@ -285,7 +285,7 @@ def _detach(lock: UpLock, options: Options) -> None:
         raise
     if not answered:
         child.terminate()
-        fail(f"no answer within {WAIT_SECONDS:.0f} s", STORE, f"see the log, {lock.log}")
+        fail(f"no answer within {LOCK_WAIT_SECONDS:.0f} s", STORE, f"see the log, {lock.log}")
     state = lock.state()
     if state is None or not state.ready:
         text = lock.log.read_bytes()[start:].decode(errors="replace").strip()
@@ -315,9 +315,9 @@ def _bound_log(lock: UpLock) -> None:
 
 def _keep_small() -> None:
     while True:
-        if os.fstat(2).st_size > LOG_SIZE:
+        if os.fstat(2).st_size > _LOG_SIZE:
             os.ftruncate(2, 0)
-        time.sleep(LOG_SECONDS)
+        time.sleep(LOG_CHECK_SECONDS)
 
 
 def _is_ready(lock: UpLock) -> bool:
@@ -325,7 +325,7 @@ def _is_ready(lock: UpLock) -> bool:
     return state is not None and state.ready
 
 
-def _print_running(lock: UpLock, options: Options) -> None:
+def _print_running(lock: UpLock, options: _UpOptions) -> None:
     state = lock.state()
     if state is None or not state.ready:
         fail("another redmeter up is starting and does not finish", STORE, "try again")
@@ -347,7 +347,7 @@ def _print_running_at(what: str, lock: UpLock, page: str, lack: str = "") -> Non
         output.line(f"page: {page}{lack}")
 
 
-def _print_first_steps(lock: UpLock, options: Options) -> None:
+def _print_first_steps(lock: UpLock, options: _UpOptions) -> None:
     """Print commands to try on an empty store; they work as printed."""
     if not _is_empty(lock):
         return
@@ -362,7 +362,7 @@ def _print_first_steps(lock: UpLock, options: Options) -> None:
 def _is_empty(lock: UpLock) -> bool:
     """Return whether nothing is recorded yet; False if that cannot be read."""
     try:
-        with opened(lock.url, lock.prefix, reading=True) as store:
+        with opened_store(lock.url, lock.prefix, reading=True) as store:
             keys = store.keys
             sizes = store.ask([indexes.size(keys, keys.key(index.name)) for index in INDEXES])
             return not any(map(raised, sizes))

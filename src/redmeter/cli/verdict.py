@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from redmeter.cli import output
-from redmeter.cli.app import AsJson, Prefix, Timezone, Url, command, opened, seconds
+from redmeter.cli.app import AsJson, Prefix, Timezone, Url, command, opened_store, precision_seconds
 from redmeter.cli.failure import NOT_FOUND, STORE, USAGE, Failure, failure_of
-from redmeter.cli.selectors import TIMES, time_of
+from redmeter.cli.selectors import TIMES, time_option
 from redmeter.queries import Queries
 from redmeter.results.logs import Frequency
 from redmeter.results.verdict import (
@@ -37,7 +37,7 @@ _ROUTES, _PATTERNS = 10, 5
     epilog="Examples: redmeter verdict v1.4.2 · redmeter verdict (the newest mark) · "
     "redmeter verdict v1.4.2 --against last-week · redmeter verdict --since 2h --json",
 )
-def verdict(
+def verdict_command(
     label: Annotated[
         str | None, typer.Argument(help="Label of a mark. Default: the newest mark.")
     ] = None,
@@ -69,13 +69,13 @@ def verdict(
     other time, the newest of these looks is printed.
     """
     with _own_codes():
-        width = None if precision is None else seconds(precision)
-        deployed = time_of("--since", since, time.time())
-        with opened(url, prefix, reading=True, timezone=timezone) as store:
+        width = None if precision is None else precision_seconds(precision)
+        deployed = time_option("--since", since, time.time())
+        with opened_store(url, prefix, reading=True, timezone=timezone) as store:
             queries = Queries(store)
             answer = queries.verdict(label, since=deployed, against=against, precision=width)
         if json:
-            output.as_json(output.plain(answer))
+            output.print_json(output.plain(answer))
         else:
             _print(answer)
     if answer.verdict == WORSE:

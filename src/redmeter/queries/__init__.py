@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from redmeter.queries.arguments import Time, check_is_text, range_of, time_of
+from redmeter.queries.arguments import Time, check_is_text, range_of, unix_time
 from redmeter.queries.arguments import select as select
-from redmeter.queries.arguments import window_of as window_of
 from redmeter.queries.counters import CounterQueries
 from redmeter.queries.diagnosis import DiagnosisQueries
 from redmeter.queries.gauges import GaugeQueries
@@ -69,7 +68,7 @@ class Queries(CounterQueries, GaugeQueries, HistogramQueries, LogQueries, Diagno
             StoreError: the store is unreachable or refuses.
         """
         check_is_text("a query", promql)
-        start, end, moment = time_of(since), time_of(until), time_of(at)
+        start, end, moment = unix_time(since), unix_time(until), unix_time(at)
         check_times(start, end, moment)
         window = range_of(start, end, last, step, moment)
         from redmeter.reading.promql import read_query

@@ -1,19 +1,51 @@
-"""Arguments of queries: names, labels, times and widths, checked and converted."""
+"""Arguments of queries: names, labels, times, widths and orders, checked and converted.
+
+The only place for that: reading/ takes what these functions return. They are called by the methods
+of queries/ and by the handlers of the page. What comes from reading/ is imported with the first
+query, because a process that only records does not load the readings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
 
 from redmeter.clock import seconds_of
-from redmeter.errors import InvalidValue
+from redmeter.errors import InvalidName, InvalidValue, LimitExceeded, UnknownPrecision
 from redmeter.names import canonical, check_text, parse_name, recorded_name
-from redmeter.stored.keys import MAX_TIME, check_times, check_whole
+from redmeter.stored.exception import INTERVALS
+from redmeter.stored.keys import HOUR, MAX_TIME, check_times, check_whole
 from redmeter.stored.message import check_severity, severity_of
-from redmeter.types import Selection, Window
+from redmeter.types import EXCEPTION_GROUPS, MAX_RANKED_ROWS, Selection, Top, Window
+
+if TYPE_CHECKING:
+    from redmeter.reading.diagnosis.verdict import VerdictQuestion
+    from redmeter.reading.diagnosis.windows import ExplainRequest
+    from redmeter.reading.exceptions import ExceptionQuery
+    from redmeter.results.verdict import Against
 
 #: Unix seconds, or a datetime with a time zone.
 Time = float | datetime
+
+T = TypeVar("T")
+G = TypeVar("G")
+
+
+class FilterOptions(TypedDict, total=False):
+    """Which label sets: see Meter.series()."""
+
+    labels: Mapping[str, object] | None
+
+
+class WindowOptions(FilterOptions, total=False):
+    """Which label sets, and which window: see Meter.series()."""
+
+    since: Time | None
+    until: Time | None
+    last: float | str | None
 
 
 def select(
@@ -38,15 +70,37 @@ def select(
         if by is not None:
             raise InvalidValue(by, "exact=True reads one series, which has no groups: leave out by")
         if labels is None:
-            return Selection(check_text(name), exact=True)
+            return Selection(_stored_name(name), exact=True)
         return Selection(recorded_name(name, labels)[0], exact=True)
     parsed = parse_name(recorded_name(name, labels)[0])
     return Selection(parsed.base, dict(parsed.labels), split)
 
 
-def group_labels(selection: Selection, key: Sequence[str | None]) -> dict[str, str | None]:
-    """Return the labels of a group: those that the selection splits by, with their values."""
-    return dict(zip(selection.by, key, strict=True))
+def _stored_name(name: str) -> str:
+    """Check a name that is read exactly: another program may have stored what we would not."""
+    try:
+        return check_text(name)
+    except InvalidName:
+        if not isinstance(name, str) or not name or re.search("[\ud800-\udfff]", name):
+            raise
+        return name
+
+
+def one_or_groups(
+    selection: Selection,
+    by: str | Sequence[str] | None,
+    found: Sequence[tuple[Sequence[str | None], T]],
+    group: Callable[[dict[str, str | None], T], G],
+) -> T | list[G]:
+    """Return the one result of a query without `by`, else a group for each of its values.
+
+    Args:
+        found: the values of the labels that the selection splits by, with the result.
+        group: makes a group of labels and a result.
+    """
+    if by is None:
+        return found[0][1]
+    return [group(dict(zip(selection.by, key, strict=True)), one) for key, one in found]
 
 
 def spellings(names: Iterable[str]) -> list[str]:
@@ -94,7 +148,7 @@ def precision_of(precision: int | str) -> int:
     return seconds
 
 
-def time_of(moment: Time | None) -> float | None:
+def unix_time(moment: Time | None) -> float | None:
     """Return a time as Unix seconds.
 
     Raises:
@@ -107,26 +161,21 @@ def time_of(moment: Time | None) -> float | None:
     return moment.timestamp()
 
 
-def window_of(
+def query_window(
     precision: int | str,
     since: Time | None,
     until: Time | None,
-    intervals: int | None = None,
     last: float | str | None = None,
 ) -> Window:
     """Return the intervals that a query reads.
 
     Raises:
         InvalidValue: a time or a combination of arguments cannot be used.
-        TypeError: the number of intervals is not an int.
     """
-    start, end = time_of(since), time_of(until)
+    start, end = unix_time(since), unix_time(until)
     check_times(start, end)
-    if intervals is not None:
-        check_whole("intervals", intervals)
-    if last is None:
-        return Window(precision_of(precision), start, end, intervals)
-    return Window(precision_of(precision), last=window_length(last, since, until, intervals))
+    length = None if last is None else window_length(last, since, until)
+    return Window(precision_of(precision), start, end, length)
 
 
 def range_of(
@@ -153,25 +202,6 @@ def range_of(
     return None
 
 
-def against_of(against: str | tuple[Time, Time] | None) -> str | tuple[float, float]:
-    """Return a baseline: a name, which request_of() checks, or its start and end.
-
-    Raises:
-        InvalidValue: neither.
-    """
-    if against is None or isinstance(against, str):
-        return against or "previous"
-    if not isinstance(against, tuple | list) or len(against) != 2:
-        raise InvalidValue(
-            against, 'compare against "previous", "yesterday", "last-week" or (since, until)'
-        )
-    start, end = (time_of(moment) for moment in against)
-    check_times(start, end)
-    if start is None or end is None:
-        raise InvalidValue(against, "a baseline has a start and an end")
-    return start, end
-
-
 def window_length(last: float | str, *others: object) -> float:
     """Return the length of a window that ends now, seconds.
 
@@ -182,7 +212,7 @@ def window_length(last: float | str, *others: object) -> float:
         InvalidValue: not a duration, or combined with another argument.
     """
     if any(other is not None for other in others):
-        raise InvalidValue(last, "last is the whole window: leave out since, until and intervals")
+        raise InvalidValue(last, "last is the whole window: leave out since and until")
     return _duration("last", last)
 
 
@@ -199,6 +229,184 @@ def check_is_text(argument: str, value: object) -> None:
     """
     if not isinstance(value, str):
         raise TypeError(f"{argument} is text (str), not {type(value).__name__}")
+
+
+def check_aggregate(aggregate: str | None) -> None:
+    """Check the aggregation of gauges.
+
+    Raises:
+        InvalidValue: there is no such aggregation.
+    """
+    from redmeter.reading.aggregates import AGGREGATES
+
+    if aggregate is not None and aggregate not in AGGREGATES:
+        raise InvalidValue(aggregate, f"aggregate gauges by one of {', '.join(AGGREGATES)}")
+
+
+def check_ahead(ahead: int | None) -> None:
+    """Check the number of intervals of a forecast.
+
+    Raises:
+        LimitExceeded: none, or more than there may be.
+        TypeError: not a whole number.
+    """
+    if ahead is None:
+        return
+    from redmeter.analysis.forecasting.forecast import MOST_AHEAD
+
+    check_whole("ahead", ahead)
+    if not 1 <= ahead <= MOST_AHEAD:
+        fix = "ask for 1 or more, up to the limit; a coarser precision looks further"
+        raise LimitExceeded("intervals ahead", ahead, MOST_AHEAD, fix)
+
+
+def check_limit(limit: object, most: int, unit: str) -> None:
+    """Check a number of messages or of groups.
+
+    Raises:
+        InvalidValue: not a whole number above 0.
+        LimitExceeded: too many.
+    """
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise InvalidValue(limit, f"a limit is a whole number of {unit}, 1 or more")
+    if limit > most:
+        raise LimitExceeded(unit, limit, most, "ask for fewer")
+
+
+def ranking_of(
+    name: str,
+    window: Window,
+    by: str | None,
+    limit: int,
+    order: str,
+    labels: Mapping[str, object] | None,
+    failing: Mapping[str, object] | None,
+) -> Top:
+    """Return the ranking that top() reads.
+
+    Raises:
+        InvalidName: a label is not allowed.
+        InvalidValue: there is no such order; or `failing` lacks labels, or labels lack `failing`.
+        LimitExceeded: too many rows, or none.
+        TypeError: a number is not an int, or labels are no mapping.
+    """
+    from redmeter.reading.ranking import Order
+
+    order = Order.parse(order).word
+    where, failed = filter_of("labels", labels), filter_of("failing", failing)
+    if (order == "failing") != bool(failed):
+        raise InvalidValue(
+            failed or order,
+            "order='failing' and the labels of what failed go together: "
+            'top(…, order="failing", failing={"status": "5xx"})',
+        )
+    check_whole("limit", limit)
+    if not 1 <= limit <= MAX_RANKED_ROWS:
+        raise LimitExceeded("rows", limit, MAX_RANKED_ROWS, "ask for 1 or more, up to the limit")
+    return Top(name, window, by, limit, order, where, failed)
+
+
+def exceptions_of(
+    window: Window,
+    route: str | None = None,
+    order: str = "count",
+    limit: int = EXCEPTION_GROUPS,
+) -> ExceptionQuery:
+    """Return which groups exceptions() reads.
+
+    Args:
+        window: its precision is 0 for the finest that reaches back to its start.
+
+    Raises:
+        UnknownPrecision, InvalidValue, LimitExceeded: an argument cannot be used.
+    """
+    from redmeter.reading.exceptions import EXCEPTION_ORDERS, MAX_LIMIT, ExceptionQuery
+
+    if window.precision and window.precision not in INTERVALS:
+        raise UnknownPrecision(window.precision, INTERVALS)
+    if order not in EXCEPTION_ORDERS:
+        raise InvalidValue(order, f"the order is one of {', '.join(EXCEPTION_ORDERS)}")
+    check_limit(limit, MAX_LIMIT, "groups")
+    return ExceptionQuery(window, route, order, limit)
+
+
+def explanation_of(
+    selection: Selection,
+    *,
+    since: Time | None = None,
+    until: Time | None = None,
+    last: float | str | None = None,
+    against: str | tuple[Time | None, Time | None] | None = None,
+    precision: int | str | None = None,
+    failing: Mapping[str, object] | None = None,
+) -> ExplainRequest:
+    """Return what explain() reads; the arguments are its own.
+
+    Raises:
+        InvalidName: a label is not allowed.
+        InvalidValue: a time or a combination of arguments cannot be used; there is no such
+            baseline, or a window ends before it starts.
+    """
+    from redmeter.reading.diagnosis.windows import BASELINES, ExplainRequest
+
+    start, end = unix_time(since), unix_time(until)
+    check_times(start, end)
+    length = None if last is None else window_length(last, since, until)
+    if start is not None and end is not None and start >= end:
+        raise InvalidValue(start, "a window starts before it ends")
+    request = ExplainRequest(
+        selection.name,
+        start,
+        end,
+        last=length,
+        precision=None if precision is None else precision_of(precision),
+        labels=selection.labels,
+        failing=filter_of("failing", failing) or {},
+    )
+    if isinstance(against, str | None):
+        named = BASELINES.get(against or "previous")
+        if named is not None:
+            return replace(request, against=named)
+    elif isinstance(against, tuple | list) and len(against) == 2:
+        first, stop = (unix_time(moment) for moment in against)
+        check_times(first, stop)
+        if first is None or stop is None:
+            raise InvalidValue(against, "a baseline has a start and an end")
+        if first >= stop:
+            raise InvalidValue(first, "a baseline starts before it ends")
+        return replace(request, against="custom", against_since=first, against_until=stop)
+    raise InvalidValue(
+        against, 'compare against "previous", "yesterday", "last-week" or (since, until)'
+    )
+
+
+def verdict_of(
+    mark: str | None, since: Time | None, against: str, precision: int | str | None
+) -> VerdictQuestion:
+    """Return which verdict is read; without a precision by minutes, or hours for another day.
+
+    Raises:
+        InvalidValue: a mark and a time together, no such baseline, or no usable precision.
+        TypeError: the mark is not text.
+    """
+    from redmeter.reading.diagnosis.verdict import VerdictQuestion
+    from redmeter.reading.diagnosis.verdict_data import AGAINST
+
+    if mark is not None:
+        check_is_text("the label of a mark", mark)
+    moment = unix_time(since)
+    check_times(moment)
+    if mark is not None and since is not None:
+        raise InvalidValue(mark, "give a mark or since, not both")
+    if not isinstance(against, str) or against not in AGAINST:
+        raise InvalidValue(against, f"compare against one of {', '.join(AGAINST)}")
+    if precision is None:
+        width = HOUR if AGAINST[against] else 60
+    else:
+        width = precision_of(precision)
+        if isinstance(width, int) and width > 0 and AGAINST[against] % width:
+            raise InvalidValue(width, f"{against} is no multiple of this precision")
+    return VerdictQuestion(mark, moment, cast("Against", against), width)
 
 
 def _duration(argument: str, length: float | str) -> float:

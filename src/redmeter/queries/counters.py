@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import ceil
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Unpack, overload
 
 from redmeter.errors import InvalidValue
 from redmeter.queries.arguments import (
     Time,
     check_is_text,
-    filter_of,
-    group_labels,
+    one_or_groups,
+    query_window,
+    ranking_of,
     select,
     spellings,
-    window_of,
 )
 from redmeter.queries.source import QueryBase
 from redmeter.stored.families import SERIES_KINDS
-from redmeter.types import RANKED_ROWS, Top
+from redmeter.types import RANKED_ROWS
 
 if TYPE_CHECKING:
+    from redmeter.queries.arguments import FilterOptions, WindowOptions
     from redmeter.results.series import Group, Ranking, Series, TotalGroup
 
 #: The kinds of names().
@@ -35,12 +35,9 @@ class CounterQueries(QueryBase):
         name: str,
         *,
         precision: int | str,
-        labels: Mapping[str, object] | None = ...,
         by: None = ...,
         exact: bool = ...,
-        since: Time | None = ...,
-        until: Time | None = ...,
-        last: float | str | None = ...,
+        **options: Unpack[WindowOptions],
     ) -> Series[int]: ...
     @overload
     def series(
@@ -48,11 +45,8 @@ class CounterQueries(QueryBase):
         name: str,
         *,
         precision: int | str,
-        labels: Mapping[str, object] | None = ...,
         by: str | Sequence[str],
-        since: Time | None = ...,
-        until: Time | None = ...,
-        last: float | str | None = ...,
+        **options: Unpack[WindowOptions],
     ) -> list[Group[int]]: ...
     def series(
         self,
@@ -99,14 +93,13 @@ class CounterQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         selection = select(name, labels, by, exact=exact)
-        window = window_of(precision, since, until, last=last)
+        window = query_window(precision, since, until, last)
         from redmeter.reading.aggregates import read_counter
         from redmeter.results.series import Group
 
-        groups = self._source.run(read_counter, selection, window)
-        if by is None:
-            return groups[0][1]
-        return [Group(group_labels(selection, key), series) for key, series in groups]
+        return one_or_groups(
+            selection, by, self._source.run(read_counter, selection, window), Group
+        )
 
     def series_many(
         self,
@@ -118,6 +111,9 @@ class CounterQueries(QueryBase):
         last: float | str | None = None,
     ) -> dict[str, Series[int]]:
         """Return the stored samples of many counters, each read exactly, in one round trip.
+
+        A second one follows if there is nothing under a name, to find out whether it has another
+        kind; the first 50 of such names are checked.
 
         Names under whose keys another program stores something else are left out, with a warning in
         the log; if no other name is left, that is a StoreRefused.
@@ -131,6 +127,7 @@ class CounterQueries(QueryBase):
             A Series for each name, by its stored spelling.
 
         Raises:
+            WrongKind: a name is only that of a gauge or a histogram; the error names its call.
             UnknownPrecision: the store does not keep it; the error lists those it keeps.
             LimitExceeded: over 5,000 names.
             TypeError: the names are a str.
@@ -138,7 +135,7 @@ class CounterQueries(QueryBase):
             InvalidValue: a time or a combination of arguments cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        window = window_of(precision, since, until, last=last)
+        window = query_window(precision, since, until, last)
         from redmeter.reading.samples import read_series
 
         return self._source.ask(read_series, spellings(names), window)
@@ -148,17 +145,17 @@ class CounterQueries(QueryBase):
         self,
         name: str,
         *,
-        labels: Mapping[str, object] | None = ...,
         by: None = ...,
         exact: bool = ...,
+        **options: Unpack[FilterOptions],
     ) -> int: ...
     @overload
     def total(
         self,
         name: str,
         *,
-        labels: Mapping[str, object] | None = ...,
         by: str | Sequence[str],
+        **options: Unpack[FilterOptions],
     ) -> list[TotalGroup]: ...
     def total(
         self,
@@ -176,9 +173,7 @@ class CounterQueries(QueryBase):
         Takes one round trip for each 5,000 totals of the store, with `exact` one in all.
 
         Args:
-            name: the counter's name. Labels in braces, `orders{plan="pro"}`, are a filter.
-            labels: only label sets that have these labels; values are converted with str().
-            by: a label, or several; the result has a group for each of their values.
+            name, labels, by: as for series().
             exact: read the one total that is stored under `name` and `labels`.
 
         Returns:
@@ -195,10 +190,8 @@ class CounterQueries(QueryBase):
         from redmeter.results.series import TotalGroup
 
         groups = self._source.run(read_total, selection)
-        if by is None:
-            return sum(groups.values())
         rows = sorted(groups.items(), key=lambda row: (-row[1], [value or "" for value in row[0]]))
-        return [TotalGroup(group_labels(selection, key), total) for key, total in rows]
+        return one_or_groups(selection, by, rows or [((), 0)] if by is None else rows, TotalGroup)
 
     def names(self, pattern: str = "*", *, kind: str = "counter") -> list[str]:
         """Return the names of all stored series of a kind, with their labels, sorted.
@@ -227,7 +220,6 @@ class CounterQueries(QueryBase):
         *,
         precision: int | str,
         by: str | None = None,
-        intervals: int | None = None,
         limit: int = RANKED_ROWS,
         order: str = "count",
         labels: Mapping[str, object] | None = None,
@@ -254,8 +246,6 @@ class CounterQueries(QueryBase):
                 character, `[abc]` one of these.
             precision: interval width: seconds, or text such as "1m"; one that is kept.
             by: a label; the series that have the same value of it are one group.
-            intervals: at most this many of the newest intervals, the current one included. Default:
-                60, or all that are kept if fewer; with `since` or `until`, all of that window.
             limit: number of rows, at most 1,000.
             order: "count"; for histograms also "total" (the sum of the values: what takes most time
                 in all), "mean", or a percentile such as "p95" or "p99.9"; for counters also
@@ -266,12 +256,15 @@ class CounterQueries(QueryBase):
             since, until: the window, [since, until), in whole intervals: never less than asked for.
                 Unix seconds, or a datetime with a time zone.
             last: the newest intervals that this time holds, the current one included: seconds, or
-                text such as "2h". Excludes `since`, `until` and `intervals`.
+                text such as "2h". Excludes `since` and `until`. Default without these: 60
+                intervals, or all that are kept if fewer.
 
         Returns:
             A Ranking, which is also the sequence of its rows, the highest first.
 
         Raises:
+            WrongKind: `name` is no pattern, and nothing of this name can be ranked by this order;
+                the error names the call for its kind.
             UnknownPrecision: the store does not keep it; the error lists those it keeps.
             LimitExceeded: over 1,000 rows, more intervals than are kept, or over 20,000 series.
             InvalidName: a label is not allowed.
@@ -282,11 +275,8 @@ class CounterQueries(QueryBase):
         check_is_text("a name or a pattern", name)
         if by is not None:
             check_is_text("a label", by)
-        window = window_of(precision, since, until, intervals, last)
-        if window.last is not None:
-            newest = max(1, ceil(window.last / window.precision))
-            window = window._replace(intervals=newest, last=None)
-        where, failed = filter_of("labels", labels), filter_of("failing", failing)
+        window = query_window(precision, since, until, last)
+        ranking = ranking_of(name, window, by, limit, order, labels, failing)
         from redmeter.reading.top import read_top
 
-        return self._source.ask(read_top, Top(name, window, by, limit, order, where, failed))
+        return self._source.ask(read_top, ranking)

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from redmeter.queries.arguments import (
-    Time,
-    against_of,
-    check_is_text,
-    filter_of,
-    precision_of,
-    select,
-    time_of,
-    window_length,
-)
+from redmeter.queries.arguments import Time, explanation_of, select, unix_time, verdict_of
 from redmeter.queries.source import QueryBase
 from redmeter.stored.keys import check_times
 
@@ -86,21 +77,17 @@ class DiagnosisQueries(QueryBase):
             InvalidValue: a time, the baseline or a combination of arguments cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        selection = select(name, labels)
-        start, end = time_of(since), time_of(until)
-        check_times(start, end)
-        from redmeter.reading.diagnosis.explain import read_explanation
-        from redmeter.reading.diagnosis.windows import request_of
-
-        request = request_of(
-            selection,
-            since=start,
-            until=end,
-            against=against_of(against),
-            last=None if last is None else window_length(last, since, until),
-            precision=None if precision is None else precision_of(precision),
-            failing=filter_of("failing", failing),
+        request = explanation_of(
+            select(name, labels),
+            since=since,
+            until=until,
+            last=last,
+            against=against,
+            precision=precision,
+            failing=failing,
         )
+        from redmeter.reading.diagnosis.explain import read_explanation
+
         return self._source.ask(read_explanation, request)[1]
 
     def verdict(
@@ -135,14 +122,10 @@ class DiagnosisQueries(QueryBase):
             UnknownPrecision: the store does not keep this precision.
             StoreError: the store is unreachable or refuses.
         """
-        if mark is not None:
-            check_is_text("the label of a mark", mark)
-        moment = time_of(since)
-        check_times(moment)
-        width = None if precision is None else precision_of(precision)
-        from redmeter.reading.diagnosis.verdict import question, read_verdict
+        asked = verdict_of(mark, since, against, precision)
+        from redmeter.reading.diagnosis.verdict import read_verdict
 
-        return self._source.ask(read_verdict, question(mark, moment, against, width))[1]
+        return self._source.ask(read_verdict, asked)[1]
 
     def marks(self, *, since: Time | None = None, until: Time | None = None) -> list[Mark]:
         """Return the marks noted by mark(), the oldest first, at most the newest 1,000.
@@ -155,7 +138,7 @@ class DiagnosisQueries(QueryBase):
             InvalidValue: a time cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        first, last = time_of(since), time_of(until)
+        first, last = unix_time(since), unix_time(until)
         check_times(first, last)
         from redmeter.reading.marks import read_marks
 

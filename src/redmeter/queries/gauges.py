@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Unpack, overload
 
-from redmeter.queries.arguments import Time, group_labels, precision_of, select, window_of
+from redmeter.queries.arguments import (
+    Time,
+    check_aggregate,
+    check_ahead,
+    one_or_groups,
+    precision_of,
+    query_window,
+    select,
+    spellings,
+)
 from redmeter.queries.source import QueryBase
 
 if TYPE_CHECKING:
+    from redmeter.queries.arguments import FilterOptions, WindowOptions
     from redmeter.results.forecasts import Forecast, ForecastGroup
     from redmeter.results.series import Group, Series
 
@@ -22,13 +32,10 @@ class GaugeQueries(QueryBase):
         name: str,
         *,
         precision: int | str,
-        labels: Mapping[str, object] | None = ...,
         by: None = ...,
-        aggregate: str | None = ...,
         exact: bool = ...,
-        since: Time | None = ...,
-        until: Time | None = ...,
-        last: float | str | None = ...,
+        aggregate: str | None = ...,
+        **options: Unpack[WindowOptions],
     ) -> Series[float | None]: ...
     @overload
     def gauge_series(
@@ -36,12 +43,9 @@ class GaugeQueries(QueryBase):
         name: str,
         *,
         precision: int | str,
-        labels: Mapping[str, object] | None = ...,
         by: str | Sequence[str],
         aggregate: str | None = ...,
-        since: Time | None = ...,
-        until: Time | None = ...,
-        last: float | str | None = ...,
+        **options: Unpack[WindowOptions],
     ) -> list[Group[float | None]]: ...
     def gauge_series(
         self,
@@ -84,14 +88,40 @@ class GaugeQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         selection = select(name, labels, by, exact=exact)
-        window = window_of(precision, since, until, last=last)
+        window = query_window(precision, since, until, last)
+        check_aggregate(aggregate)
         from redmeter.reading.aggregates import read_gauge
         from redmeter.results.series import Group
 
-        groups = self._source.run(read_gauge, selection, window, aggregate)
-        if by is None:
-            return groups[0][1]
-        return [Group(group_labels(selection, key), series) for key, series in groups]
+        return one_or_groups(
+            selection, by, self._source.run(read_gauge, selection, window, aggregate), Group
+        )
+
+    def gauge_series_many(
+        self,
+        names: list[str],
+        *,
+        precision: int | str,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
+    ) -> dict[str, Series[float | None]]:
+        """Return the stored samples of many gauges, each read exactly, as series_many() does.
+
+        Args:
+            names, precision, since, until, last: as for series_many().
+
+        Returns:
+            A Series for each name, by its stored spelling; None where a gauge was not set.
+
+        Raises:
+            WrongKind: a name is only that of a counter or a histogram; the error names its call.
+            RedmeterError, TypeError: as for series_many().
+        """
+        window = query_window(precision, since, until, last)
+        from redmeter.reading.samples import read_gauges
+
+        return self._source.ask(read_gauges, spellings(names), window)
 
     @overload
     def forecast(
@@ -99,11 +129,11 @@ class GaugeQueries(QueryBase):
         name: str,
         *,
         precision: int | str,
-        labels: Mapping[str, object] | None = ...,
         by: None = ...,
         exact: bool = ...,
         aggregate: str | None = ...,
         ahead: int | None = ...,
+        **options: Unpack[FilterOptions],
     ) -> Forecast: ...
     @overload
     def forecast(
@@ -111,10 +141,10 @@ class GaugeQueries(QueryBase):
         name: str,
         *,
         precision: int | str,
-        labels: Mapping[str, object] | None = ...,
         by: str | Sequence[str],
         aggregate: str | None = ...,
         ahead: int | None = ...,
+        **options: Unpack[FilterOptions],
     ) -> list[ForecastGroup]: ...
     def forecast(
         self,
@@ -163,10 +193,14 @@ class GaugeQueries(QueryBase):
         """
         selection = select(name, labels, by, exact=exact)
         width = precision_of(precision)
+        check_ahead(ahead)
+        check_aggregate(aggregate)
         from redmeter.reading.aggregates import read_zoned_forecasts
         from redmeter.results.forecasts import ForecastGroup
 
-        groups = self._source.ask(read_zoned_forecasts, selection, width, ahead, aggregate)
-        if by is None:
-            return groups[0][1]
-        return [ForecastGroup(group_labels(selection, key), forecast) for key, forecast in groups]
+        return one_or_groups(
+            selection,
+            by,
+            self._source.ask(read_zoned_forecasts, selection, width, ahead, aggregate),
+            ForecastGroup,
+        )

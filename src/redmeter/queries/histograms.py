@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Unpack, overload
 
-from redmeter.names import canonical
-from redmeter.queries.arguments import Time, group_labels, select, spellings, window_of
+from redmeter.names import recorded_name
+from redmeter.queries.arguments import Time, one_or_groups, query_window, select, spellings
 from redmeter.queries.source import QueryBase
 
 if TYPE_CHECKING:
+    from redmeter.queries.arguments import WindowOptions
     from redmeter.results.summaries import Statistics, Summary, SummaryGroup
 
 
@@ -22,13 +23,9 @@ class HistogramQueries(QueryBase):
         name: str,
         *,
         precision: int | str,
-        labels: Mapping[str, object] | None = ...,
         by: None = ...,
         exact: bool = ...,
-        since: Time | None = ...,
-        until: Time | None = ...,
-        last: float | str | None = ...,
-        intervals: int | None = ...,
+        **options: Unpack[WindowOptions],
     ) -> Summary: ...
     @overload
     def summary(
@@ -36,12 +33,8 @@ class HistogramQueries(QueryBase):
         name: str,
         *,
         precision: int | str,
-        labels: Mapping[str, object] | None = ...,
         by: str | Sequence[str],
-        since: Time | None = ...,
-        until: Time | None = ...,
-        last: float | str | None = ...,
-        intervals: int | None = ...,
+        **options: Unpack[WindowOptions],
     ) -> list[SummaryGroup]: ...
     def summary(
         self,
@@ -54,7 +47,6 @@ class HistogramQueries(QueryBase):
         since: Time | None = None,
         until: Time | None = None,
         last: float | str | None = None,
-        intervals: int | None = None,
     ) -> Summary | list[SummaryGroup]:
         """Return the distribution of a histogram's values: count, mean, percentiles, over time.
 
@@ -65,18 +57,9 @@ class HistogramQueries(QueryBase):
         however many label sets are merged. Values are in the unit in which they were observed.
 
         Args:
-            name: the histogram's name. Labels in braces, `x{plan="pro"}`, are a filter.
+            name, labels, by, exact, since, until, last: as for series().
             precision: interval width: seconds, or text such as "1m"; one that is kept for
                 histograms.
-            labels: only label sets that have these labels; values are converted with str().
-            by: a label, or several; the result has a group for each of their values.
-            exact: read the one histogram that is stored under `name` and `labels`, without the
-                index.
-            since, until: the window, [since, until), in whole intervals: never less than asked for.
-                Unix seconds, or a datetime with a time zone.
-            last: the newest intervals that this time holds, the current one included: seconds, or
-                text such as "2h". Excludes `since`, `until` and `intervals`.
-            intervals: at most this many of the newest intervals, the current one included.
 
         Returns:
             A Summary; with `by` a list of SummaryGroup, the one with the most values first.
@@ -84,21 +67,19 @@ class HistogramQueries(QueryBase):
         Raises:
             WrongKind: only a counter or a gauge has this name; the error names its call.
             UnknownPrecision: not kept for histograms; the error lists those that are.
-            LimitExceeded: over 500 label sets, or more intervals than are kept.
-            TypeError: `intervals` is not an int.
+            LimitExceeded: over 500 label sets.
             InvalidName: the name or a label is not allowed.
             InvalidValue: a time or a combination of arguments cannot be used.
             StoreError: the store is unreachable or refuses.
         """
         selection = select(name, labels, by, exact=exact)
-        window = window_of(precision, since, until, intervals, last)
+        window = query_window(precision, since, until, last)
         from redmeter.reading.aggregates import read_summary
         from redmeter.results.summaries import SummaryGroup
 
-        groups = self._source.run(read_summary, selection, window)
-        if by is None:
-            return groups[0][1]
-        return [SummaryGroup(group_labels(selection, key), summary) for key, summary in groups]
+        return one_or_groups(
+            selection, by, self._source.run(read_summary, selection, window), SummaryGroup
+        )
 
     def summary_many(
         self,
@@ -108,35 +89,27 @@ class HistogramQueries(QueryBase):
         since: Time | None = None,
         until: Time | None = None,
         last: float | str | None = None,
-        intervals: int | None = None,
     ) -> dict[str, Summary]:
-        """Return the summaries of many histograms, each read exactly, in one round trip.
-
-        Names under whose keys another program stores something else are left out, with a warning in
-        the log; if no other name is left, that is a StoreRefused.
+        """Return the summaries of many histograms, each read exactly, as series_many() does.
 
         Args:
-            names: names with their labels, as names(kind="histogram") returns them; the order of
-                labels does not matter.
-            precision, since, until, last, intervals: as for summary().
+            names, precision, since, until, last: as for series_many().
 
         Returns:
             A Summary for each name, by its stored spelling.
 
         Raises:
+            WrongKind: a name is only that of a counter or a gauge; the error names its call.
             UnknownPrecision: not kept for histograms; the error lists those that are.
-            LimitExceeded: over 500 names, or more intervals than are kept.
-            TypeError: the names are a str.
-            InvalidName: a name is not allowed.
-            InvalidValue: a time or a combination of arguments cannot be used.
-            StoreError: the store is unreachable or refuses.
+            LimitExceeded: over 500 names.
+            RedmeterError, TypeError: as for series_many().
         """
-        window = window_of(precision, since, until, intervals, last)
+        window = query_window(precision, since, until, last)
         from redmeter.reading.distributions import read_summaries
 
         return self._source.ask(read_summaries, spellings(names), window)
 
-    def statistics(self, name: str, *, labels: Mapping[str, str] | None = None) -> Statistics:
+    def statistics(self, name: str, *, labels: Mapping[str, object] | None = None) -> Statistics:
         """Return the statistics of one stored histogram by the hour: count, extremes, mean, spread.
 
         For the current hour, and for the last hour before it that has values; hours are those of
@@ -146,9 +119,10 @@ class HistogramQueries(QueryBase):
             name, labels: the histogram, read exactly.
 
         Raises:
+            WrongKind: only a counter or a gauge has this name; the error names its call.
             InvalidName: the name or a label is not allowed.
             StoreError: the store is unreachable or refuses.
         """
         from redmeter.reading.statistics import read_statistics
 
-        return self._source.ask(read_statistics, canonical(name, labels))
+        return self._source.ask(read_statistics, recorded_name(name, labels)[0])

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from redmeter.queries.arguments import Time, stored_severity, window_of
+from redmeter.queries.arguments import (
+    Time,
+    check_limit,
+    exceptions_of,
+    query_window,
+    stored_severity,
+)
 from redmeter.queries.source import QueryBase
 from redmeter.stored.exception import check_group
 from redmeter.stored.message import check_logger
@@ -37,8 +43,9 @@ class LogQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         name, level = check_logger(logger), stored_severity(severity)
-        from redmeter.reading.logs.recent import read_recent
+        from redmeter.reading.logs.recent import MAX_MESSAGES, read_recent
 
+        check_limit(limit, MAX_MESSAGES, "messages")
         return self._source.ask(read_recent, name, severity=level, limit=limit)
 
     def log_frequencies(self, logger: str, *, severity: int | str | None = None) -> list[Frequency]:
@@ -129,11 +136,10 @@ class LogQueries(QueryBase):
             InvalidValue: the order, the limit or a time cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        window = window_of(precision or 0, since, until, last=last)
-        from redmeter.reading.exceptions import ExceptionQuery, read_exceptions
+        window = query_window(precision or 0, since, until, last)
+        query = exceptions_of(window, route, order, limit)
+        from redmeter.reading.exceptions import read_exceptions
 
-        query = ExceptionQuery(window, route, order, limit)
-        query.check()
         return self._source.ask(read_exceptions, query)
 
     def exception(
@@ -160,9 +166,8 @@ class LogQueries(QueryBase):
             InvalidValue: not the `id` of a group, or a time cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        window = window_of(precision or 0, since, until, last=last)
-        from redmeter.reading.exceptions import ExceptionQuery, read_exception
+        window = query_window(precision or 0, since, until, last)
+        query = exceptions_of(window)
+        from redmeter.reading.exceptions import read_exception
 
-        query = ExceptionQuery(window)
-        query.check()
         return self._source.ask(read_exception, check_group(group), query)

@@ -12,7 +12,6 @@ from redmeter.reading import (
     marks,
     names,
     promql,
-    ranking,
     samples,
     statistics,
     top,
@@ -23,7 +22,7 @@ from redmeter.reading.logs import recent
 from redmeter.reading.selection import GroupKey, name_of
 from redmeter.results.exceptions import ExceptionSummaries
 from redmeter.results.explanation import Explanation, Status
-from redmeter.results.logs import Changes, Message
+from redmeter.results.logs import Changes
 from redmeter.results.promql import QueryResult
 from redmeter.results.series import Ranking, Series
 from redmeter.results.summaries import Statistics, Summary, summary_of
@@ -31,7 +30,7 @@ from redmeter.results.verdict import Verdict
 from redmeter.stored.exception import FINEST
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Retention
-from redmeter.types import Selection, Top, Window
+from redmeter.types import Selection, Window
 
 #: The answer to questions that have one in words.
 OFF = "Redmeter is off: nothing is recorded."
@@ -39,6 +38,10 @@ OFF = "Redmeter is off: nothing is recorded."
 
 def _series(name: str, precision: int) -> Series[Any]:
     return Series(name, precision, 0, (), partial=False)
+
+
+def _series_many(names: list[str], window: Window) -> dict[str, Series[Any]]:
+    return {name: _series(name, window.precision) for name in names}
 
 
 def _summary(name: str, window: Window) -> Summary:
@@ -49,33 +52,8 @@ def _groups(selection: Selection, empty: Any) -> list[tuple[GroupKey, Any]]:
     return [] if selection.by else [((), empty)]
 
 
-def _counter(selection: Selection, window: Window) -> list[tuple[GroupKey, Series[int]]]:
+def _samples(selection: Selection, window: Window) -> list[tuple[GroupKey, Series[Any]]]:
     return _groups(selection, _series(name_of(selection), window.precision))
-
-
-def _gauge(
-    selection: Selection, window: Window, aggregate: str | None
-) -> list[tuple[GroupKey, Series[float | None]]]:
-    aggregates.check_aggregate(aggregate)
-    return _groups(selection, _series(name_of(selection), window.precision))
-
-
-def _forecasts(
-    selection: Selection, precision: int, ahead: int | None, aggregate: str | None
-) -> list[tuple[GroupKey, Any]]:
-    window = Window(precision)
-    counters, gauges = _counter(selection, window), _gauge(selection, window, aggregate)
-    return aggregates.forecasts(selection, precision, counters, gauges, ahead)
-
-
-def _ranking(wanted: Top) -> Ranking:
-    ranking.check(wanted)
-    return Ranking()
-
-
-def _recent(_: str, *, limit: int, **__: str | None) -> list[Message]:
-    recent.check_limit(limit)
-    return []
 
 
 def _verdict(asked: verdict.VerdictQuestion) -> tuple[float, Verdict]:
@@ -92,25 +70,26 @@ def _exceptions(wanted: exceptions.ExceptionQuery) -> ExceptionSummaries:
 
 
 #: A function that reads a store -> one that takes its arguments.
-TABLE: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
-    aggregates.read_counter: _counter,
-    aggregates.read_gauge: _gauge,
+OFF_ANSWERS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
+    aggregates.read_counter: _samples,
+    aggregates.read_gauge: lambda selection, window, aggregate: _samples(selection, window),
     aggregates.read_summary: lambda selection, window: _groups(
         selection, _summary(name_of(selection), window)
     ),
     aggregates.read_total: lambda selection: {},
-    aggregates.read_zoned_forecasts: _forecasts,
-    samples.read_series: lambda names, window: {
-        name: _series(name, window.precision) for name in names
-    },
+    aggregates.read_zoned_forecasts: lambda selection, precision, ahead, aggregate: (
+        aggregates.forecasts(selection, precision, [], [], ahead)
+    ),
+    samples.read_series: _series_many,
+    samples.read_gauges: _series_many,
     distributions.read_summaries: lambda names, window: {
         name: _summary(name, window) for name in names
     },
     statistics.read_statistics: lambda name: Statistics(name, None, None),
     names.read_names: lambda pattern, kind: [],
-    top.read_top: _ranking,
+    top.read_top: lambda wanted: Ranking(),
     marks.read_marks: lambda since, until: [],
-    recent.read_recent: _recent,
+    recent.read_recent: lambda logger, severity, limit: [],
     recent.read_common: lambda logger, severity: [],
     recent.read_loggers: list,
     recent.read_changes: lambda logger: Changes(),

@@ -17,7 +17,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Source(Protocol):
+class QuerySource(Protocol):
     """Answers the questions of queries/."""
 
     def run(
@@ -37,7 +37,7 @@ class Source(Protocol):
         ...
 
 
-class Stored:
+class FromStore:
     """Answers from a store."""
 
     def __init__(self, store: Store) -> None:
@@ -80,10 +80,10 @@ class QueryBase:
         self._store = store
 
     @property
-    def _source(self) -> Source:
+    def _source(self) -> QuerySource:
         if self._store is not None:
-            return Stored(self._store.reader)
+            return FromStore(self._store.reader)
         # Imported with the first query: a process that only records does not load the readings.
-        from redmeter.queries.off import TABLE
+        from redmeter.queries.off import OFF_ANSWERS
 
-        return Answers(TABLE)
+        return Answers(OFF_ANSWERS)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, TypeVar
 
-from redmeter.analysis.forecasting.forecast import MOST_AHEAD, forecast
+from redmeter.analysis.forecasting.forecast import forecast
 from redmeter.clock import UTC, Zone
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.names import INSTANCE, parse_name
@@ -35,7 +35,7 @@ from redmeter.store.producers import INSTANCE_SECONDS
 from redmeter.store.query import Query, escaped, run_query, scan_fields, together
 from redmeter.store.servers.replies import Reply, mapped, pairs, raised, scored
 from redmeter.stored.gauge import parse_gauge
-from redmeter.stored.keys import Kept, Keys, check_whole
+from redmeter.stored.keys import Kept, Keys
 from redmeter.types import Selection, Window
 
 T = TypeVar("T")
@@ -136,7 +136,6 @@ def read_gauge(
         InvalidValue: they do differ, and `aggregate` is None.
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
-    check_aggregate(aggregate)
     (view, replies), live = yield from together(
         [
             read_selected(keys, "gauge", selection, window.precision),
@@ -201,7 +200,6 @@ def aggregated(
     running: bool,
 ) -> list[tuple[GroupKey, Series[float | None]]]:
     """Aggregate samples of gauges within each group; see read_gauge() and summed_up()."""
-    check_aggregate(aggregate)
     rows: list[tuple[GroupKey, Series[float | None]]] = []
     for key, some in _groups(selection, parts).items():
         if aggregate is None:
@@ -214,16 +212,6 @@ def aggregated(
         whole = _combined(sums, size, AGGREGATES[aggregate or "sum"])
         rows.append((key, _series(name_of(selection), precision, starts, whole, running=running)))
     return sorted(rows, key=lambda row: _order(row[0]))
-
-
-def check_aggregate(aggregate: str | None) -> None:
-    """Check the aggregation of gauges.
-
-    Raises:
-        InvalidValue: not a key of AGGREGATES.
-    """
-    if aggregate is not None and aggregate not in AGGREGATES:
-        raise InvalidValue(aggregate, f"aggregate gauges by one of {', '.join(AGGREGATES)}")
 
 
 def _check_labels(selection: Selection, names: Iterable[str]) -> None:
@@ -306,13 +294,10 @@ def read_forecasts(
 
     Raises:
         WrongKind: it is a histogram.
-        LimitExceeded: more intervals ahead than there may be, or none; too many label sets; over
-            MAX_FORECASTS groups.
-        TypeError: their number is not an int.
+        LimitExceeded: too many label sets, or over MAX_FORECASTS groups.
         InvalidValue: see read_gauge().
         UnknownPrecision, StoreError: see read_selected().
     """
-    check_ahead(ahead)
     (view, counts), (_, settings), live = yield from together(
         [
             read_selected(keys, "counter", selection, precision),
@@ -427,10 +412,8 @@ def forecasts(
     """Return the forecast of each group of counters, or of gauges if no counter has samples.
 
     Raises:
-        LimitExceeded: over MAX_FORECASTS groups; see also check_ahead().
-        TypeError: see check_ahead().
+        LimitExceeded: over MAX_FORECASTS groups.
     """
-    check_ahead(ahead)
     groups = max(len(counters), len(gauges))
     if groups > MAX_FORECASTS:
         raise LimitExceeded("forecasts", groups, MAX_FORECASTS, "filter by labels")
@@ -444,18 +427,3 @@ def forecasts(
     return [
         (key, forecast(series, counts=True, ahead=ahead, zone=zone)) for key, series in counters
     ]
-
-
-def check_ahead(ahead: int | None) -> None:
-    """Check the number of intervals of a forecast.
-
-    Raises:
-        LimitExceeded: none, or more than there may be.
-        TypeError: not a whole number.
-    """
-    if ahead is None:
-        return
-    check_whole("ahead", ahead)
-    if not 1 <= ahead <= MOST_AHEAD:
-        fix = "ask for 1 or more, up to the limit; a coarser precision looks further"
-        raise LimitExceeded("intervals ahead", ahead, MOST_AHEAD, fix)

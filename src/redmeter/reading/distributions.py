@@ -11,10 +11,11 @@ from functools import partial
 from redmeter.errors import LimitExceeded
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.samples import first_sample, starts_of
+from redmeter.reading.selection import check_kinds
 from redmeter.results.series import Series
 from redmeter.results.summaries import Summary, Texts, distribution_of, summary_of
 from redmeter.store import Store
-from redmeter.store.query import Query
+from redmeter.store.query import Query, run_query
 from redmeter.store.servers.replies import Command, Reply, is_misplaced, pairs, raised
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Keys, Retention
@@ -28,6 +29,8 @@ MAX_SERIES = 500
 def read_summaries(store: Store, names: Sequence[str], window: Window) -> dict[str, Summary]:
     """Read the distributions of many series in one round trip.
 
+    A second one follows if there is nothing under a name: see check_kinds().
+
     Args:
         names: in their stored spelling.
 
@@ -36,15 +39,19 @@ def read_summaries(store: Store, names: Sequence[str], window: Window) -> dict[s
         another program stores something else are left out: see foreign_keys.py.
 
     Raises:
+        WrongKind: a name that has nothing is one of another kind.
         UnknownPrecision: histograms do not have it; the error lists those they have.
-        LimitExceeded: over MAX_SERIES names, or more intervals than are kept.
+        LimitExceeded: over MAX_SERIES names.
         StoreError: the server is unreachable or refuses the command.
     """
     if len(names) > MAX_SERIES:
         raise LimitExceeded("summaries", len(names), MAX_SERIES, "ask for fewer at a time")
     view, replies = store.read(_whole_hashes(store, names, window.precision))
     grid = SummaryGrid(view.histograms, window, view.now)
-    series = readable(dict(zip(names, _two(replies), strict=True)))
+    replies_of = dict(zip(names, _two(replies), strict=True))
+    if nothing := [name for name, hashes in replies_of.items() if not any(hashes)]:
+        run_query(store, lambda _: check_kinds(store.keys, view, nothing, "histogram"))
+    series = readable(replies_of)
     return {name: grid.summary(name, [hashes]) for name, hashes in series.items()}
 
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision
 from redmeter.results.exceptions import ExceptionShare, ExceptionSummaries, ExceptionSummary
 from redmeter.results.series import Series
 from redmeter.store import Store
@@ -37,22 +36,6 @@ class ExceptionQuery(NamedTuple):
     route: str | None = None
     order: str = "count"
     limit: int = DEFAULT_LIMIT
-
-    def check(self) -> None:
-        """Check the arguments of a caller.
-
-        Raises:
-            UnknownPrecision, InvalidValue, LimitExceeded: one cannot be used.
-        """
-        precision, limit = self.window.precision, self.limit
-        if precision and precision not in INTERVALS:
-            raise UnknownPrecision(precision, INTERVALS)
-        if self.order not in EXCEPTION_ORDERS:
-            raise InvalidValue(self.order, f"the order is one of {', '.join(EXCEPTION_ORDERS)}")
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise InvalidValue(limit, "a limit is a whole number of groups, 1 or more")
-        if limit > MAX_LIMIT:
-            raise LimitExceeded("groups", limit, MAX_LIMIT, "ask for fewer")
 
 
 class ExceptionWindow(NamedTuple):

@@ -36,22 +36,22 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
-from redmeter.names import format_name, parse_name
+from redmeter.names import canonical, format_name, parse_name
 from redmeter.reading.join import Ask, join
 from redmeter.reading.names import matching_ends
-from redmeter.reading.samples import counts_of, starts_of
-from redmeter.reading.selection import check_labels, has_labels, label_of
+from redmeter.reading.samples import counts_of, newest_intervals, starts_of
+from redmeter.reading.selection import has_labels, label_of
 from redmeter.results.series import Ranked, Ranking
 from redmeter.store import indexes
 from redmeter.store.query import Read
 from redmeter.store.servers.replies import Reply, pairs
 from redmeter.stored.counter import count_of
 from redmeter.stored.exponential_histogram import RELATIVE_ERROR, Distribution
-from redmeter.stored.families import INDEX_OF
-from redmeter.stored.keys import Keys, Retention, check_whole, entry
+from redmeter.stored.families import SERIES_KINDS
+from redmeter.stored.keys import Keys, Retention, entry
 from redmeter.stored.moments import Sums, merge_all
 from redmeter.stored.packed_text import merge_moments
-from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, Top, Window
+from redmeter.types import RANKED_INTERVALS, Selection, Top, Window
 
 T = TypeVar("T")
 
@@ -95,33 +95,11 @@ class Order(NamedTuple):
         )
 
     @property
-    def counters(self) -> bool:
-        """Whether counters are ranked, if some match."""
-        return self.word in ("count", "failing")
-
-
-def check(wanted: Top) -> Order:
-    """Check the arguments of a ranking, except for its window.
-
-    Raises:
-        InvalidValue: there is no such order; or `failing` lacks labels, or labels lack `failing`.
-        LimitExceeded: too many rows, or none.
-        TypeError: a number or a label has another type.
-    """
-    order = Order.parse(wanted.order)
-    check_labels("failing", wanted.failing)
-    if (order.word == "failing") != bool(wanted.failing):
-        raise InvalidValue(
-            wanted.failing or wanted.order,
-            "order='failing' and the labels of what failed go together: "
-            'top(…, order="failing", failing={"status": "5xx"})',
-        )
-    check_labels("where", wanted.where)
-    check_whole("limit", wanted.limit)
-    if not 1 <= wanted.limit <= MAX_RANKED_ROWS:
-        fix = "ask for 1 or more, up to the limit"
-        raise LimitExceeded("rows", wanted.limit, MAX_RANKED_ROWS, fix)
-    return order
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds that can be ranked, the first that has some that match."""
+        if self.word == "count":
+            return ("counter", "histogram")
+        return ("counter",) if self.word == "failing" else ("histogram",)
 
 
 def intervals_of(wanted: Top, retention: Retention, now: float) -> range:
@@ -129,14 +107,26 @@ def intervals_of(wanted: Top, retention: Retention, now: float) -> range:
 
     Raises:
         UnknownPrecision: it is not kept.
-        LimitExceeded: more intervals than are kept, or none.
-        TypeError: their number has another type.
+        LimitExceeded: more intervals than are kept.
     """
-    window = wanted.window
-    kept = retention[retention.check(window.precision)]
-    if window == Window(window.precision):
-        window = window._replace(intervals=min(RANKED_INTERVALS, kept))
+    precision, since, until, last = window = wanted.window
+    kept = retention[retention.check(precision)]
+    if last is not None and (number := newest_intervals(last, precision)) > kept:
+        raise LimitExceeded("intervals", number, kept, "choose a coarser precision, or less time")
+    if since is until is last is None:
+        window = Window(precision, last=RANKED_INTERVALS * precision)
     return starts_of(window, retention, now)
+
+
+def single_name(wanted: Top) -> Selection | None:
+    """Return the selection of the one name that a ranking reads; None for a pattern."""
+    if not wanted.by and any(sign in wanted.name for sign in "*?["):
+        return None
+    try:
+        canonical(wanted.name)
+    except InvalidName:
+        return None
+    return Selection(wanted.name, exact="{" in wanted.name)
 
 
 # --- Members, sums, groups, order ----------------------------------------------------------
@@ -185,7 +175,7 @@ class MatchingSeries:
 
     @property
     def _index(self) -> str:
-        return self.keys.key(INDEX_OF[self.kind].name)
+        return self.keys.key(SERIES_KINDS[self.kind].index.name)
 
 
 def sums_of(kind: str, reply: Reply, within: range | None = None) -> Sums:

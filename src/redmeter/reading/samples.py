@@ -16,9 +16,10 @@ from typing import TypeVar
 from redmeter.analysis.comparing.significance import sum_counts
 from redmeter.errors import LimitExceeded, StoreError, StoreRefused
 from redmeter.reading.foreign_keys import readable, warn_of
+from redmeter.reading.selection import check_kinds
 from redmeter.results.series import Series
 from redmeter.store import Store, View, indexes
-from redmeter.store.query import ParsedRead
+from redmeter.store.query import ParsedRead, run_query
 from redmeter.store.servers.replies import Reply, is_misplaced, mapped, pairs, raised
 from redmeter.stored.counter import MAX_COUNT, count_of, parse_counter
 from redmeter.stored.gauge import parse_gauge
@@ -32,7 +33,16 @@ MAX_SERIES = 5_000
 
 
 def read_series(store: Store, names: Sequence[str], window: Window) -> dict[str, Series[int]]:
-    """Read the samples of many counters in one round trip; each reply is parsed on arrival.
+    """Read the samples of many counters: see read_gauges()."""
+    return _read_many(store, "counter", store.keys.count, names, window, Grid.counter)
+
+
+def read_gauges(
+    store: Store, names: Sequence[str], window: Window
+) -> dict[str, Series[float | None]]:
+    """Read the samples of many gauges in one round trip; each reply is parsed on arrival.
+
+    A second one follows if there is nothing under a name: see check_kinds().
 
     Args:
         names: in their stored spelling.
@@ -42,14 +52,27 @@ def read_series(store: Store, names: Sequence[str], window: Window) -> dict[str,
         program stores something else are left out: see foreign_keys.py.
 
     Raises:
+        WrongKind: a name that has nothing is one of another kind.
         UnknownPrecision: it is not kept; the error lists those that are.
         LimitExceeded: over MAX_SERIES names.
         StoreError: the server is unreachable or refuses the command.
     """
+    return _read_many(store, "gauge", store.keys.gauge, names, window, Grid.gauge)
+
+
+def _read_many(
+    store: Store,
+    kind: str,
+    key: Callable[[int, str], str],
+    names: Sequence[str],
+    window: Window,
+    align: Callable[["Grid", str, Reply], Series[T]],
+) -> dict[str, Series[T]]:
     check_number(names)
     # The reply shows whether the precision is kept; until then it must only be a number.
     width = window.precision if isinstance(window.precision, int) else 0
     grids: dict[float, Grid] = {}
+    nothing: list[str] = []
 
     def grid_of(view: View) -> Grid:
         grid = grids.get(view.now)
@@ -59,13 +82,19 @@ def read_series(store: Store, names: Sequence[str], window: Window) -> dict[str,
         return grid
 
     def read_of(name: str) -> ParsedRead:
-        def parse(view: View, reply: Reply) -> Series[int] | StoreError:
-            return reply if isinstance(reply, StoreError) else grid_of(view).counter(name, reply)
+        def parse(view: View, reply: Reply) -> Series[T] | StoreError:
+            if isinstance(reply, StoreError):
+                return reply
+            if not reply:
+                nothing.append(name)
+            return align(grid_of(view), name, reply)
 
-        return ParsedRead(("HGETALL", store.keys.count(width, name)), parse)
+        return ParsedRead(("HGETALL", key(width, name)), parse)
 
     view, replies = store.read([read_of(name) for name in names])
     grid_of(view)  # checks the precision, also without names
+    if nothing:
+        run_query(store, lambda _: check_kinds(store.keys, view, nothing, kind))
     series = readable({name: [one] for name, one in zip(names, replies, strict=True)})
     return {name: one for name, (one,) in series.items()}
 
@@ -182,25 +211,23 @@ def starts_of(window: Window, retention: Retention, now: float) -> range:
 
     Raises:
         UnknownPrecision: the precision is not kept.
-        LimitExceeded: none, or more intervals than are kept.
     """
-    precision, since, until, intervals, last = window
-    kept = retention[retention.check(precision)]
+    precision, since, until, last = window
+    retention.check(precision)
     newest = slice_start(now, precision)
     first, end = retention.oldest(precision, now), newest + precision
-    if intervals is not None:
-        if not 1 <= intervals <= kept:
-            raise LimitExceeded(
-                "intervals", intervals, kept, "ask for 1 or more, up to the retention"
-            )
-        first = max(first, end - intervals * precision)
     if last is not None:
-        first = max(first, end - max(1, ceil(last / precision)) * precision)
+        first = max(first, end - newest_intervals(last, precision) * precision)
     if since is not None:
         first = max(first, slice_start(since, precision))
     if until is not None:
         end = min(end, slice_end(until, precision))
     return range(first, max(first, end), precision)
+
+
+def newest_intervals(last: float, precision: int) -> int:
+    """Return how many of the newest intervals a time that ends now takes; at least one."""
+    return max(1, ceil(last / precision))
 
 
 class Grid:

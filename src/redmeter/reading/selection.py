@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
-from redmeter.errors import InvalidName, LimitExceeded, StoreRefused, WrongKind, shown
+from redmeter.errors import InvalidName, LimitExceeded, StoreRefused, WrongKind
 from redmeter.names import canonical, parse_name
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import (
@@ -32,7 +32,7 @@ from redmeter.reading.join import (
     read_on,
 )
 from redmeter.store import View, indexes
-from redmeter.store.query import Query, Read
+from redmeter.store.query import Query, Read, together
 from redmeter.store.servers.replies import Command, Reply, translate
 from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Keys, entry
@@ -317,29 +317,6 @@ def has_labels(name: str, labels: Mapping[str, str]) -> bool:
     return all(labels_of.get(label) == value for label, value in labels.items())
 
 
-def check_labels(what: str, labels: object) -> None:
-    """Check a filter by labels; None is no filter.
-
-    Args:
-        what: the name of the argument, for the error.
-
-    Raises:
-        TypeError: it is not a mapping of strings to strings.
-    """
-    if labels is None:
-        return
-    if not isinstance(labels, Mapping):
-        kind = type(labels).__name__
-        raise TypeError(f'{what} takes labels and their values, e.g. {{"route": "/"}}, not {kind}')
-    for label, value in labels.items():
-        for part in (label, value):
-            if not isinstance(part, str):
-                raise TypeError(
-                    f"{what}: {shown(part, 40)} is of type {type(part).__name__}; labels and "
-                    "their values are text: str(…)"
-                )
-
-
 # --- The kind of a name ----------------------------------------------------------------------
 # Why a query found nothing, though the name is recorded. A counter, a gauge and a histogram may
 # share a name, so a query reads its own kind only. If that has nothing at all, one more round trip
@@ -363,8 +340,7 @@ def check_kind(
     for kind, stored in SERIES_KINDS.items():
         key = keys.key(stored.index.name)
         for width in view.retention_of(kind):
-            alone = f"[{entry(width, name)}"
-            reads.append(indexes.size_between(keys, key, alone, alone))
+            reads.append(indexes.has(keys, key, entry(width, name)))
             if not selection.exact:
                 reads.append(LabelSets(keys, key, width, name).size())
             kinds += [kind] * (len(reads) - len(kinds))
@@ -375,6 +351,21 @@ def check_kind(
     if there(totals, [None]) != [None]:
         found |= {kind for kind, stored in SERIES_KINDS.items() if stored.has_total}
     check_found(selection, expected, found)
+
+
+def check_kinds(keys: Keys, view: View, names: Sequence[str], kind: str) -> Query[None]:
+    """Read the kinds of series under whose names a query of many found nothing.
+
+    Args:
+        names: as they are stored; the first JOINED are checked.
+        kind: the one that the query reads.
+
+    Raises:
+        WrongKind: one of them has others only.
+        StoreError: the server is unreachable or refuses.
+    """
+    selections = (Selection(name, exact=True) for name in names[:JOINED])
+    yield from together([check_kind(keys, view, one, (kind,)) for one in selections])
 
 
 def check_found(selection: Selection, expected: Collection[str], found: Collection[str]) -> None:

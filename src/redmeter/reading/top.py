@@ -21,24 +21,26 @@ from redmeter.reading.join import Budget, Joined, of_counts, of_window, read_on
 from redmeter.reading.names import matching
 from redmeter.reading.ranking import (
     MatchingSeries,
-    check,
+    Order,
     choose_candidates,
     intervals_of,
     quantile_of,
     rank,
     rank_percentiles,
     ranked_groups,
+    single_name,
     sums_of,
 )
-from redmeter.reading.selection import LabelSets, has_labels
+from redmeter.reading.samples import newest_intervals
+from redmeter.reading.selection import LabelSets, check_kind, has_labels
 from redmeter.reading.windows import Coverage, window_of
 from redmeter.results.series import Ranking
-from redmeter.store import Store
+from redmeter.store import Store, View
 from redmeter.store.query import Query, run_query
 from redmeter.store.servers.replies import raised
 from redmeter.stored.exponential_histogram import Distribution
-from redmeter.stored.families import INDEX_OF
-from redmeter.stored.keys import Kept, Keys, Retention
+from redmeter.stored.families import SERIES_KINDS
+from redmeter.stored.keys import Kept, Keys
 from redmeter.stored.moments import Sums
 from redmeter.types import RANKED_INTERVALS, Top
 
@@ -67,20 +69,20 @@ def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
         wanted: the arguments of Meter.top().
 
     Raises:
-        InvalidValue: there is no such order; or `failing` lacks labels, or labels lack `failing`.
+        WrongKind: nothing can be ranked, and the name is one of another kind.
         UnknownPrecision: it is not kept.
-        LimitExceeded: too many rows or intervals, or over MAX_RANKED_SERIES series.
-        TypeError: a number or a label has another type.
+        LimitExceeded: too many intervals, or over MAX_RANKED_SERIES series.
         StoreError: the server is unreachable or refuses.
     """
-    order = check(wanted)
-    series = _Series(keys, wanted, kept, "counter" if order.counters else "histogram")
+    order = Order.parse(wanted.order)
+    series, *others = (_Series(keys, wanted, kept, kind) for kind in order.kinds)
     replies = yield from series.read()
-    if order.word == "count" and not replies:
-        histograms = _Series(keys, wanted, kept, "histogram")
-        replies = yield from histograms.read()
-        series = histograms if replies else series
+    for other in others if not replies else ():
+        replies = yield from other.read()
+        series = other if replies else series
     size = series.size()
+    if not replies and (name := single_name(wanted)) is not None:
+        yield from check_kind(keys, series.view, name, order.kinds)
     groups = ranked_groups({name: series.sums_of(reply) for name, reply in replies.items()}, wanted)
     if order.q is None:
         values = {key: group.value(order) for key, group in groups.items()}
@@ -114,18 +116,19 @@ class _Series:
     """The series of one kind that are ranked."""
 
     def __init__(self, keys: Keys, wanted: Top, kept: Kept, kind: str) -> None:
-        self._wanted, self._kind = wanted, kind
+        self._wanted, self._kind, stored = wanted, kind, SERIES_KINDS[kind]
+        assert stored.events
         precision = wanted.window.precision
         self._members: LabelSets | MatchingSeries = (
-            LabelSets(keys, keys.key(INDEX_OF[kind].name), precision, wanted.name)
+            LabelSets(keys, keys.key(stored.index.name), precision, wanted.name)
             if wanted.by
             else MatchingSeries(keys, kind, precision, wanted.name)
         )
         #: The part of the keys before the precision.
-        self._family = keys.key("count" if kind == "counter" else "moments")
-        self._kept = kept.series if kind == "counter" else kept.histograms
-        self._retention: Retention
-        self._now = 0.0
+        self._family = keys.key(stored.events.name)
+        self._kept = kept.of(kind)
+        #: What the store looked like when they were read.
+        self.view: View
         self._intervals = range(0)
         self._past = wanted.window.since is not None or wanted.window.until is not None
         self._foreign: list[StoreRefused] = []
@@ -137,20 +140,18 @@ class _Series:
             LimitExceeded: over MAX_RANKED_SERIES series.
         """
         if self._wanted.window.precision not in self._kept:
-            view, _ = yield ()
-            self._now, self._retention = view.now, view.retention_of(self._kind)
+            self.view, _ = yield ()
             return {}
         members, window = self._members, self._window()
         asks = [(of_counts if self._kind == "counter" else of_window)(self._family, window)]
         reads = [members.join(asks, RANKING_PAGE), members.size()]
         if isinstance(members, LabelSets):
             reads.append(members.join_base(asks))
-        view, (joined, size, *base) = yield reads
-        self._now, self._retention = view.now, view.retention_of(self._kind)
+        self.view, (joined, size, *base) = yield reads
         number = raised(size)
         if number > MAX_RANKED_SERIES:
             raise LimitExceeded("series", number, MAX_RANKED_SERIES, "narrow the pattern down")
-        self._intervals = intervals_of(self._wanted, self._retention, view.now)
+        self._intervals = self._ranked()
         pages = [Joined(reply, 1) for reply in (joined, *base)]
         yield from read_on(
             pages[0], partial(members.join, asks), Budget(number, RANKING_PAGE), pages.append
@@ -167,7 +168,7 @@ class _Series:
         Raises:
             UnknownPrecision: the precision is not kept.
         """
-        return len(intervals_of(self._wanted, self._retention, self._now))
+        return len(self._ranked())
 
     def sums_of(self, reply: Sequence[bytes]) -> Sums:
         """Return the moments of a series; of a counter, its count."""
@@ -177,15 +178,18 @@ class _Series:
         """Return the intervals that are ranked: precision -> starts."""
         if self._past:
             return {self._wanted.window.precision: self._intervals} if self._intervals else {}
-        return self._window().slices(self._now)
+        return self._window().slices(self.view.now)
+
+    def _ranked(self) -> range:
+        return intervals_of(self._wanted, self.view.retention_of(self._kind), self.view.now)
 
     def _window(self) -> Coverage:
-        width = self._wanted.window.precision
+        width, last = self._wanted.window.precision, self._wanted.window.last
         kept = self._kept[width]
         if self._past:
             return Coverage(width, kept, (width,))
-        intervals = self._wanted.window.intervals  # checked by intervals_of()
-        count = max(1, min(intervals if isinstance(intervals, int) else RANKED_INTERVALS, kept))
+        # More than are kept is refused by intervals_of().
+        count = min(RANKED_INTERVALS if last is None else newest_intervals(last, width), kept)
         if self._kind == "histogram":
             return window_of(self._kept, width, count)
         return Coverage(width, count, (width,))

@@ -45,6 +45,12 @@ def score(keys: Keys, index: str, entry: Word) -> Read:
     return _of_shard(keys, ("ZSCORE", index, entry), shard_of_entry(entry))
 
 
+def has(keys: Keys, index: str, entry: str) -> Read:
+    """Read whether an index has an entry, PRECISION:NAME: 1 or 0."""
+    alone = f"[{entry}"
+    return _of_shard(keys, ("ZLEXCOUNT", index, alone, alone), shard_of_entry(entry))
+
+
 def grand_total(keys: Keys, name: Word) -> Read:
     """Read the grand total of a series; None if it has none."""
     return _of_shard(keys, ("HGET", keys.total, name), shard_of(name))

@@ -32,8 +32,8 @@ from redmeter.reading.logs import recent
 from redmeter.reading.marks import read_marks
 from redmeter.reading.names import matching, read_names
 from redmeter.reading.promql import read_query
-from redmeter.reading.ranking import check, intervals_of, rank, ranked_groups
-from redmeter.reading.samples import check_number, read_series, starts_of
+from redmeter.reading.ranking import Order, intervals_of, rank, ranked_groups, single_name
+from redmeter.reading.samples import check_number, read_gauges, read_series, starts_of
 from redmeter.reading.selection import (
     KINDS,
     GroupKey,
@@ -116,6 +116,7 @@ class MemorySource(Answers):
                 aggregates.read_total: self.totals,
                 aggregates.read_zoned_forecasts: self.forecasts,
                 read_series: self.series_many,
+                read_gauges: self.gauges_many,
                 read_summaries: self.summary_many,
                 read_statistics: self.statistics,
                 read_names: self.names,
@@ -149,6 +150,8 @@ class MemorySource(Answers):
 
     def series_many(self, names: list[str], window: Window) -> dict[str, Series[int]]:
         check_number(names)
+        self._retention.check(window.precision)
+        self._check_kinds(names, "counter")
         return self._series(names, window)
 
     def _series(self, names: Iterable[str], window: Window) -> dict[str, Series[int]]:
@@ -169,7 +172,6 @@ class MemorySource(Answers):
         self, selection: Selection, window: Window, aggregate: str | None
     ) -> _Groups[Series[float | None]]:
         self._retention.check(window.precision)
-        aggregates.check_aggregate(aggregate)
         self._check_kind(selection, "gauge")
         return self._gauges(selection, window, aggregate)
 
@@ -182,6 +184,23 @@ class MemorySource(Answers):
         return aggregates.aggregated(
             parts, selection, window.precision, starts, aggregate, running=running
         )
+
+    def gauges_many(self, names: list[str], window: Window) -> dict[str, Series[float | None]]:
+        check_number(names)
+        precision = self._retention.check(window.precision)
+        self._check_kinds(names, "gauge")
+        starts, running = self._starts(window, self._retention)
+        parts = {name: self._gauge(name, window) for name in names}
+        return {
+            name: Series(
+                name,
+                precision,
+                starts.stop - len(values) * precision,
+                values,
+                partial=running and bool(values),
+            )
+            for name, values in parts.items()
+        }
 
     def forecasts(
         self, selection: Selection, precision: int, ahead: int | None, aggregate: str | None
@@ -215,6 +234,10 @@ class MemorySource(Answers):
             return any(base_of(name) == selection.name for name in names)
 
         check_found(selection, expected, [kind for kind in _RECORDED if has(kind)])
+
+    def _check_kinds(self, names: Iterable[str], kind: str) -> None:
+        for name in names:
+            self._check_kind(Selection(name, exact=True), kind)
 
     def _selected(self, selection: Selection, kind: str) -> list[str]:
         names = [name for name in self.names("*", kind) if selects(selection, name)]
@@ -253,9 +276,11 @@ class MemorySource(Answers):
         starts = starts_of(window, self._histograms, now)
         if len(names) > MAX_NAMES:
             raise LimitExceeded("summaries", len(names), MAX_NAMES, "ask for fewer at a time")
+        self._check_kinds(names, "histogram")
         return {name: event_sums(events, name, [name], starts, now) for name in names}
 
     def statistics(self, name: str) -> Statistics:
+        self._check_kinds([name], "histogram")
         return by_the_hour(self._memory.events, name, self._clock.wall())
 
     def marks(self, *, since: float | None, until: float | None) -> list[Mark]:
@@ -273,7 +298,6 @@ class MemorySource(Answers):
         return now, build(asked, now, marks, windows, data, patterns)
 
     def recent(self, logger: str, *, severity: str | None, limit: int) -> list[Message]:
-        recent.check_limit(limit)
         messages = [each.message for each in self._memory.logged(logger, severity)]
         return newest_messages(messages, self._memory.rules.keep)[:limit]
 
@@ -326,13 +350,15 @@ class MemorySource(Answers):
         return sorted(matching(names, pattern))
 
     def top(self, wanted: Top) -> Ranking:
-        order = check(wanted)
+        order = Order.parse(wanted.order)
         counters, observed = self._chosen(wanted, "counter"), self._chosen(wanted, "histogram")
         counted = order.word == "failing" or (
             order.word == "count" and bool(counters or not observed)
         )
         now = self._clock.wall()
         intervals = intervals_of(wanted, self._retention if counted else self._histograms, now)
+        if (name := single_name(wanted)) is not None:
+            self._check_kind(name, *order.kinds)
         spreads: dict[str, Distribution] = {}
         if counted:
             within = Window(wanted.window.precision, intervals.start, intervals.stop)

@@ -23,11 +23,11 @@ from redmeter.dashboard.api.serialize import convert, read_from
 from redmeter.errors import InvalidName, InvalidValue
 from redmeter.health.doctor import examine
 from redmeter.queries import select
+from redmeter.queries.arguments import explanation_of, verdict_of
 from redmeter.reading.diagnosis.explain import read_explanation
 from redmeter.reading.diagnosis.status import read_status
-from redmeter.reading.diagnosis.verdict import question, read_verdict
+from redmeter.reading.diagnosis.verdict import read_verdict
 from redmeter.reading.diagnosis.verdict_data import AGAINST
-from redmeter.reading.diagnosis.windows import request_of
 
 
 @endpoint(
@@ -68,11 +68,11 @@ def _explain(context: Context, values: ParameterValues) -> HandlerResult:
         text = "against and against_since exclude each other"
         raise bad_combination(text, "leave out one of them")
     try:
-        request = request_of(
+        request = explanation_of(
             select(values["name"], dict(values["label"])),
             since=values["since"],
             until=values["until"],
-            against=values["against"] or "previous" if custom[0] is None else custom,
+            against=values["against"] if custom[0] is None else custom,
             precision=values["precision"],
             failing=dict(values["failing"]),
         )
@@ -104,7 +104,7 @@ def _explain(context: Context, values: ParameterValues) -> HandlerResult:
 def _verdict(context: Context, values: ParameterValues) -> HandlerResult:
     if values["mark"] is not None and values["since"] is not None:
         raise bad_combination("mark and since are two ways to name a deploy", "give one of them")
-    query = question(values["mark"], values["since"], values["against"], values["precision"])
+    query = verdict_of(values["mark"], values["since"], values["against"], values["precision"])
     return HandlerResult(*read_verdict(context.store, query))
 
 

@@ -21,6 +21,7 @@ from redmeter.dashboard.api.parameters import (
     limit_row,
 )
 from redmeter.dashboard.api.serialize import of_patterns
+from redmeter.queries.arguments import exceptions_of
 from redmeter.reading import exceptions as reading_exceptions
 from redmeter.reading.exceptions import DEFAULT_LIMIT, EXCEPTION_ORDERS, MAX_LIMIT, ExceptionQuery
 from redmeter.reading.logs.overview import LogOverview, log_overview
@@ -112,9 +113,7 @@ def _exception(context: Context, values: ParameterValues) -> HandlerResult:
 def _exception_query(values: ParameterValues) -> ExceptionQuery:
     window = Window(values["precision"] or 0, values["since"], values["until"])
     more = {name: values[name] for name in ("route", "order", "limit") if name in values}
-    query = ExceptionQuery(window, **more)
-    query.check()
-    return query
+    return exceptions_of(window, **more)
 
 
 @endpoint(

@@ -36,13 +36,14 @@ from redmeter.dashboard.api.parameters import (
 from redmeter.dashboard.api.serialize import convert, of_summary
 from redmeter.errors import InvalidName
 from redmeter.queries import select
+from redmeter.queries.arguments import ranking_of
 from redmeter.reading.aggregates import read_counter, read_forecasts, read_gauge, read_summary
 from redmeter.reading.names import find_names
 from redmeter.reading.samples import starts_of
 from redmeter.reading.top import top as rank
 from redmeter.store.query import Query, run_query, together
 from redmeter.stored.keys import Kept
-from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, RANKED_ROWS, Selection, Top, Window
+from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, RANKED_ROWS, Selection, Window
 
 #: Most names of one request: of series, and of summaries.
 _MAX_NAMES, _MAX_SUMMARIES = 200, 50
@@ -171,7 +172,8 @@ def _names(context: Context, values: ParameterValues) -> HandlerResult:
 )
 def _top(context: Context, values: ParameterValues) -> HandlerResult:
     store = context.store
-    order, by, intervals = values["order"], values["by"], values["intervals"]
+    precision, intervals = values["precision"], values["intervals"]
+    order, by = values["order"], values["by"]
     where, failing = _labels("label", values), _labels("failing", values)
     if by is not None and any(c in values["name"] for c in "{}"):
         raise bad_combination("by takes a name without labels", "give labels as label=LABEL=VALUE")
@@ -179,8 +181,8 @@ def _top(context: Context, values: ParameterValues) -> HandlerResult:
         raise bad_combination(
             "order=failing and failing=LABEL=VALUE go together", "give both, as failing=status=5xx"
         )
-    window = Window(values["precision"], intervals=intervals)
-    ranked = Top(values["name"], window, by, values["limit"], order, where, failing)
+    window = Window(precision, last=intervals and intervals * precision)
+    ranked = ranking_of(values["name"], window, by, values["limit"], order, where, failing)
     view, ranking = run_query(store, lambda kept: rank(store.keys, kept, ranked))
     return HandlerResult(view.now, ranking, complete=ranking.complete and not store.skipped())
 

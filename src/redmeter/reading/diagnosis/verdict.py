@@ -6,7 +6,7 @@ routes. One more for each 1,000 label sets of requests beyond the first, and for
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from redmeter.analysis.comparing.changes import GONE_EXPECTED, severity_rank
 from redmeter.analysis.comparing.verdict import count_tests, judge, ordered
@@ -18,7 +18,6 @@ from redmeter.reading.diagnosis.verdict_data import (
     VerdictData,
     VerdictPlan,
     busiest_routes,
-    check_against,
     plan,
     traffic_of,
 )
@@ -68,19 +67,6 @@ class VerdictQuestion(NamedTuple):
     since: float | None
     against: Against
     precision: int
-
-
-def question(
-    mark: str | None, since: float | None, against: str, precision: int | None
-) -> VerdictQuestion:
-    """Check which verdict is asked for.
-
-    Raises:
-        InvalidValue: a mark and a time together, no such baseline, or no usable precision.
-    """
-    if mark is not None and since is not None:
-        raise InvalidValue(mark, "give a mark or since, not both")
-    return VerdictQuestion(mark, since, cast(Against, against), check_against(against, precision))
 
 
 def find_mark(

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from redmeter.analysis.comparing.significance import QUANTILE, Counts, sum_counts
 from redmeter.analysis.comparing.verdict import BLOCKS, MIN_PAIRS, Traffic
 from redmeter.clock import UTC, Zone
-from redmeter.errors import InvalidValue
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, SECONDS, is_failure, parse_name
 from redmeter.reading.page.http import route_of
 from redmeter.reading.ranking import highest
@@ -82,24 +81,6 @@ class VerdictPlan:
         for window in (self.after, self.before):
             starts |= {*range(window.since, window.until, self.precision)}
         return sorted(starts)
-
-
-def check_against(against: object, precision: int | None) -> int:
-    """Check what a verdict compares with, and return its precision.
-
-    Args:
-        precision: as given by the caller; None: a minute, or an hour if it is another day.
-
-    Raises:
-        InvalidValue: there is no such baseline, or intervals of that width cannot be compared.
-    """
-    if not isinstance(against, str) or against not in AGAINST:
-        raise InvalidValue(against, f"compare against one of {', '.join(AGAINST)}")
-    if precision is None:
-        return HOUR if AGAINST[against] else 60
-    if isinstance(precision, int) and precision > 0 and AGAINST[against] % precision:
-        raise InvalidValue(precision, f"{against} is no multiple of this precision")
-    return precision
 
 
 def plan(

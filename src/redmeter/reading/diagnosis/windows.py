@@ -11,14 +11,12 @@ import itertools
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 from redmeter.analysis.comparing.noise import Windows
 from redmeter.clock import UTC, Zone
-from redmeter.errors import InvalidValue
 from redmeter.results.explanation import Alternative
 from redmeter.stored.keys import Retention, slice_start, span
-from redmeter.types import Selection
 
 #: Length of the window if only its end is known, seconds.
 DEFAULT_LENGTH: Final = 900
@@ -35,7 +33,11 @@ _NAMES: Final = {"yesterday": "the same time yesterday", "last-week": "the same 
 
 Baseline = Literal["previous", "yesterday", "last-week", "custom"]
 #: Baselines that have a name.
-BASELINES: Final = ("previous", "yesterday", "last-week")
+BASELINES: Final[Mapping[str, Baseline]] = {
+    "previous": "previous",
+    "yesterday": "yesterday",
+    "last-week": "last-week",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,52 +58,6 @@ class ExplainRequest:
     labels: Mapping[str, str] = field(default_factory=dict)
     #: The labels of events that failed: explain their share.
     failing: Mapping[str, str] = field(default_factory=dict)
-
-
-def request_of(
-    selection: Selection,
-    *,
-    since: float | None = None,
-    until: float | None = None,
-    last: float | None = None,
-    against: str | tuple[float, float] = "previous",
-    precision: int | None = None,
-    failing: Mapping[str, str] | None = None,
-) -> ExplainRequest:
-    """Check the arguments of explain().
-
-    Args:
-        selection: the name and a filter by labels.
-        last: length of a window that ends now.
-
-    Raises:
-        InvalidValue: there is no such baseline, or a window ends before it starts.
-    """
-    if since is not None and until is not None and since >= until:
-        raise InvalidValue(since, "a window starts before it ends")
-    kind: Baseline = "custom"
-    window = (0.0, 0.0)
-    if isinstance(against, tuple):
-        window = against
-        if window[0] >= window[1]:
-            raise InvalidValue(window[0], "a baseline starts before it ends")
-    elif against in BASELINES:
-        kind = cast("Baseline", against)
-    else:
-        raise InvalidValue(
-            against, 'compare against "previous", "yesterday", "last-week" or two times'
-        )
-    return ExplainRequest(
-        selection.name,
-        since,
-        until,
-        kind,
-        *window,
-        last=last,
-        precision=precision,
-        labels=selection.labels,
-        failing=failing or {},
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from redmeter.analysis.comparing import changes as analysis
-from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.logs import frequencies as log_counts
 from redmeter.reading.logs.frequencies import PatternFields, Source, by_frequency
@@ -25,7 +24,7 @@ from redmeter.store.servers.replies import Command, Reply, raised
 from redmeter.stored.message import MAX_HOURLY_PATTERNS, SEVERITY_OF_LEVEL, source_name
 
 #: Most messages of one request.
-_MAX_MESSAGES = 10_000
+MAX_MESSAGES = 10_000
 #: Logs of the index that are read, those that logged last.
 _MAX_SOURCES = 10_000
 #: Logs whose patterns are compared, and those read at once.
@@ -49,12 +48,9 @@ def read_recent(
         limit: number of messages.
 
     Raises:
-        InvalidValue: the limit is not a whole number above 0.
-        LimitExceeded: the limit is over 10,000.
         StoreError: the server is unreachable or refuses the command, or another program stores
             something else under the key.
     """
-    check_limit(limit)
 
     def commands(source: Source) -> list[Command]:
         return [("LRANGE", store.keys.recent(*source), "0", str(limit - 1))]
@@ -78,19 +74,6 @@ def read_recent(
         messages.sort(key=lambda pair: pair[0], reverse=True)
         del messages[limit:]
     return [message for _, message in messages]
-
-
-def check_limit(limit: object) -> None:
-    """Check a number of messages.
-
-    Raises:
-        InvalidValue: not a whole number above 0.
-        LimitExceeded: over 10,000.
-    """
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise InvalidValue(limit, "a limit is a whole number of messages, 1 or more")
-    if limit > _MAX_MESSAGES:
-        raise LimitExceeded("messages", limit, _MAX_MESSAGES, "ask for fewer")
 
 
 def read_common(store: Store, logger: str, *, severity: str | None = None) -> list[Frequency]:

@@ -124,7 +124,7 @@ def percentile(found: Series[Distribution | None], examined: int = 1, of: int = 
 def grid(window: Coverage, histograms: Retention, now: float) -> SummaryGrid:
     """Return the intervals of a window of histograms."""
     if window.until is None:
-        return SummaryGrid(histograms, Window(window.fine, intervals=window.count), now)
+        return SummaryGrid(histograms, Window(window.fine, last=window.length), now)
     return SummaryGrid(histograms, Window(window.fine, window.start(now), window.until), now)
 
 

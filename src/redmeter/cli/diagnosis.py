@@ -1,4 +1,4 @@
-"""explain: what accounts for a rise or a fall."""
+"""status, explain: whether all is as usual, and what accounts for a rise or a fall."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -15,29 +15,68 @@ from redmeter.cli.app import (
     Url,
     command,
     fail,
-    opened,
-    seconds,
+    opened_store,
+    precision_seconds,
 )
 from redmeter.cli.selectors import (
-    Labels,
+    LabelOption,
     Last,
     Since,
     Until,
-    labels_of,
+    labels_option,
     length_of,
     selection_of,
-    time_of,
+    time_option,
 )
 from redmeter.cli.suggestions import suggestion
 from redmeter.errors import InvalidSetting
+from redmeter.queries import Queries
+from redmeter.queries.arguments import explanation_of
 from redmeter.reading.diagnosis.explain import read_explanation
-from redmeter.reading.diagnosis.windows import BASELINES, request_of
-from redmeter.results.explanation import ChangedGroup, Explanation, LogPattern
+from redmeter.reading.diagnosis.windows import BASELINES
+from redmeter.results.explanation import ChangedGroup, Check, Explanation, LogPattern
 
 #: Groups of a label that are listed on a terminal.
 _LISTED = 6
 
 _COLUMNS = ("LABEL", "VALUE", "BEFORE", "NOW", "CHANGE", "SHARE", "CAUSE")
+
+
+@command(
+    name="status",
+    epilog="Exit codes: 0 as usual or unusual, 1 too little data to compare. "
+    "Examples: redmeter status · redmeter status --json",
+)
+def status_command(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None:
+    """Show whether the last five minutes were as usual.
+
+    Compares requests, error rate and p95 response time of the last five complete minutes with their
+    expected ranges, and names the route and the release that an unusual value began with.
+    """
+    with opened_store(url, prefix, reading=True) as store:
+        result = Queries(store).status()
+        if json:
+            output.print_json(output.plain(result))
+        elif output.is_terminal():
+            output.line(result.sentence)
+            output.line()
+            output.table(
+                ["", "NOW", "EXPECTED RANGE", ""], [_check_cells(check) for check in result.checks]
+            )
+        else:
+            output.table(
+                ["MEASURE", "STATE", "VALUE", "LOW", "HIGH"],
+                [
+                    [
+                        check.measure,
+                        check.state,
+                        *("" if v is None else v for v in (check.value, check.low, check.high)),
+                    ]
+                    for check in result.checks
+                ],
+            )
+        if result.state == "unknown":
+            fail(result.sentence.removesuffix("."), NOT_FOUND)
 
 
 @command(
@@ -47,7 +86,7 @@ _COLUMNS = ("LABEL", "VALUE", "BEFORE", "NOW", "CHANGE", "SHARE", "CAUSE")
     "redmeter explain http_requests --failing status=5xx --since 30m · "
     "redmeter explain http_request_seconds --last 1h --against yesterday --json",
 )
-def explain(
+def explain_command(
     name: Annotated[str, typer.Argument(help="A counter or a histogram; labels filter.")],
     since: Since = None,
     until: Until = None,
@@ -63,7 +102,7 @@ def explain(
         str | None,
         typer.Option("--precision", "-p", help="Interval width. Default: the finest that is kept."),
     ] = None,
-    label: Labels = None,
+    label: LabelOption = None,
     failing: Annotated[
         list[str] | None,
         typer.Option(
@@ -84,20 +123,20 @@ def explain(
     Without a window, the last 15 minutes.
     """
     length = length_of(last, since, until)
-    with opened(url, prefix, reading=True, timezone=timezone) as store:
+    with opened_store(url, prefix, reading=True, timezone=timezone) as store:
         now = store.clock.wall()
-        request = request_of(
+        request = explanation_of(
             selection_of(store, name, label),
-            since=time_of("--since", since, now),
-            until=time_of("--until", until, now),
+            since=time_option("--since", since, now),
+            until=time_option("--until", until, now),
             last=length,
             against=_against(against, now),
-            precision=None if precision is None else seconds(precision),
-            failing=labels_of(failing, "--failing", "status=5xx"),
+            precision=None if precision is None else precision_seconds(precision),
+            failing=labels_option(failing, "--failing", "status=5xx"),
         )
         _, explanation = read_explanation(store, request)
         if json:
-            output.as_json(output.plain(explanation))
+            output.print_json(output.plain(explanation))
         elif output.is_terminal():
             _show(explanation)
         elif explanation.state == "compared":
@@ -118,7 +157,7 @@ def _against(text: str, now: float) -> str | tuple[float, float]:
     if not slash:
         known = ", ".join(BASELINES)
         raise InvalidSetting("--against", f"{text!r:.40}: give {known}, or START/END")
-    first, last = time_of("--against", start, now), time_of("--against", end, now)
+    first, last = time_option("--against", start, now), time_option("--against", end, now)
     assert first is not None, "a text"
     assert last is not None, "a text"
     return first, last
@@ -214,3 +253,12 @@ def _list_patterns(title: str, patterns: Sequence[LogPattern]) -> None:
         [title.upper(), "SEVERITY", "LOGGER"],
         [(pattern.pattern, pattern.severity, pattern.logger) for pattern in patterns],
     )
+
+
+def _check_cells(check: Check) -> list[output.Cell]:
+    expected = check.reason
+    if check.low is not None:
+        low, high = (value_text(value, check.unit) for value in (check.low, check.high))
+        expected = f"{low} to {high}"
+    value = "" if check.value is None else value_text(check.value, check.unit)
+    return [check.measure, value, expected, "" if check.state == "unknown" else check.state]
