@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "src" / "redmeter"
-#: `warning: …` of a command needs no name; keys that are left out are told of in both.
-WITHOUT = ("cli/", "reading/foreign_keys.py")
+#: `warning: …` of a command needs no name; keys that are left out are told of in both. The shop of
+#: the demo logs as an application.
+WITHOUT = ("cli/", "reading/foreign_keys.py", "demo/shop.py", "demo/job.py")
 LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 
 
