@@ -242,6 +242,14 @@ def test_a_series_names_its_fields(meter: MemoryMeter) -> None:
         "start": START // 60 * 60,
         "values": (3, None, 2.5),
         "partial": True,
+        "window": {
+            "precision": 60,
+            "since": START // 60 * 60 - 117 * 60,
+            "until": START // 60 * 60 + 180,
+            "running": True,
+            "requested": None,
+            "reaching": None,
+        },
     }
 
 

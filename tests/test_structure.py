@@ -22,7 +22,7 @@ WITH_TYPES: list[str] = []
 IN_THE_PAGE: list[str] = []
 
 #: Public names that two or more modules define.
-SHARED_NAMES = 21
+SHARED_NAMES = 23
 
 #: Files of a folder at most, without its subfolders; the command has one for each group.
 MOST_FILES = 15

@@ -80,7 +80,7 @@ def test_names_are_filtered_by_a_pattern(redmeter: Run, meter: Meter) -> None:
             "nothing is recorded yet; record metrics in your application, or read an access log: ",
         ),
         (["names", "zz*"], "no counter, gauge or histogram matches zz*"),
-        (["top"], "nothing was recorded in the newest 60 intervals of 1m; -p 1d looks further"),
+        (["top"], "nothing was recorded in the 60 intervals of 1m from 20"),
         (["series", "hits"], "nothing is stored under hits; redmeter names lists"),
         (["clean", "--forget", "hits"], "there is no series hits; redmeter names lists all"),
     ],
@@ -152,7 +152,9 @@ def test_series_are_json_for_programs(redmeter: Run, meter: Meter) -> None:
     meter.count("sales", 1, labels={"a": "1", "b": "2"}, at=now)
     done = redmeter("series", "hits", 'sales{b="2",a="1"}', "-p", "1d", "--json")
     start = slice_start(now, 86400)
-    common = {"kind": "counter", "precision": 86400, "partial": True}
+    window = {"precision": 86400, "since": start - 119 * 86400, "until": start + 86400}
+    whole = {"running": True, "requested": None, "reaching": None}
+    common = {"kind": "counter", "window": window | whole}
     assert json.loads(done.out)["series"] == [
         {"name": name, "labels": {}, **common, "total": n, "samples": [[start, n]]}
         for name, n in (("hits", 4), ('sales{a="1",b="2"}', 1))
@@ -301,7 +303,7 @@ def test_a_precision_may_have_a_unit(redmeter: Run, meter: Meter, given: str, se
     """Seconds where there is none."""
     meter.count("hits")
     done = redmeter("series", "hits", "-p", given, "--json")
-    assert json.loads(done.out)["series"][0]["precision"] == seconds
+    assert json.loads(done.out)["series"][0]["window"]["precision"] == seconds
 
 
 @pytest.mark.parametrize(
@@ -424,17 +426,18 @@ def test_a_gauge_is_json_with_null_for_a_gap(redmeter: Run, store: Store) -> Non
     """As a counter is, without a total."""
     now = slice_start(time.time(), 86400)
     measure(store, {"queue": 17.25}, now - 2 * 86400)
-    assert json.loads(redmeter("series", "queue", "-p", "1d", "--json").out)["series"] == [
+    (found,) = json.loads(redmeter("series", "queue", "-p", "1d", "--json").out)["series"]
+    window = {"precision": 86400, "since": now - 119 * 86400, "until": now + 86400}
+    assert found == (
         {
             "name": "queue",
             "labels": {},
             "kind": "gauge",
-            "precision": 86400,
+            "window": {**window, "running": True, "requested": None, "reaching": None},
             "total": None,
-            "partial": True,
             "samples": [[now - 2 * 86400, 17.25], [now - 86400, None], [now, None]],
         }
-    ]
+    )
 
 
 def test_a_gauge_is_drawn_on_a_terminal(screen: Run, store: Store) -> None:

@@ -47,14 +47,18 @@ def test_a_summary_is_json_for_programs(redmeter: Run, client: Any) -> None:
     put_observed(client, {"x": [(now - 7200, 1.0), (now, 2.0), (now, 4.0)]})
     done = redmeter("summary", "x", "-p", "1h", "--above", "1.5", "--json")
     found = json.loads(done.out)
-    assert (found["name"], found["precision"], found["partial"]) == ("x", 3600, True)
+    assert (found["name"], found["window"]["precision"], found["window"]["running"]) == (
+        "x",
+        3600,
+        True,
+    )
     assert (found["count"], found["total"], found["low"], found["high"]) == (3, 7.0, 1.0, 4.0)
     assert found["above"] == {"threshold": 1.5, "share": pytest.approx(2 / 3)}
     assert [bucket["count"] for bucket in found["buckets"]] == [1, 1, 1]
     gap = {"start": now - 3600, "count": 0, "mean": None, "p50": None, "p95": None, "p99": None}
     assert [one["count"] for one in found["intervals"]] == [1, 0, 2]
     assert found["intervals"][1] == gap
-    assert found["end"] - found["start"] == 240 * 3600
+    assert found["window"]["until"] - found["window"]["since"] == 240 * 3600
     cut = json.loads(redmeter("summary", "x", "-p", "1h", "--last", "1h", "--json").out)
     assert (cut["count"], "above" in cut) == (2, False)
 
@@ -66,7 +70,7 @@ def test_a_summary_is_drawn_on_a_terminal(screen: Run, client: Any, meter: Meter
     done = screen("summary", "took_seconds", "--above", "0.5")
     shown = plain(done.out)
     assert (done.code, is_clean(shown)) == (0, True)
-    assert shown.startswith("took_seconds · every 1m · 100 values in 5")
+    assert shown.startswith("took_seconds · 100 values in 60 intervals of 1m from ")
     for line in (
         r"count +100",
         r"low +10 ms",
@@ -162,7 +166,7 @@ def test_names_tell_kinds_apart(redmeter: Run, client: Any, meter: Meter) -> Non
     ("words", "told"),
     [
         (["-p", "1s"], "error: precision 1 is not kept of histograms; kept are (seconds): 5, 60,"),
-        (["-p", "5s", "--last", "0"], "error: --last: '0': give seconds, or 15m, 2h"),
+        (["-p", "5s", "--last", "0"], "error: --last: '0': give 15m, 2h, or a number"),
         *(
             (["--above", text], "error: --above: give a finite number")
             for text in ("nan", "inf", "-inf")

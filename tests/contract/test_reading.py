@@ -21,7 +21,7 @@ from redmeter.reading import join, selection, top
 from redmeter.reading import names as reading_names
 from redmeter.reading.export.listing import ExportList
 from redmeter.reading.names import read_names
-from redmeter.reading.samples import Grid, read_series, read_totals, starts_of
+from redmeter.reading.samples import Grid, covered, read_series, read_totals
 from redmeter.results import Sample
 from redmeter.results.series import Series
 from redmeter.stored.keys import DEFAULT_RETENTION, Retention, slice_start
@@ -145,7 +145,7 @@ def test_a_series_is_what_a_plain_loop_makes_of_the_hash(
     reply = [part for s, n in stored.items() for part in (str(s).encode(), str(n).encode())]
     times = [None if bound is None else now + bound * precision for bound in (since, until)]
     window = Window(precision, *times)
-    grid = Grid(starts_of(window, Retention({precision: kept}), now), now)
+    grid = Grid(covered(window, Retention({precision: kept}), now))
     series = grid.counter("x", reply)
     wanted = [
         start
@@ -165,7 +165,7 @@ def test_a_precision_that_is_not_kept_is_an_error_that_lists_those_that_are(
     """By the store's own retention, not the one this process was configured for."""
     open_meter(retention={60: 5, 7: 5}).count("x")
     meter = open_meter()
-    for precision in (1, 0, -60, 10**30, "61", 60.0, True, None):
+    for precision in (1, 0, -60, 10**30, "61", 60.0, True):
         wrong: Any = precision
         for call in (
             lambda wrong=wrong: meter.series("x", precision=wrong),
@@ -232,7 +232,7 @@ def test_names_and_rankings_are_two_round_trips_at_most(
 
 
 def test_one_request_has_its_limits(client: Any, open_meter: OpenMeter) -> None:
-    """Over 5,000 series, over 1,000 rows, more slices than are kept: an error says the limit."""
+    """Over 5,000 series, over 1,000 rows: an error says the limit."""
     meter = open_meter()
     many = [f"s{i}" for i in range(5001)]
     assert len(meter.series_many(many[:5000], precision=60)) == 5000
@@ -240,7 +240,6 @@ def test_one_request_has_its_limits(client: Any, open_meter: OpenMeter) -> None:
         (lambda: meter.series_many(many, precision=60), 5000),
         (lambda: meter.top(precision=60, limit=1001), 1000),
         (lambda: meter.top(precision=60, limit=0), 1000),
-        (lambda: meter.top(precision=60, last=7201), 120),
     ):
         with pytest.raises(LimitExceeded) as caught:
             call()
@@ -527,5 +526,5 @@ def test_a_ranking_counts_the_newest_slices_alone(client: Any, open_meter: OpenM
     slices = {newest: 1, f"{newest - DAY}.0": 10, newest - 2 * DAY: 100, newest + DAY: 1000}
     put(client, DAY, slices)
     meter = open_meter()
-    assert [_rows(meter, precision=DAY, last=n * DAY)[0][1] for n in (1, 2, 3)] == [1, 11, 111]
-    assert _rows(meter, precision=DAY, last=120 * DAY) == [("x", 111)]
+    assert [_rows(meter, precision=DAY, last=n)[0][1] for n in (1, 2, 3)] == [1, 11, 111]
+    assert _rows(meter, precision=DAY, last=120) == [("x", 111)]

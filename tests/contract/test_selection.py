@@ -131,7 +131,7 @@ def test_windows_are_times_or_the_last_while(meter: Meter) -> None:
     for since in (now - 60, datetime.fromtimestamp(now - 60, UTC)):
         assert len(meter.series("orders", precision=60, since=since)) in (2, 3)
     assert len(meter.series("orders", precision=60, last="2m")) == 2
-    assert len(meter.series("orders", precision=60, last=61)) == 2
+    assert len(meter.series("orders", precision=60, last="61s")) == 2
     assert meter.summary("seconds", precision=60, last="1m").count in (0, 1)
     assert len(meter.series_many(["orders"], precision=60, last="1m")["orders"]) in (0, 1)
     for options in (

@@ -73,7 +73,6 @@ BAD = [
     ("top", "bad-parameter", "order=%7B%7B7*7%7D%7D"),
     ("top", "bad-combination", "order=failing"),
     ("top", "bad-combination", "failing=status=5xx"),
-    ("top", "too-many", "intervals=200&precision=60"),
     ("top", "bad-parameter", "label=route"),
     ("top", "bad-combination", "label=a=1&label=a=2"),
     ("summary", "bad-parameter", "name=a&q=1.5"),

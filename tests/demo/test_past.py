@@ -32,7 +32,7 @@ def test_the_last_days_are_full_at_every_precision(server: Server) -> None:
         days = [sample.value for sample in meter.series("hits", precision=3600)][-48:-1]
         assert max(days) > 2 * min(days)
         # Every hit is of some page, and every page took some time.
-        by_route = meter.top("http_requests", by="route", precision=3600, last=240 * 3600)
+        by_route = meter.top("http_requests", by="route", precision=3600, last="240h")
         window = sum(sample.value for sample in meter.series("hits", precision=3600))
         assert sum(row.count for row in by_route) == window
         whole = meter.summary("http_request_seconds", precision=3600)

@@ -78,13 +78,13 @@ def served(app: Any, env: dict[str, Any] | None = None) -> bytes:
 
 def statuses(memory: MemoryMeter) -> dict[str, int]:
     """Return status -> how many requests."""
-    found = memory.top("http_requests", by="status", precision=60, last=300)
+    found = memory.top("http_requests", by="status", precision=60, last="5m")
     return {str(row.key): int(row.value) for row in found}
 
 
 def routes(memory: MemoryMeter) -> dict[str, int]:
     """Return route -> how many requests."""
-    found = memory.top("http_requests", by="route", precision=60, last=300)
+    found = memory.top("http_requests", by="route", precision=60, last="5m")
     return {str(row.key): int(row.value) for row in found}
 
 

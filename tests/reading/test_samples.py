@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter.reading.samples import Grid
+from redmeter.results.series import CoveredWindow
 
 #: Newest and oldest slice, and the server's clock in the middle of the newest.
 FIRST, LAST, NOW = 600, 900, 930.0
@@ -48,6 +49,6 @@ def test_a_series_is_what_the_hash_holds_in_any_order(
     shuffled = random.sample(pairs, len(pairs))
     for some in (pairs, shuffled):
         for reply in ([part for pair in some for part in pair], dict(some)):
-            series = Grid(range(FIRST, LAST + 1, 60), NOW).counter("hits", reply)
+            series = Grid(CoveredWindow(60, FIRST, LAST + 60, running=True)).counter("hits", reply)
             assert (series.start, series.values) == (oldest, values)
             assert series.partial is bool(values)

@@ -206,6 +206,25 @@ export interface components {
             /** @description When its last pass ended. */
             ended: number | null;
         };
+        /**
+         * @description The window that a result covers: [since, until), in whole intervals of one width.
+         *
+         *     Less than the caller named, if the store no longer keeps all of it: then `requested` says so.
+         */
+        CoveredWindow: {
+            /** @description Interval width, seconds. */
+            precision: number;
+            /** @description The finest precision that keeps it, seconds; null if there is none, or nothing is missing. */
+            reaching: number | null;
+            /** @description The start that the caller named, if the precision does not keep that; null otherwise. */
+            requested: number | null;
+            /** @description Whether its newest interval is the current one, so that more may come. */
+            running: boolean;
+            /** @description Start, Unix seconds, included. */
+            since: number;
+            /** @description End, Unix seconds, excluded. */
+            until: number;
+        };
         /** @description Mean time per request that is spent in the database, seconds. */
         DatabaseTime: {
             /** @description Mean seconds in the window; null if there were no requests. */
@@ -1141,19 +1160,18 @@ export interface components {
             start: number;
             /** @description The values, one per interval, oldest first. */
             values: number[];
+            /** @description The window that was read; the samples may begin later. null of a series that no query made. */
+            window: components["schemas"]["CoveredWindow"] | null;
         };
         /** @description /api/series. */
         SeriesAnswer: {
-            end: number;
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             now: number;
             /** @description How many series there are, of which these are the busiest. */
             of: number;
-            precision: number;
             series: components["schemas"]["GroupedSeries"][];
-            /** @description The window: [start, end). */
-            start: number;
+            window: components["schemas"]["CoveredWindow"];
         };
         /** @description A label set of the same name. */
         Sibling: {
@@ -1269,15 +1287,13 @@ export interface components {
         };
         /** @description /api/summary. */
         SummaryAnswer: {
-            end: number;
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             now: number;
             /** @description How many there are; with `by`, the first 50 are listed. */
             of: number;
-            precision: number;
-            start: number;
             summaries: components["schemas"]["GroupedSummary"][];
+            window: components["schemas"]["CoveredWindow"];
         };
         /** @description A summary per interval; null for intervals without values. */
         SummaryOverTime: {
@@ -1352,6 +1368,8 @@ export interface components {
             now: number;
             /** @description The groups, in the order of the ranking. */
             rows: components["schemas"]["Ranked"][];
+            /** @description The window that was ranked. */
+            window: components["schemas"]["CoveredWindow"] | null;
         };
         /** @description A change of an alert to "firing" or "resolved", recorded once. */
         Transition: {

@@ -153,6 +153,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Precision = Annotated[
     str, typer.Option("--precision", "-p", help="Interval width: seconds, or 5s, 1m, 5h, 1d.")
 ]
+AnyPrecision = Annotated[
+    str | None,
+    typer.Option(
+        "--precision",
+        "-p",
+        help="Interval width: seconds, or 5s, 1m, 5h, 1d. Default: the finest that keeps all.",
+    ),
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")

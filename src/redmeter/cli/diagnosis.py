@@ -27,6 +27,7 @@ from redmeter.cli.selectors import (
     length_of,
     selection_of,
     time_option,
+    window_options,
 )
 from redmeter.cli.suggestions import suggestion
 from redmeter.errors import InvalidSetting
@@ -122,16 +123,15 @@ def explain_command(
     counter is explained by its count, with --failing by its error rate, a histogram by its p95.
     Without a window, the last 15 minutes.
     """
-    length = length_of(last, since, until)
+    width = None if precision is None else precision_seconds(precision)
+    length_of(last, since, until, width)
     with opened_store(url, prefix, reading=True, timezone=timezone) as store:
         now = store.clock.wall()
         request = explanation_of(
             selection_of(store, name, label),
-            since=time_option("--since", since, now),
-            until=time_option("--until", until, now),
-            last=length,
+            **window_options(last, since, until, width, now),
             against=_against(against, now),
-            precision=None if precision is None else precision_seconds(precision),
+            precision=width,
             failing=labels_option(failing, "--failing", "status=5xx"),
         )
         _, explanation = read_explanation(store, request)

@@ -19,7 +19,7 @@ from redmeter.cli.app import (
     opened_store,
     precision_seconds,
 )
-from redmeter.cli.selectors import Last, Since, Until, length_of, time_option
+from redmeter.cli.selectors import Last, Since, Until, window_options
 from redmeter.errors import InvalidSetting
 from redmeter.queries import Queries
 from redmeter.reading.exceptions import (
@@ -77,13 +77,8 @@ def exceptions_command(
     """
     if order not in EXCEPTION_ORDERS:
         raise InvalidSetting("--order", f"{order!r:.40}: give one of {', '.join(EXCEPTION_ORDERS)}")
-    now = time.time()
-    window: dict[str, Any] = {
-        "since": time_option("--since", since, now),
-        "until": time_option("--until", until, now),
-        "last": length_of(last, since, until),
-        "precision": None if precision is None else precision_seconds(precision),
-    }
+    width = None if precision is None else precision_seconds(precision)
+    window = window_options(last, since, until, width, time.time()) | {"precision": width}
     with opened_store(url, prefix, reading=True) as store:
         queries = Queries(store)
         if group is None:

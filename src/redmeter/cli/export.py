@@ -18,7 +18,7 @@ import typer
 from redmeter.cli import output
 from redmeter.cli.app import (
     NOT_FOUND,
-    Precision,
+    AnyPrecision,
     Prefix,
     Url,
     command,
@@ -33,11 +33,13 @@ from redmeter.cli.selectors import (
     Until,
     labels_option,
     length_of,
-    time_option,
+    window_options,
 )
 from redmeter.errors import InvalidSetting
 from redmeter.extras import needs
+from redmeter.queries.source import FromStore, window_kept
 from redmeter.reading.export.rows import Export, Row, export_rows
+from redmeter.reading.samples import covered
 from redmeter.stored.families import SERIES_KINDS
 
 #: Writes rows.
@@ -64,7 +66,7 @@ def export(
     to: Annotated[
         str, typer.Option("--to", help="FILE.csv, FILE.jsonl or FILE.parquet; - for the output.")
     ] = "-",
-    precision: Precision = "60",
+    precision: AnyPrecision = None,
     since: Since = None,
     until: Until = None,
     last: Last = None,
@@ -97,16 +99,16 @@ def export(
     for one in kind or ():
         if one not in SERIES_KINDS:
             raise InvalidSetting("--kind", f"{one!r:.40}: give {', '.join(SERIES_KINDS)}")
-    labels, width, rows = labels_option(label), precision_seconds(precision), 0
-    length = length_of(last, since, until)
+    labels, rows = labels_option(label), 0
+    named = (last, since, until) != (None, None, None)
+    width = precision_seconds(precision or "60") if precision or not named else None
+    length_of(last, since, until, width)
+    kinds = tuple(kind or SERIES_KINDS)
     with opened_store(url, prefix, reading=True) as store, output.progress("exporting") as show:
         view, _ = store.read()
-        start, end = (
-            time_option("--since", since, view.now),
-            time_option("--until", until, view.now),
-        )
-        start = view.now - length if length is not None else start
-        request = Export(pattern, labels, width, tuple(kind or SERIES_KINDS), start, end)
+        options = window_options(last, since, until, width, view.now)
+        window = window_kept(FromStore(store), kinds[0], width, **options)
+        request = Export(pattern, labels, window, kinds)
         with _opened(to, format_name, excel=excel) as write:
             for batch in export_rows(store, request, show):
                 write(batch)
@@ -114,6 +116,11 @@ def export(
             if not rows:  # before the file gets its name
                 text = "nothing is stored for these names in this window"
                 fail(text, NOT_FOUND, "redmeter names lists all series")
+        output.note_missing(
+            covered(window, kept, view.now)
+            for kept in map(view.retention_of, kinds)
+            if window.precision in kept
+        )
     if to != "-":
         output.note(f"{output.many(rows, 'row')} written to {to}")
 

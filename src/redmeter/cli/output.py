@@ -21,6 +21,7 @@ from rich.text import Text
 
 from redmeter.cli.failure import Failure
 from redmeter.reading import foreign_keys
+from redmeter.results.series import CoveredWindow
 from redmeter.stored.keys import span as span
 
 
@@ -120,6 +121,26 @@ def block(text: Text) -> None:
 def note(text: str) -> None:
     """Print a line for people to standard error."""
     _stderr.print(safe(text), style="dim" if _stderr.is_terminal else None)
+
+
+def note_missing(windows: Iterable[CoveredWindow | None]) -> None:
+    """Print a line if a window was read only in part, with the precision that keeps all of it."""
+    short = [one for one in windows if one is not None and one.requested is not None]
+    if short:
+        one = min(short, key=lambda one: one.requested or 0)
+        fix = f": -p {span(one.reaching)} reaches back to the start" if one.reaching else ""
+        since, requested = (
+            moment(start, one.precision) for start in (one.since, one.requested or 0)
+        )
+        width = span(one.precision)
+        note(f"intervals of {width} are kept since {since} UTC, not since {requested} UTC{fix}")
+
+
+def window_text(window: CoveredWindow) -> str:
+    """Return what a window covers, e.g. "60 intervals of 1m from 2026-11-24 10:00"."""
+    intervals = many(len(window.starts), "interval")
+    text = f"{intervals} of {span(window.precision)} from {moment(window.since, window.precision)}"
+    return text if window.running else f"{text} to {moment(window.until, window.precision)}"
 
 
 def error(text: str, *, lines: bool = False) -> None:

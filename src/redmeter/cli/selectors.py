@@ -11,9 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
-from redmeter.clock import UNITS, seconds_of
-from redmeter.errors import InvalidName, InvalidSetting
+from redmeter.clock import UNITS
+from redmeter.errors import InvalidName, InvalidSetting, InvalidValue
 from redmeter.queries import select
+from redmeter.queries.arguments import window_length
 from redmeter.reading.selection import name_of
 from redmeter.store import Store
 from redmeter.store.resolve import resolve_name
@@ -47,7 +48,7 @@ Since = Annotated[str | None, typer.Option("--since", help=f"Start of the window
 Until = Annotated[str | None, typer.Option("--until", help="End of the window.")]
 Last = Annotated[
     str | None,
-    typer.Option("--last", help="Length of a window up to now: seconds, or 15m, 2h."),
+    typer.Option("--last", help="A window up to now: 15m, 2h, or a number of intervals."),
 ]
 
 
@@ -117,8 +118,13 @@ def named(selection: Selection, key: Sequence[str | None]) -> str:
     return f"{selection.name}{{{','.join(f'{label}={json.dumps(v)}' for label, v in pairs)}}}"
 
 
-def length_of(last: str | None, since: str | None, until: str | None) -> float | None:
+def length_of(
+    last: str | None, since: str | None, until: str | None, width: int | None = None
+) -> float | None:
     """Read --last, seconds.
+
+    Args:
+        width: of an interval, seconds, of which a bare number is so many; None: it needs a unit.
 
     Raises:
         InvalidSetting: it is no duration, or --since or --until is given too.
@@ -127,10 +133,32 @@ def length_of(last: str | None, since: str | None, until: str | None) -> float |
         return None
     if since is not None or until is not None:
         raise InvalidSetting("--last", "is the whole window: leave out --since and --until")
-    length = seconds_of(last)
-    if not length:
-        raise InvalidSetting("--last", f"{last!r:.40}: give seconds, or 15m, 2h")
-    return float(length)
+    try:
+        return window_length(last, width)
+    except InvalidValue:
+        if last.strip().isdecimal() and int(last):
+            text = f"{last} intervals of which width? Give --precision, or a unit: {last}m"
+            raise InvalidSetting("--last", text) from None
+        raise InvalidSetting("--last", f"{last!r:.40}: give 15m, 2h, or a number") from None
+
+
+def window_options(
+    last: str | None, since: str | None, until: str | None, width: int | None, now: float
+) -> dict[str, Any]:
+    """Return a window as arguments of a method of Queries.
+
+    Args:
+        width: of an interval, seconds, if --precision is given.
+        now: what ages count from.
+
+    Raises:
+        InvalidSetting: an option cannot be read, or the window ends before it starts.
+    """
+    length = length_of(last, since, until, width)
+    start, end = time_option("--since", since, now), time_option("--until", until, now)
+    if start is not None and end is not None and start > end:
+        raise InvalidSetting("--until", "is before --since, so the window is empty")
+    return {"since": start, "until": end, "last": None if length is None else f"{length:.0f}s"}
 
 
 def time_option(option: str, text: str | None, now: float) -> float | None:

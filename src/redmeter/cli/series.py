@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from dataclasses import asdict
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -9,9 +10,9 @@ import typer
 from redmeter.cli import chart, output
 from redmeter.cli.app import (
     NOT_FOUND,
+    AnyPrecision,
     AsJson,
     BestEffort,
-    Precision,
     Prefix,
     Url,
     command,
@@ -20,13 +21,26 @@ from redmeter.cli.app import (
     opened_store,
     precision_seconds,
 )
-from redmeter.cli.selectors import Aggregate, By, Exact, LabelOption, named, selection_of
+from redmeter.cli.selectors import (
+    Aggregate,
+    By,
+    Exact,
+    LabelOption,
+    Last,
+    Since,
+    Until,
+    length_of,
+    named,
+    selection_of,
+    window_options,
+)
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.health.check import size_text
 from redmeter.maintenance.sizes import sizes_by_name
 from redmeter.queries import Queries
 from redmeter.queries.arguments import check_aggregate
+from redmeter.queries.source import FromStore, window_kept
 from redmeter.reading.aggregates import read_counter, read_gauge, read_total
 from redmeter.reading.names import matching
 from redmeter.reading.samples import read_totals
@@ -164,7 +178,10 @@ def series_command(
     name: Annotated[
         list[str], typer.Argument(help="Counters or gauges; labels in braces are a filter.")
     ],
-    precision: Precision = "60",
+    precision: AnyPrecision = None,
+    since: Since = None,
+    until: Until = None,
+    last: Last = None,
     label: LabelOption = None,
     by: By = None,
     aggregate: Aggregate = None,
@@ -182,20 +199,23 @@ def series_command(
     labels of a gauge need --by, --label or --aggregate. Draws charts on a terminal, and prints
     columns elsewhere.
     """
-    width = precision_seconds(precision)
+    width = None if precision is None else precision_seconds(precision)
+    length_of(last, since, until, width)
     if watch and (json or not output.is_terminal()):
         raise InvalidSetting("--watch", "draws on a terminal; omit it here")
     check_aggregate(aggregate)
     with opened_store(url, prefix, reading=True) as store:
         selections = [selection_of(store, each, label, by, exact=exact) for each in name]
+        options = window_options(last, since, until, width, store.clock.wall())
+        window = window_kept(FromStore(store), "counter", width, **options)
         if watch:
             with contextlib.suppress(KeyboardInterrupt):  # the usual end
                 while True:
                     output.clear()
-                    _show(store, selections, width, aggregate, json)
+                    _show(store, selections, window, aggregate, json)
                     time.sleep(1.0)
             return
-        missing = _show(store, selections, width, aggregate, json)
+        missing = _show(store, selections, window, aggregate, json)
         if missing:
             first = name_of(missing[0])
             more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
@@ -220,10 +240,10 @@ class _Row(NamedTuple):
 
 
 def _show(
-    store: Store, selections: list[Selection], precision: int, aggregate: str | None, json: bool
+    store: Store, selections: list[Selection], window: Window, aggregate: str | None, json: bool
 ) -> list[Selection]:
     """Show series, and return those selections under which there was never anything."""
-    rows, missing = _rows(store, selections, precision, aggregate)
+    rows, missing = _rows(store, selections, window, aggregate)
     if json:
         output.print_json({"series": [_as_dict(row) for row in rows]})
     elif output.is_terminal():
@@ -242,19 +262,21 @@ def _show(
             for sample in row.series
         ]
         output.table(["NAME", "START", "VALUE" if gauges else "COUNT"], cells)
+    if not json:
+        output.note_missing(row.series.window for row in rows)
     return missing
 
 
 def _rows(
-    store: Store, selections: list[Selection], precision: int, aggregate: str | None
+    store: Store, selections: list[Selection], window: Window, aggregate: str | None
 ) -> tuple[list[_Row], list[Selection]]:
     """Read series, and return those selections under which there was never anything."""
-    period, keys = Window(precision), store.keys
+    keys = store.keys
     needed = len(selections) == 1
 
     def queries(_: Kept) -> Query[list[Any]]:
         samples: list[Query[Any]] = [
-            read_counter(keys, one, period, needed=needed, kinds=None) for one in selections
+            read_counter(keys, one, window, needed=needed, kinds=None) for one in selections
         ]
         return together([*samples, *(read_total(keys, one, checked=False) for one in selections)])
 
@@ -276,7 +298,7 @@ def _rows(
                     read_gauge(
                         keys,
                         selections[at],
-                        period,
+                        window,
                         aggregate,
                         needed=needed,
                         kinds=("counter", "gauge"),
@@ -353,8 +375,7 @@ def _as_dict(row: _Row) -> dict[str, object]:
         "name": one.name,
         "labels": dict(zip(row.selection.by, row.key, strict=True)),
         "kind": row.kind,
-        "precision": one.precision,
+        "window": one.window and asdict(one.window),
         "total": row.total,
-        "partial": one.partial,
         "samples": [[sample.start, sample.value] for sample in one],
     }

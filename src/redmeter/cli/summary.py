@@ -2,15 +2,15 @@
 
 import math
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from redmeter.cli import chart, output
 from redmeter.cli.app import (
     NOT_FOUND,
+    AnyPrecision,
     AsJson,
-    Precision,
     Prefix,
     Url,
     command,
@@ -23,10 +23,13 @@ from redmeter.cli.selectors import (
     Exact,
     LabelOption,
     Last,
+    Since,
+    Until,
     arguments_of,
     length_of,
     named,
     selection_of,
+    window_options,
 )
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import InvalidSetting
@@ -53,7 +56,9 @@ _NARROW, _ROOMY = ("count", "p95"), 60
 )
 def summary_command(
     name: Annotated[str, typer.Argument(help="A histogram; labels in braces are a filter.")],
-    precision: Precision = "60",
+    precision: AnyPrecision = None,
+    since: Since = None,
+    until: Until = None,
     last: Last = None,
     above: Annotated[
         float | None,
@@ -71,14 +76,14 @@ def summary_command(
     Percentiles are within 2.17 % of the exact values. Draws charts on a terminal, and prints
     columns elsewhere.
     """
-    width = precision_seconds(precision)
+    width = None if precision is None else precision_seconds(precision)
+    length_of(last, since, until, width)
     if above is not None and not math.isfinite(above):
         raise InvalidSetting("--above", "give a finite number, e.g. 0.5")
     with opened_store(url, prefix, reading=True) as store:
         selection = selection_of(store, name, label, by, exact=exact)
-        found = Queries(store).summary(
-            **arguments_of(selection), precision=width, last=length_of(last, None, None)
-        )
+        options = window_options(last, since, until, width, store.clock.wall())
+        found: Any = Queries(store).summary(**arguments_of(selection), precision=width, **options)
         groups = [(one.labels, one.summary) for one in found] if by else [({}, found)]
         groups = [(labels, one) for labels, one in groups if one.count or not by]
         rows = [(named(selection, tuple(labels.values())), one) for labels, one in groups]
@@ -94,6 +99,8 @@ def summary_command(
                 _draw(title, one, over_time, above, Queries(store).marks(since=over_time.start))
         elif count:
             output.table(*_columns(rows, above))
+        if not json:
+            output.note_missing(one.window for _, one in rows)
         if not count:
             shown = name_of(selection)
             text = f"no values under {shown} in this window"
@@ -141,9 +148,10 @@ def _draw(
     marks: list[Mark],
 ) -> None:
     write = output.writer_for(found.name)
-    intervals = output.many(len(over_time), "interval")
     every = f"every {output.span(found.precision)}"
-    output.line(f"{title} · {every} · {output.many(found.count, 'value')} in {intervals}")
+    assert found.window is not None, "it was read"
+    covered = output.window_text(found.window)
+    output.line(f"{title} · {output.many(found.count, 'value')} in {covered}")
     output.line()
     numbers = _numbers(found, None)
     rows: list[list[output.Cell]] = [
@@ -215,10 +223,7 @@ def _as_dict(found: Summary, above: float | None) -> dict[str, object]:
         numbers["above"] = {"threshold": above, "share": found.share_above(above)}
     return {
         "name": found.name,
-        "precision": found.precision,
-        "start": found.start,
-        "end": found.end,
-        "partial": found.partial,
+        "window": found.window and asdict(found.window),
         **numbers,
         "buckets": [asdict(bucket) for bucket in found.buckets],
         "intervals": [

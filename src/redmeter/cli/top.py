@@ -12,9 +12,9 @@ import typer
 from redmeter.cli import chart, output
 from redmeter.cli.app import (
     NOT_FOUND,
+    AnyPrecision,
     AsJson,
     BestEffort,
-    Precision,
     Prefix,
     Url,
     command,
@@ -31,13 +31,13 @@ from redmeter.cli.selectors import (
     Until,
     labels_option,
     length_of,
-    time_option,
+    window_options,
 )
 from redmeter.cli.suggestions import label_values, series_of_name, suggestion
 from redmeter.errors import InvalidSetting, LimitExceeded, WrongKind
 from redmeter.queries import Queries
 from redmeter.reading.ranking import CANDIDATES, MAX_CANDIDATES, MAX_RANKED_HISTOGRAMS, Order
-from redmeter.results.series import Ranked, Ranking
+from redmeter.results.series import CoveredWindow, Ranked, Ranking
 from redmeter.store import Store
 from redmeter.types import RANKED_INTERVALS, RANKED_ROWS
 
@@ -80,7 +80,7 @@ def top_command(
         ),
     ] = None,
     where: LabelOption = None,
-    precision: Precision = "60",
+    precision: AnyPrecision = None,
     since: Since = None,
     until: Until = None,
     last: Last = None,
@@ -92,12 +92,12 @@ def top_command(
 ) -> None:
     """Rank counters, histograms, or the values of a label.
 
-    Sums the newest 60 intervals, including the current one, or all that are kept if fewer; or those
-    of a window.
+    Sums the last hour, including the current interval, or a window; with a precision alone the
+    newest 60 intervals, or all that are kept if fewer.
     For percentiles, it reads four candidates per row, chosen by mean and spread; a note warns if
     others may rank higher. With --failing, exits with 0 if nothing failed.
     """
-    width = precision_seconds(precision)
+    width = None if precision is None else precision_seconds(precision)
     wrong, only = labels_option(failing, "--failing", "status=5xx"), labels_option(where)
     if wrong and order is not None:
         raise InvalidSetting("--failing", f"ranks by failures; omit --order {order}")
@@ -108,14 +108,9 @@ def top_command(
         raise InvalidSetting("--order", "name the failures instead, e.g. --failing status=5xx")
     order = "failing" if wrong else Order.parse((order or "count").lower()).word
     name = "*" if name is None else name
-    length = length_of(last, since, until)
+    length_of(last, since, until, width)
     with opened_store(url, prefix, reading=True, best_effort=best_effort) as store:
-        first, end = (
-            time_option(option, text, store.clock.wall())
-            for option, text in (("--since", since), ("--until", until))
-        )
-        if first is not None and end is not None and first > end:
-            raise InvalidSetting("--until", "is before --since, so the window is empty")
+        options = window_options(last, since, until, width, store.clock.wall())
         try:
             rows = Queries(store).top(
                 name,
@@ -125,9 +120,7 @@ def top_command(
                 order=order,
                 labels=only,
                 failing=wrong,
-                since=first,
-                until=end,
-                last=length,
+                **options,
             )
         except WrongKind as error:
             if error.kind == "gauge":  # which is not ranked
@@ -135,29 +128,31 @@ def top_command(
             fix = f"redmeter top {shlex.quote(name)}" + (f" --by {shlex.quote(by)}" if by else "")
             fix += " --order p95" if error.kind == "histogram" else ""
             raise wrong_kind(error, fix) from None
-        shown, why = list(rows), ""
+        assert rows.window is not None, "it was read"
+        shown, why, covered = list(rows), "", rows.window
         if not shown or (by and all(row.key is None for row in rows)):
             why = _why_nothing(store, name, by, order, only, wrong)
             shown = [] if why else shown
         if json:
-            output.print_json(_as_dict(rows, width, shown, store.skipped()))
+            output.print_json(_as_dict(rows, shown, store.skipped()))
         elif shown:
             if output.is_terminal():
-                output.line(_title(name, by, rows.intervals, width, first, end))
+                output.line(f"{name}{f' by {by}' if by else ''} · {output.window_text(covered)}")
                 output.line()
             _show(rows, name, by, order, limit)
+            output.note_missing([covered])
         if not shown:
             fail_where_left_out(store)
             if why:
                 fail(why, NOT_FOUND)
-            window = _window(rows.intervals, width, first, end)
+            window = output.window_text(covered)
             observed = order not in ("count", "failing")
-            farther = _farther(store, width, rows.intervals, observed=observed)
+            farther = _farther(store, covered, observed=observed)
             if wrong:
                 output.note(_nothing_failed(store, name, wrong, window, farther, rows.groups))
                 return
             fixes = [*farther, suggestion(store, name, histograms=observed)]
-            fail(f"nothing was recorded in {window}", NOT_FOUND, "; ".join(fixes))
+            fail(f"nothing was recorded in the {window}", NOT_FOUND, "; ".join(fixes))
 
 
 def _why_nothing(
@@ -231,7 +226,7 @@ def _nothing_failed(
     groups: int,
 ) -> str:
     """Return that nothing failed, and the known values, because the given one may be mistyped."""
-    text = [f"nothing failed in {window}"]
+    text = [f"nothing failed in the {window}"]
     if not groups:
         text += ["nothing was counted in it at all", *farther]
     with contextlib.suppress(LimitExceeded):
@@ -249,8 +244,9 @@ def _few(values: Iterable[str]) -> str:
     return ", ".join(listed[:_NAMED]) + (" …" if len(listed) > _NAMED else "")
 
 
-def _farther(store: Store, width: int, intervals: int, *, observed: bool) -> list[str]:
+def _farther(store: Store, window: CoveredWindow, *, observed: bool) -> list[str]:
     """Return which coarser precision reaches further back, if any."""
+    width, intervals = window.precision, len(window.starts)
     view, _ = store.read()
     kept = view.histograms if observed else view.retention
     reach = {p: p * min(RANKED_INTERVALS, samples) for p, samples in kept.items()}
@@ -260,26 +256,7 @@ def _farther(store: Store, width: int, intervals: int, *, observed: bool) -> lis
     return [f"-p {output.span(farthest)} looks further back"]
 
 
-def _window(intervals: int, width: int, first: float | None, last: float | None) -> str:
-    """Return the window that was ranked, e.g. "the newest 60 intervals of 1m"."""
-    newest = "the newest" if first is None and last is None else "these"
-    return f"{newest} {output.many(intervals, 'interval')} of {output.span(width)}"
-
-
-def _title(
-    name: str, by: str | None, intervals: int, width: int, first: float | None, last: float | None
-) -> str:
-    """Return the title of a ranking: the names and the window."""
-    window = _window(intervals, width, first, last).removeprefix("these ")
-    for word, at in (("from", first), ("to", last)):
-        if at is not None:
-            window += f" {word} {output.moment(int(at), width)}"
-    return f"{name}{f' by {by}' if by else ''} · {window}"
-
-
-def _as_dict(
-    rows: Ranking, width: int, shown: Sequence[Ranked], missing: list[str]
-) -> dict[str, object]:
+def _as_dict(rows: Ranking, shown: Sequence[Ranked], missing: list[str]) -> dict[str, object]:
     return {
         "rows": [asdict(row) for row in shown],
         "groups": rows.groups,
@@ -287,7 +264,7 @@ def _as_dict(
         "complete": rows.complete and not missing,
         "left_out": rows.left_out,
         "intervals": rows.intervals,
-        "precision": width,
+        "window": rows.window and asdict(rows.window),
         "missing": missing,
     }
 

@@ -36,7 +36,7 @@ class Queries(CounterQueries, GaugeQueries, HistogramQueries, LogQueries, Diagno
         at: Time | None = None,
         since: Time | None = None,
         until: Time | None = None,
-        last: float | str | None = None,
+        last: int | str | None = None,
         step: float | str | None = None,
     ) -> QueryResult:
         """Return the result of a PromQL query; the page answers Grafana the same way.

@@ -45,7 +45,7 @@ class WindowOptions(FilterOptions, total=False):
 
     since: Time | None
     until: Time | None
-    last: float | str | None
+    last: int | str | None
 
 
 def select(
@@ -162,26 +162,31 @@ def unix_time(moment: Time | None) -> float | None:
 
 
 def query_window(
-    precision: int | str,
+    precision: int | str | None,
     since: Time | None,
     until: Time | None,
-    last: float | str | None = None,
+    last: int | str | None = None,
 ) -> Window:
-    """Return the intervals that a query reads.
+    """Return the intervals that a query reads; without a precision, its width is 0.
+
+    Without a precision and a time, it is the last hour.
 
     Raises:
         InvalidValue: a time or a combination of arguments cannot be used.
     """
     start, end = unix_time(since), unix_time(until)
     check_times(start, end)
-    length = None if last is None else window_length(last, since, until)
-    return Window(precision_of(precision), start, end, length)
+    if precision is None and since is until is last is None:
+        return Window(0, last=HOUR)
+    width = 0 if precision is None else precision_of(precision)
+    length = None if last is None else window_length(last, width, since, until)
+    return Window(width, start, end, length)
 
 
 def range_of(
     since: float | None,
     until: float | None,
-    last: float | str | None,
+    last: int | str | None,
     step: float | str | None,
     at: float | None,
 ) -> tuple[float, float | None, float | None] | None:
@@ -192,7 +197,7 @@ def range_of(
     """
     width = None if step is None else _duration("step", step)
     if last is not None:
-        return -window_length(last, since, until, at), None, width
+        return -window_length(last, width, since, until, at), None, width
     if since is not None:
         if at is not None:
             raise InvalidValue(at, "at is one time: leave out since and until")
@@ -202,18 +207,28 @@ def range_of(
     return None
 
 
-def window_length(last: float | str, *others: object) -> float:
+def window_length(last: int | str, width: float | None, *others: object) -> float:
     """Return the length of a window that ends now, seconds.
 
     Args:
+        last: a number of intervals, or a duration as text.
+        width: of an interval, seconds; 0 or None: unknown.
         others: the arguments that exclude `last`.
 
     Raises:
-        InvalidValue: not a duration, or combined with another argument.
+        InvalidValue: neither, or combined with another argument.
     """
     if any(other is not None for other in others):
         raise InvalidValue(last, "last is the whole window: leave out since and until")
-    return _duration("last", last)
+    text = str(last).strip() if isinstance(last, int | str) and not isinstance(last, bool) else ""
+    length = seconds_of(text)  # a bare number is itself
+    if not length:
+        raise InvalidValue(last, 'last is a duration as text, "2h", or a number of intervals')
+    if not text.isdecimal():
+        return length
+    if not isinstance(width, int | float) or not width:
+        raise InvalidValue(last, f'{last} intervals of which width? Name one, or a unit: "{last}m"')
+    return length * width
 
 
 def stored_severity(severity: int | str | None) -> str | None:
@@ -335,7 +350,7 @@ def explanation_of(
     *,
     since: Time | None = None,
     until: Time | None = None,
-    last: float | str | None = None,
+    last: int | str | None = None,
     against: str | tuple[Time | None, Time | None] | None = None,
     precision: int | str | None = None,
     failing: Mapping[str, object] | None = None,
@@ -351,7 +366,8 @@ def explanation_of(
 
     start, end = unix_time(since), unix_time(until)
     check_times(start, end)
-    length = None if last is None else window_length(last, since, until)
+    width = None if precision is None else precision_of(precision)
+    length = None if last is None else window_length(last, width, since, until)
     if start is not None and end is not None and start >= end:
         raise InvalidValue(start, "a window starts before it ends")
     request = ExplainRequest(
@@ -359,7 +375,7 @@ def explanation_of(
         start,
         end,
         last=length,
-        precision=None if precision is None else precision_of(precision),
+        precision=width,
         labels=selection.labels,
         failing=filter_of("failing", failing) or {},
     )

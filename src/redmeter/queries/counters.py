@@ -10,14 +10,13 @@ from redmeter.queries.arguments import (
     Time,
     check_is_text,
     one_or_groups,
-    query_window,
     ranking_of,
     select,
     spellings,
 )
 from redmeter.queries.source import QueryBase
 from redmeter.stored.families import SERIES_KINDS
-from redmeter.types import RANKED_ROWS
+from redmeter.types import RANKED_ROWS, Window
 
 if TYPE_CHECKING:
     from redmeter.queries.arguments import FilterOptions, WindowOptions
@@ -34,7 +33,7 @@ class CounterQueries(QueryBase):
         self,
         name: str,
         *,
-        precision: int | str,
+        precision: int | str | None = ...,
         by: None = ...,
         exact: bool = ...,
         **options: Unpack[WindowOptions],
@@ -44,7 +43,7 @@ class CounterQueries(QueryBase):
         self,
         name: str,
         *,
-        precision: int | str,
+        precision: int | str | None = ...,
         by: str | Sequence[str],
         **options: Unpack[WindowOptions],
     ) -> list[Group[int]]: ...
@@ -52,13 +51,13 @@ class CounterQueries(QueryBase):
         self,
         name: str,
         *,
-        precision: int | str,
+        precision: int | str | None = None,
         labels: Mapping[str, object] | None = None,
         by: str | Sequence[str] | None = None,
         exact: bool = False,
         since: Time | None = None,
         until: Time | None = None,
-        last: float | str | None = None,
+        last: int | str | None = None,
     ) -> Series[int] | list[Group[int]]:
         """Return the stored samples of a counter, oldest first, summed over its label sets.
 
@@ -71,15 +70,18 @@ class CounterQueries(QueryBase):
 
         Args:
             name: the counter's name. Labels in braces, `orders{plan="pro"}`, are a filter.
-            precision: interval width: seconds, or text such as "1s", "5m", "1h", "1d".
+            precision: interval width: seconds, or text such as "1s", "5m", "1h", "1d". Default: the
+                finest that keeps the whole window, for one more round trip.
             labels: only label sets that have these labels; values are converted with str(). Name
                 all labels of a label set if a value was cut when it was recorded.
             by: a label, or several; the result has a group for each of their values.
             exact: read the one series that is stored under `name` and `labels`, without the index.
-            since, until: the window, [since, until), in whole intervals: never less than asked for.
-                Unix seconds, or a datetime with a time zone.
-            last: the newest intervals that this time holds, the current one included: seconds, or
-                text such as "2h". Excludes `since` and `until`.
+            since, until: the window, [since, until), in whole intervals; Unix seconds, or datetimes
+                with a time zone. The `window` of the result says which intervals it covers, and
+                since when, if the store no longer keeps all of it.
+            last: the newest intervals, the current one included: a number of them, or as many as
+                hold a time such as "2h". Excludes `since` and `until`. Default without these: all
+                that is kept; without a precision, the last hour.
 
         Returns:
             A Series; with `by` a list of Group, the one with the most events first.
@@ -93,7 +95,7 @@ class CounterQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         selection = select(name, labels, by, exact=exact)
-        window = query_window(precision, since, until, last)
+        window = self._window("counter", precision, since, until, last)
         from redmeter.reading.aggregates import read_counter
         from redmeter.results.series import Group
 
@@ -105,10 +107,10 @@ class CounterQueries(QueryBase):
         self,
         names: list[str],
         *,
-        precision: int | str,
+        precision: int | str | None = None,
         since: Time | None = None,
         until: Time | None = None,
-        last: float | str | None = None,
+        last: int | str | None = None,
     ) -> dict[str, Series[int]]:
         """Return the stored samples of many counters, each read exactly, in one round trip.
 
@@ -135,7 +137,7 @@ class CounterQueries(QueryBase):
             InvalidValue: a time or a combination of arguments cannot be used.
             StoreError: the store is unreachable or refuses.
         """
-        window = query_window(precision, since, until, last)
+        window = self._window("counter", precision, since, until, last)
         from redmeter.reading.samples import read_series
 
         return self._source.ask(read_series, spellings(names), window)
@@ -218,7 +220,7 @@ class CounterQueries(QueryBase):
         self,
         name: str = "*",
         *,
-        precision: int | str,
+        precision: int | str | None = None,
         by: str | None = None,
         limit: int = RANKED_ROWS,
         order: str = "count",
@@ -226,7 +228,7 @@ class CounterQueries(QueryBase):
         failing: Mapping[str, object] | None = None,
         since: Time | None = None,
         until: Time | None = None,
-        last: float | str | None = None,
+        last: int | str | None = None,
     ) -> Ranking:
         """Return the series, or the values of a label, that rank highest within a window.
 
@@ -244,7 +246,7 @@ class CounterQueries(QueryBase):
         Args:
             name: with `by`, a name without labels; without, a pattern: `*` is any text, `?` one
                 character, `[abc]` one of these.
-            precision: interval width: seconds, or text such as "1m"; one that is kept.
+            precision: interval width, as for series().
             by: a label; the series that have the same value of it are one group.
             limit: number of rows, at most 1,000.
             order: "count"; for histograms also "total" (the sum of the values: what takes most time
@@ -253,11 +255,8 @@ class CounterQueries(QueryBase):
             labels: only series that have these labels; values are converted with str().
             failing: for the order "failing", the labels of events that failed, such as
                 {"status": "5xx"}.
-            since, until: the window, [since, until), in whole intervals: never less than asked for.
-                Unix seconds, or a datetime with a time zone.
-            last: the newest intervals that this time holds, the current one included: seconds, or
-                text such as "2h". Excludes `since` and `until`. Default without these: 60
-                intervals, or all that are kept if fewer.
+            since, until, last: the window, as for series(). Default: 60 intervals, or all that are
+                kept if fewer; without a precision, the last hour.
 
         Returns:
             A Ranking, which is also the sequence of its rows, the highest first.
@@ -266,7 +265,7 @@ class CounterQueries(QueryBase):
             WrongKind: `name` is no pattern, and nothing of this name can be ranked by this order;
                 the error names the call for its kind.
             UnknownPrecision: the store does not keep it; the error lists those it keeps.
-            LimitExceeded: over 1,000 rows, more intervals than are kept, or over 20,000 series.
+            LimitExceeded: over 1,000 rows, or over 20,000 series.
             InvalidName: a label is not allowed.
             InvalidValue: the order, a time or a combination of arguments cannot be used.
             TypeError: the name or `by` is not text, or `labels` or `failing` is not a mapping.
@@ -275,8 +274,14 @@ class CounterQueries(QueryBase):
         check_is_text("a name or a pattern", name)
         if by is not None:
             check_is_text("a label", by)
-        window = query_window(precision, since, until, last)
-        ranking = ranking_of(name, window, by, limit, order, labels, failing)
+        ranking = ranking_of(name, Window(0), by, limit, order, labels, failing)
+        from redmeter.reading.ranking import Order
         from redmeter.reading.top import read_top
 
-        return self._source.ask(read_top, ranking)
+        kinds = Order.parse(order).kinds
+        for kind in kinds if precision is None else kinds[:1]:  # each has its finest precision
+            window = self._window(kind, precision, since, until, last)
+            found = self._source.ask(read_top, ranking._replace(window=window))
+            if found.groups:
+                break
+        return found

@@ -41,7 +41,7 @@ class DiagnosisQueries(QueryBase):
         until: Time | None = None,
         against: str | tuple[Time, Time] | None = None,
         *,
-        last: float | str | None = None,
+        last: int | str | None = None,
         precision: int | str | None = None,
         labels: Mapping[str, object] | None = None,
         failing: Mapping[str, object] | None = None,

@@ -11,7 +11,6 @@ from redmeter.queries.arguments import (
     check_ahead,
     one_or_groups,
     precision_of,
-    query_window,
     select,
     spellings,
 )
@@ -31,7 +30,7 @@ class GaugeQueries(QueryBase):
         self,
         name: str,
         *,
-        precision: int | str,
+        precision: int | str | None = ...,
         by: None = ...,
         exact: bool = ...,
         aggregate: str | None = ...,
@@ -42,7 +41,7 @@ class GaugeQueries(QueryBase):
         self,
         name: str,
         *,
-        precision: int | str,
+        precision: int | str | None = ...,
         by: str | Sequence[str],
         aggregate: str | None = ...,
         **options: Unpack[WindowOptions],
@@ -51,14 +50,14 @@ class GaugeQueries(QueryBase):
         self,
         name: str,
         *,
-        precision: int | str,
+        precision: int | str | None = None,
         labels: Mapping[str, object] | None = None,
         by: str | Sequence[str] | None = None,
         aggregate: str | None = None,
         exact: bool = False,
         since: Time | None = None,
         until: Time | None = None,
-        last: float | str | None = None,
+        last: int | str | None = None,
     ) -> Series[float | None] | list[Group[float | None]]:
         """Return the stored samples of a gauge, oldest first; None where it was not set.
 
@@ -88,7 +87,7 @@ class GaugeQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         selection = select(name, labels, by, exact=exact)
-        window = query_window(precision, since, until, last)
+        window = self._window("gauge", precision, since, until, last)
         check_aggregate(aggregate)
         from redmeter.reading.aggregates import read_gauge
         from redmeter.results.series import Group
@@ -101,10 +100,10 @@ class GaugeQueries(QueryBase):
         self,
         names: list[str],
         *,
-        precision: int | str,
+        precision: int | str | None = None,
         since: Time | None = None,
         until: Time | None = None,
-        last: float | str | None = None,
+        last: int | str | None = None,
     ) -> dict[str, Series[float | None]]:
         """Return the stored samples of many gauges, each read exactly, as series_many() does.
 
@@ -118,7 +117,7 @@ class GaugeQueries(QueryBase):
             WrongKind: a name is only that of a counter or a histogram; the error names its call.
             RedmeterError, TypeError: as for series_many().
         """
-        window = query_window(precision, since, until, last)
+        window = self._window("gauge", precision, since, until, last)
         from redmeter.reading.samples import read_gauges
 
         return self._source.ask(read_gauges, spellings(names), window)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Unpack, overload
 
 from redmeter.names import recorded_name
-from redmeter.queries.arguments import Time, one_or_groups, query_window, select, spellings
+from redmeter.queries.arguments import Time, one_or_groups, select, spellings
 from redmeter.queries.source import QueryBase
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class HistogramQueries(QueryBase):
         self,
         name: str,
         *,
-        precision: int | str,
+        precision: int | str | None = ...,
         by: None = ...,
         exact: bool = ...,
         **options: Unpack[WindowOptions],
@@ -32,7 +32,7 @@ class HistogramQueries(QueryBase):
         self,
         name: str,
         *,
-        precision: int | str,
+        precision: int | str | None = ...,
         by: str | Sequence[str],
         **options: Unpack[WindowOptions],
     ) -> list[SummaryGroup]: ...
@@ -40,13 +40,13 @@ class HistogramQueries(QueryBase):
         self,
         name: str,
         *,
-        precision: int | str,
+        precision: int | str | None = None,
         labels: Mapping[str, object] | None = None,
         by: str | Sequence[str] | None = None,
         exact: bool = False,
         since: Time | None = None,
         until: Time | None = None,
-        last: float | str | None = None,
+        last: int | str | None = None,
     ) -> Summary | list[SummaryGroup]:
         """Return the distribution of a histogram's values: count, mean, percentiles, over time.
 
@@ -57,9 +57,8 @@ class HistogramQueries(QueryBase):
         however many label sets are merged. Values are in the unit in which they were observed.
 
         Args:
-            name, labels, by, exact, since, until, last: as for series().
-            precision: interval width: seconds, or text such as "1m"; one that is kept for
-                histograms.
+            name, precision, labels, by, exact, since, until, last: as for series(); histograms have
+                precisions of their own.
 
         Returns:
             A Summary; with `by` a list of SummaryGroup, the one with the most values first.
@@ -73,7 +72,7 @@ class HistogramQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         selection = select(name, labels, by, exact=exact)
-        window = query_window(precision, since, until, last)
+        window = self._window("histogram", precision, since, until, last)
         from redmeter.reading.aggregates import read_summary
         from redmeter.results.summaries import SummaryGroup
 
@@ -85,10 +84,10 @@ class HistogramQueries(QueryBase):
         self,
         names: list[str],
         *,
-        precision: int | str,
+        precision: int | str | None = None,
         since: Time | None = None,
         until: Time | None = None,
-        last: float | str | None = None,
+        last: int | str | None = None,
     ) -> dict[str, Summary]:
         """Return the summaries of many histograms, each read exactly, as series_many() does.
 
@@ -104,7 +103,7 @@ class HistogramQueries(QueryBase):
             LimitExceeded: over 500 names.
             RedmeterError, TypeError: as for series_many().
         """
-        window = query_window(precision, since, until, last)
+        window = self._window("histogram", precision, since, until, last)
         from redmeter.reading.distributions import read_summaries
 
         return self._source.ask(read_summaries, spellings(names), window)

@@ -104,7 +104,7 @@ class LogQueries(QueryBase):
         *,
         since: Time | None = None,
         until: Time | None = None,
-        last: float | str | None = None,
+        last: int | str | None = None,
         precision: int | str | None = None,
         route: str | None = None,
         order: str = "count",
@@ -121,8 +121,8 @@ class LogQueries(QueryBase):
         Args:
             since, until: the window; Unix seconds, or a datetime with a time zone. Default: the
                 last 24 hours.
-            last: the window that ends now: seconds, or text such as "2h". Excludes `since` and
-                `until`.
+            last: the window that ends now: text such as "2h", or a number of intervals of the
+                precision. Excludes `since` and `until`.
             precision: width of the intervals: 300, 3600 or 86400 seconds, or text such as "5m";
                 the finest one that reaches back to the start of the window by default.
             route: only groups that were seen on this route, or in this task.
@@ -148,7 +148,7 @@ class LogQueries(QueryBase):
         *,
         since: Time | None = None,
         until: Time | None = None,
-        last: float | str | None = None,
+        last: int | str | None = None,
         precision: int | str | None = None,
     ) -> ExceptionSummary | None:
         """Return a group of exceptions with the traceback of its newest one.

@@ -24,7 +24,7 @@ from redmeter.results.exceptions import ExceptionSummaries
 from redmeter.results.explanation import Explanation, Status
 from redmeter.results.logs import Changes
 from redmeter.results.promql import QueryResult
-from redmeter.results.series import Ranking, Series
+from redmeter.results.series import CoveredWindow, Ranking, Series
 from redmeter.results.summaries import Statistics, Summary, summary_of
 from redmeter.results.verdict import Verdict
 from redmeter.stored.exception import FINEST
@@ -37,7 +37,8 @@ OFF = "Redmeter is off: nothing is recorded."
 
 
 def _series(name: str, precision: int) -> Series[Any]:
-    return Series(name, precision, 0, (), partial=False)
+    window = CoveredWindow(precision, 0, 0)
+    return Series(name, precision, 0, (), partial=False, window=window)
 
 
 def _series_many(names: list[str], window: Window) -> dict[str, Series[Any]]:
@@ -45,7 +46,7 @@ def _series_many(names: list[str], window: Window) -> dict[str, Series[Any]]:
 
 
 def _summary(name: str, window: Window) -> Summary:
-    return summary_of(Distribution(), name, window.precision, 0, 0, partial=False)
+    return summary_of(Distribution(), name, CoveredWindow(window.precision, 0, 0))
 
 
 def _groups(selection: Selection, empty: Any) -> list[tuple[GroupKey, Any]]:

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from redmeter.clock import SYSTEM
+from redmeter.queries.arguments import Time, query_window
 from redmeter.store import Store
 from redmeter.store.query import Query, run_query
-from redmeter.stored.keys import Keys
+from redmeter.stored.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Kept, Keys, Retention
+from redmeter.types import Window
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,6 +37,10 @@ class QuerySource(Protocol):
         self, read: Callable[Concatenate[Store, P], T], /, *arguments: P.args, **options: P.kwargs
     ) -> T:
         """Answer a question that reads a store."""
+        ...
+
+    def kept(self, kind: str) -> tuple[Retention, float]:
+        """Return the retention of a kind of series, and the time, Unix seconds."""
         ...
 
 
@@ -59,6 +66,11 @@ class FromStore:
         """Read the store."""
         return read(self._store, *arguments, **options)
 
+    def kept(self, kind: str) -> tuple[Retention, float]:
+        """Read them, in one round trip."""
+        view, _ = self._store.read()
+        return view.retention_of(kind), view.now
+
 
 class Answers:
     """Answers from a table: a function of reading/ -> one that takes its arguments."""
@@ -72,12 +84,50 @@ class Answers:
 
     ask = run
 
+    def kept(self, kind: str) -> tuple[Retention, float]:
+        """Return what a new store keeps."""
+        return Retention(Kept(DEFAULT_RETENTION, DEFAULT_HISTOGRAMS).of(kind)), SYSTEM.wall()
+
+
+def window_kept(
+    source: QuerySource,
+    kind: str,
+    precision: int | str | None,
+    since: Time | None,
+    until: Time | None,
+    last: int | str | None,
+) -> Window:
+    """Return the intervals that a query reads.
+
+    Without a precision, that is the finest that keeps the whole window, or the one that reaches
+    back farthest; it takes one round trip to know them.
+
+    Raises:
+        InvalidValue: see query_window().
+    """
+    window = query_window(precision, since, until, last)
+    if precision is not None:
+        return window
+    from redmeter.reading.samples import finest
+
+    return finest(window, *source.kept(kind))
+
 
 class QueryBase:
     """Holds the store that queries read."""
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
+
+    def _window(
+        self,
+        kind: str,
+        precision: int | str | None,
+        since: Time | None,
+        until: Time | None,
+        last: int | str | None,
+    ) -> Window:
+        return window_kept(self._source, kind, precision, since, until, last)
 
     @property
     def _source(self) -> QuerySource:

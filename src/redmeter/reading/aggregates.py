@@ -17,7 +17,7 @@ from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.names import INSTANCE, parse_name
 from redmeter.reading.distributions import SummaryGrid
 from redmeter.reading.foreign_keys import readable, there
-from redmeter.reading.samples import Grid, counts_among, starts_of
+from redmeter.reading.samples import Grid, counts_among, covered, series_of
 from redmeter.reading.selection import (
     GroupKey,
     check_kind,
@@ -28,7 +28,7 @@ from redmeter.reading.selection import (
     split,
 )
 from redmeter.results.forecasts import Forecast
-from redmeter.results.series import Series
+from redmeter.results.series import CoveredWindow, Series
 from redmeter.results.summaries import Summary
 from redmeter.store import Store, View, indexes
 from redmeter.store.producers import INSTANCE_SECONDS
@@ -84,25 +84,20 @@ def counted(
     view: View, found: Mapping[str, Sequence[Reply]], selection: Selection, window: Window
 ) -> list[tuple[GroupKey, Series[int]]]:
     """Sum the hashes of counters."""
-    grid = _grid(view, window)
+    grid = Grid(covered(window, view.retention, view.now))
     parts = {name: grid.counter(name, reply).values for name, (reply,) in found.items()}
-    return summed_up(parts, selection, window.precision, grid.starts, running=grid.running)
+    return summed_up(parts, selection, grid.window)
 
 
 def summed_up(
     parts: Mapping[str, tuple[int, ...]],
     selection: Selection,
-    precision: int,
-    starts: range,
-    *,
-    running: bool,
+    window: CoveredWindow,
 ) -> list[tuple[GroupKey, Series[int]]]:
     """Sum samples of counters within each group.
 
     Args:
         parts: the samples of each series up to the end of the window.
-        starts: of the intervals of the window.
-        running: whether the newest of them is still running.
     """
     rows: list[tuple[GroupKey, Series[int]]] = []
     for key, some in _groups(selection, parts).items():
@@ -110,7 +105,7 @@ def summed_up(
         for samples in some.values():
             at = len(values) - len(samples)
             values[at:] = map(int.__add__, values[at:], samples)
-        rows.append((key, _series(name_of(selection), precision, starts, values, running=running)))
+        rows.append((key, series_of(name_of(selection), window, values)))
     return sorted(rows, key=lambda row: (-row[1].total, _order(row[0])))
 
 
@@ -174,30 +169,25 @@ def measured(
     Args:
         live: the numbers of live processes; None: sum all.
     """
-    grid = _grid(view, window)
+    grid = Grid(covered(window, view.retention, view.now))
     parts: dict[str, Values] = {}
     for name, (reply,) in found.items():
         values = parts[name] = grid.gauge(name, reply).values
         number = (label_of(name, INSTANCE) or "").encode()
-        if live is None or not values or not grid.running or not number.isdigit():
+        if live is None or not values or not grid.window.running or not number.isdigit():
             continue
         text = mapped(reply).get(b"%d" % grid.starts[-1])
         newest = None if text is None else parse_gauge(text, grid.starts[-1], window.precision)
         if number not in live and newest and newest[0] < view.now - INSTANCE_SECONDS:
             parts[name] = (*values[:-1], None)
-    return aggregated(
-        parts, selection, window.precision, grid.starts, aggregate, running=grid.running
-    )
+    return aggregated(parts, selection, grid.window, aggregate)
 
 
 def aggregated(
     parts: Mapping[str, Values],
     selection: Selection,
-    precision: int,
-    starts: range,
+    window: CoveredWindow,
     aggregate: str | None,
-    *,
-    running: bool,
 ) -> list[tuple[GroupKey, Series[float | None]]]:
     """Aggregate samples of gauges within each group; see read_gauge() and summed_up()."""
     rows: list[tuple[GroupKey, Series[float | None]]] = []
@@ -210,7 +200,7 @@ def aggregated(
         size = max(map(len, some.values()), default=0)
         sums = [_combined(columns, size, sum) for columns in processes.values()]
         whole = _combined(sums, size, AGGREGATES[aggregate or "sum"])
-        rows.append((key, _series(name_of(selection), precision, starts, whole, running=running)))
+        rows.append((key, series_of(name_of(selection), window, whole)))
     return sorted(rows, key=lambda row: _order(row[0]))
 
 
@@ -261,7 +251,7 @@ def read_summary(
     if _nothing(replies):
         yield from check_kind(keys, view, selection, ("histogram",))
     replies_of = readable(replies, needed=needed)
-    grid = SummaryGrid(view.histograms, window, view.now)
+    grid = SummaryGrid(covered(window, view.histograms, view.now))
     stored = {name: hashes if any(hashes) else () for name, hashes in replies_of.items()}
     rows = [
         (key, grid.summary(name_of(selection), list(some.values())))
@@ -384,18 +374,6 @@ def _groups(selection: Selection, found: Mapping[str, T]) -> dict[GroupKey, dict
 
 def _order(key: GroupKey) -> tuple[str, ...]:
     return tuple(value or "" for value in key)
-
-
-def _grid(view: View, window: Window) -> Grid:
-    return Grid(starts_of(window, view.retention, view.now), view.now)
-
-
-def _series(
-    name: str, precision: int, starts: range, values: Sequence[V], *, running: bool
-) -> Series[V]:
-    start = starts.start + (len(starts) - len(values)) * precision
-    partial = bool(values) and running
-    return Series(name, precision, start, tuple(values), partial=partial)
 
 
 # --- Forecasts, see analysis/forecasting/forecast.py ----------------------------------------

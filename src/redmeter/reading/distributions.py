@@ -10,15 +10,15 @@ from functools import partial
 
 from redmeter.errors import LimitExceeded
 from redmeter.reading.foreign_keys import readable
-from redmeter.reading.samples import first_sample, starts_of
+from redmeter.reading.samples import covered, first_sample, series_of
 from redmeter.reading.selection import check_kinds
-from redmeter.results.series import Series
+from redmeter.results.series import CoveredWindow, Series
 from redmeter.results.summaries import Summary, Texts, distribution_of, summary_of
 from redmeter.store import Store
 from redmeter.store.query import Query, run_query
 from redmeter.store.servers.replies import Command, Reply, is_misplaced, pairs, raised
 from redmeter.stored.exponential_histogram import Distribution
-from redmeter.stored.keys import Keys, Retention
+from redmeter.stored.keys import Keys
 from redmeter.stored.packed_text import merge_distributions, parse_distribution
 from redmeter.types import Window
 
@@ -47,7 +47,7 @@ def read_summaries(store: Store, names: Sequence[str], window: Window) -> dict[s
     if len(names) > MAX_SERIES:
         raise LimitExceeded("summaries", len(names), MAX_SERIES, "ask for fewer at a time")
     view, replies = store.read(_whole_hashes(store, names, window.precision))
-    grid = SummaryGrid(view.histograms, window, view.now)
+    grid = SummaryGrid(covered(window, view.histograms, view.now))
     replies_of = dict(zip(names, _two(replies), strict=True))
     if nothing := [name for name, hashes in replies_of.items() if not any(hashes)]:
         run_query(store, lambda _: check_kinds(store.keys, view, nothing, "histogram"))
@@ -141,12 +141,9 @@ def _by_interval(rows: Sequence[Sequence[Texts]]) -> list[Distribution | None]:
 class SummaryGrid:
     """The intervals of a window, with which hashes are aligned."""
 
-    def __init__(self, retention: Retention, window: Window, now: float) -> None:
-        starts = starts_of(window, retention, now)
-        self._first, self._end = starts.start, starts.stop
-        self._precision = window.precision
-        self._fields = [b"%d" % start for start in starts]
-        self._running = bool(starts) and self._end > now
+    def __init__(self, window: CoveredWindow) -> None:
+        self._window = window
+        self._fields = [b"%d" % start for start in window.starts]
 
     def summary(self, name: str, hashes: Sequence[Sequence[Reply]]) -> Summary:
         """Merge the hashes of some series, two of each."""
@@ -154,21 +151,15 @@ class SummaryGrid:
         return summary_of(
             merge_distributions(texts for row in rows for texts in row),
             name,
-            self._precision,
-            self._first,
-            self._end,
-            partial=self._running,
-            over_time=partial(_by_interval, rows),
+            self._window,
+            partial(_by_interval, rows),
         )
 
     def over_time(
         self, name: str, hashes: Sequence[Sequence[Reply]]
     ) -> Series[Distribution | None]:
         """Merge them interval by interval only; see spread.distributions()."""
-        spreads = tuple(_by_interval(self._rows(hashes)))
-        start = self._end - len(spreads) * self._precision
-        running = bool(spreads) and self._running
-        return Series(name, self._precision, start, spreads, partial=running)
+        return series_of(name, self._window, _by_interval(self._rows(hashes)))
 
     def _rows(self, hashes: Sequence[Sequence[Reply]]) -> list[tuple[Texts, ...]]:
         """Return the texts of each interval, from the oldest that has both texts of a series."""

@@ -39,9 +39,9 @@ from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.names import canonical, format_name, parse_name
 from redmeter.reading.join import Ask, join
 from redmeter.reading.names import matching_ends
-from redmeter.reading.samples import counts_of, newest_intervals, starts_of
+from redmeter.reading.samples import counts_of, covered
 from redmeter.reading.selection import has_labels, label_of
-from redmeter.results.series import Ranked, Ranking
+from redmeter.results.series import CoveredWindow, Ranked, Ranking
 from redmeter.store import indexes
 from redmeter.store.query import Read
 from redmeter.store.servers.replies import Reply, pairs
@@ -102,20 +102,17 @@ class Order(NamedTuple):
         return ("counter",) if self.word == "failing" else ("histogram",)
 
 
-def intervals_of(wanted: Top, retention: Retention, now: float) -> range:
-    """Return the starts of the intervals that are ranked, in steps of the precision.
+def ranked_window(wanted: Top, retention: Retention, now: float) -> CoveredWindow:
+    """Return the intervals that are ranked.
 
     Raises:
-        UnknownPrecision: it is not kept.
-        LimitExceeded: more intervals than are kept.
+        UnknownPrecision: the precision is not kept.
     """
     precision, since, until, last = window = wanted.window
-    kept = retention[retention.check(precision)]
-    if last is not None and (number := newest_intervals(last, precision)) > kept:
-        raise LimitExceeded("intervals", number, kept, "choose a coarser precision, or less time")
     if since is until is last is None:
-        window = Window(precision, last=RANKED_INTERVALS * precision)
-    return starts_of(window, retention, now)
+        kept = retention[retention.check(precision)]
+        window = Window(precision, last=min(RANKED_INTERVALS, kept) * precision)
+    return covered(window, retention, now)
 
 
 def single_name(wanted: Top) -> Selection | None:

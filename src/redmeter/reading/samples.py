@@ -10,6 +10,7 @@ is None. Distributions of histograms are in distributions.py.
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import ceil
 from typing import TypeVar
 
@@ -17,7 +18,7 @@ from redmeter.analysis.comparing.significance import sum_counts
 from redmeter.errors import LimitExceeded, StoreError, StoreRefused
 from redmeter.reading.foreign_keys import readable, warn_of
 from redmeter.reading.selection import check_kinds
-from redmeter.results.series import Series
+from redmeter.results.series import CoveredWindow, Series
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import ParsedRead, run_query
 from redmeter.store.servers.replies import Reply, is_misplaced, mapped, pairs, raised
@@ -27,6 +28,7 @@ from redmeter.stored.keys import Retention, slice_end, slice_start
 from redmeter.types import Window
 
 T = TypeVar("T", int, float | None)
+V = TypeVar("V")
 
 #: Most series that one request can name.
 MAX_SERIES = 5_000
@@ -77,8 +79,7 @@ def _read_many(
     def grid_of(view: View) -> Grid:
         grid = grids.get(view.now)
         if grid is None:
-            starts = starts_of(window, view.retention, view.now)
-            grid = grids[view.now] = Grid(starts, view.now)
+            grid = grids[view.now] = Grid(covered(window, view.retention, view.now))
         return grid
 
     def read_of(name: str) -> ParsedRead:
@@ -206,23 +207,48 @@ def first_sample(values: Sequence[object]) -> int:
     return next((at for at, value in enumerate(values) if value is not None), len(values))
 
 
-def starts_of(window: Window, retention: Retention, now: float) -> range:
-    """Return the starts of the intervals of a window that are kept, in steps of the precision.
+def covered(window: Window, retention: Retention, now: float) -> CoveredWindow:
+    """Return the intervals of a window that are kept.
 
     Raises:
         UnknownPrecision: the precision is not kept.
     """
-    precision, since, until, last = window
-    retention.check(precision)
-    newest = slice_start(now, precision)
-    first, end = retention.oldest(precision, now), newest + precision
-    if last is not None:
-        first = max(first, end - newest_intervals(last, precision) * precision)
+    precision = retention.check(window.precision)
+    current = slice_start(now, precision) + precision
+    oldest, wanted = retention.oldest(precision, now), start_of(window, now)
+    end = current if window.until is None else min(current, slice_end(window.until, precision))
+    since = oldest if wanted is None else max(oldest, wanted)
+    until = max(since, end)
+    kept = CoveredWindow(precision, since, until, running=since < until == current)
+    if wanted is None or wanted >= oldest:
+        return kept
+    better = finest(window, retention, now)
+    reaching = better.precision if _reaches(better, retention, now) else None
+    return replace(kept, requested=wanted, reaching=reaching)
+
+
+def finest(window: Window, retention: Retention, now: float) -> Window:
+    """Return a window at the finest precision that keeps it, or that reaches back farthest."""
+    windows = [window._replace(precision=precision) for precision in retention]
+    able = [one for one in windows if _reaches(one, retention, now)]
+    if able:
+        return able[0]
+    return min(windows, key=lambda one: retention.oldest(one.precision, now))
+
+
+def _reaches(window: Window, retention: Retention, now: float) -> bool:
+    start = start_of(window, now)
+    return start is None or start >= retention.oldest(window.precision, now)
+
+
+def start_of(window: Window, now: float) -> int | None:
+    """Return the start that a window names, at its precision; None if it names none."""
+    precision, since, _, last = window
     if since is not None:
-        first = max(first, slice_start(since, precision))
-    if until is not None:
-        end = min(end, slice_end(until, precision))
-    return range(first, max(first, end), precision)
+        return slice_start(since, precision)
+    if last is None:
+        return None
+    return slice_start(now, precision) + precision - newest_intervals(last, precision) * precision
 
 
 def newest_intervals(last: float, precision: int) -> int:
@@ -230,20 +256,20 @@ def newest_intervals(last: float, precision: int) -> int:
     return max(1, ceil(last / precision))
 
 
+def series_of(name: str, window: CoveredWindow, values: Sequence[V]) -> Series[V]:
+    """Return the series of the newest values of a window."""
+    start = window.until - len(values) * window.precision
+    partial = bool(values) and window.running
+    return Series(name, window.precision, start, tuple(values), partial=partial, window=window)
+
+
 class Grid:
-    """The intervals of a window, from the oldest to the newest that counts.
+    """The intervals of a window, from the oldest to the newest that counts."""
 
-    Args:
-        starts: of the intervals, in steps of the precision.
-        now: Unix seconds, by the server's clock.
-    """
-
-    def __init__(self, starts: range, now: float) -> None:
-        self.now, self.starts = now, starts
+    def __init__(self, window: CoveredWindow) -> None:
+        self.window, self.starts = window, window.starts
         # As they are spelled in a hash, so that most replies need no field parsed.
-        self._fields = [b"%d" % start for start in starts]
-        #: Whether the newest interval is still running.
-        self.running = bool(starts) and starts[-1] + starts.step > now
+        self._fields = [b"%d" % start for start in self.starts]
 
     def counter(self, name: str, reply: Reply) -> Series[int]:
         """Align a counter's hash, from its oldest sample on the grid to the end.
@@ -263,12 +289,12 @@ class Grid:
         if len(counts) - counts.count(None) == number:
             first = first_sample(counts)
             with contextlib.suppress(ValueError):  # a value that is not a number
-                return self._series(name, first, list(map(count_of, counts[first:])))
+                return series_of(name, self.window, list(map(count_of, counts[first:])))
         # Also other intervals, or other spellings: parse every field.
         parsed = counts_of(reply)
         values = [parsed.get(start) for start in self.starts]
         first = first_sample(values)
-        return self._series(name, first, [value or 0 for value in values[first:]])
+        return series_of(name, self.window, [value or 0 for value in values[first:]])
 
     def gauge(self, name: str, reply: Reply) -> Series[float | None]:
         """Align a gauge's hash, from its oldest sample on the grid to the end.
@@ -278,9 +304,4 @@ class Grid:
         """
         values = measured(raised(reply), self.starts)
         first = first_sample(values)
-        return self._series(name, first, values[first:])
-
-    def _series(self, name: str, first: int, values: Sequence[T]) -> Series[T]:
-        start = self.starts.start + first * self.starts.step
-        partial = bool(values) and self.running
-        return Series(name, self.starts.step, start, tuple(values), partial=partial)
+        return series_of(name, self.window, values[first:])

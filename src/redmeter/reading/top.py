@@ -23,18 +23,18 @@ from redmeter.reading.ranking import (
     MatchingSeries,
     Order,
     choose_candidates,
-    intervals_of,
     quantile_of,
     rank,
     rank_percentiles,
     ranked_groups,
+    ranked_window,
     single_name,
     sums_of,
 )
 from redmeter.reading.samples import newest_intervals
 from redmeter.reading.selection import LabelSets, check_kind, has_labels
 from redmeter.reading.windows import Coverage, window_of
-from redmeter.results.series import Ranking
+from redmeter.results.series import CoveredWindow, Ranking
 from redmeter.store import Store, View
 from redmeter.store.query import Query, run_query
 from redmeter.store.servers.replies import raised
@@ -71,7 +71,7 @@ def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
     Raises:
         WrongKind: nothing can be ranked, and the name is one of another kind.
         UnknownPrecision: it is not kept.
-        LimitExceeded: too many intervals, or over MAX_RANKED_SERIES series.
+        LimitExceeded: over MAX_RANKED_SERIES series.
         StoreError: the server is unreachable or refuses.
     """
     order = Order.parse(wanted.order)
@@ -80,20 +80,20 @@ def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
     for other in others if not replies else ():
         replies = yield from other.read()
         series = other if replies else series
-    size = series.size()
+    window = series.window()
     if not replies and (name := single_name(wanted)) is not None:
         yield from check_kind(keys, series.view, name, order.kinds)
     groups = ranked_groups({name: series.sums_of(reply) for name, reply in replies.items()}, wanted)
     if order.q is None:
         values = {key: group.value(order) for key, group in groups.items()}
-        return replace(rank(groups, values, wanted), intervals=size)
+        return replace(rank(groups, values, wanted), intervals=len(window.starts), window=window)
     chosen, left_out = choose_candidates(groups, order.q, wanted.limit)
     names = [name for key in chosen for name in groups[key].series]
     merged = yield from _distributions(keys, names, series.fields())
     values = {key: quantile_of(order.q, map(merged.get, groups[key].series)) for key in chosen}
     values = {key: value for key, value in values.items() if value is not None}
     ranking = rank_percentiles(groups, values, left_out, order.q, wanted)
-    return replace(ranking, intervals=size)
+    return replace(ranking, intervals=len(window.starts), window=window)
 
 
 def _distributions(
@@ -142,7 +142,7 @@ class _Series:
         if self._wanted.window.precision not in self._kept:
             self.view, _ = yield ()
             return {}
-        members, window = self._members, self._window()
+        members, window = self._members, self._coverage()
         asks = [(of_counts if self._kind == "counter" else of_window)(self._family, window)]
         reads = [members.join(asks, RANKING_PAGE), members.size()]
         if isinstance(members, LabelSets):
@@ -151,7 +151,7 @@ class _Series:
         number = raised(size)
         if number > MAX_RANKED_SERIES:
             raise LimitExceeded("series", number, MAX_RANKED_SERIES, "narrow the pattern down")
-        self._intervals = self._ranked()
+        self._intervals = self.window().starts
         pages = [Joined(reply, 1) for reply in (joined, *base)]
         yield from read_on(
             pages[0], partial(members.join, asks), Budget(number, RANKING_PAGE), pages.append
@@ -162,13 +162,13 @@ class _Series:
         warn_of(self._foreign)
         return replies_of
 
-    def size(self) -> int:
-        """Return how many intervals are ranked.
+    def window(self) -> CoveredWindow:
+        """Return the intervals that are ranked, after read().
 
         Raises:
             UnknownPrecision: the precision is not kept.
         """
-        return len(self._ranked())
+        return ranked_window(self._wanted, self.view.retention_of(self._kind), self.view.now)
 
     def sums_of(self, reply: Sequence[bytes]) -> Sums:
         """Return the moments of a series; of a counter, its count."""
@@ -178,17 +178,13 @@ class _Series:
         """Return the intervals that are ranked: precision -> starts."""
         if self._past:
             return {self._wanted.window.precision: self._intervals} if self._intervals else {}
-        return self._window().slices(self.view.now)
+        return self._coverage().slices(self.view.now)
 
-    def _ranked(self) -> range:
-        return intervals_of(self._wanted, self.view.retention_of(self._kind), self.view.now)
-
-    def _window(self) -> Coverage:
+    def _coverage(self) -> Coverage:
         width, last = self._wanted.window.precision, self._wanted.window.last
         kept = self._kept[width]
         if self._past:
             return Coverage(width, kept, (width,))
-        # More than are kept is refused by intervals_of().
         count = min(RANKED_INTERVALS if last is None else newest_intervals(last, width), kept)
         if self._kind == "histogram":
             return window_of(self._kept, width, count)

@@ -41,7 +41,15 @@ if TYPE_CHECKING:
         QuerySeries,
     )
     from redmeter.results.recorder import Loss, RecorderHealth
-    from redmeter.results.series import Group, Ranked, Ranking, Sample, Series, TotalGroup
+    from redmeter.results.series import (
+        CoveredWindow,
+        Group,
+        Ranked,
+        Ranking,
+        Sample,
+        Series,
+        TotalGroup,
+    )
     from redmeter.results.summaries import (
         Bucket,
         HourlyStats,
@@ -70,6 +78,7 @@ __all__ = [
     "ChangedLabel",
     "Changes",
     "Check",
+    "CoveredWindow",
     "DatabaseTime",
     "ExceptionChange",
     "ExceptionChanges",

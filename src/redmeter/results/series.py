@@ -1,7 +1,7 @@
 """Series, their groups, and rankings."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 from redmeter.errors import MissingExtra
@@ -24,6 +24,32 @@ class Sample(NamedTuple, Generic[V]):
 
 
 @dataclass(frozen=True, slots=True)
+class CoveredWindow:
+    """The window that a result covers: [since, until), in whole intervals of one width.
+
+    Less than the caller named, if the store no longer keeps all of it: then `requested` says so.
+    """
+
+    #: Interval width, seconds.
+    precision: int
+    #: Start, Unix seconds, included.
+    since: int
+    #: End, Unix seconds, excluded.
+    until: int
+    #: Whether its newest interval is the current one, so that more may come.
+    running: bool = False
+    #: The start that the caller named, if the precision does not keep that; None otherwise.
+    requested: int | None = None
+    #: The finest precision that keeps it, seconds; None if there is none, or nothing is missing.
+    reaching: int | None = None
+
+    @property
+    def starts(self) -> range:
+        """The starts of its intervals."""
+        return range(self.since, self.until, self.precision)
+
+
+@dataclass(frozen=True, slots=True)
 class Series(Sequence[Sample[V]], Generic[V]):
     """The stored samples of one series at one precision, oldest first, without holes.
 
@@ -41,6 +67,8 @@ class Series(Sequence[Sample[V]], Generic[V]):
     values: tuple[V, ...]
     #: Whether the newest interval is the current one, so that its value may grow.
     partial: bool
+    #: The window that was read; the samples may begin later. None of a series that no query made.
+    window: CoveredWindow | None = field(default=None, compare=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -167,6 +195,8 @@ class Ranking(_Rows[Ranked]):
     complete: bool = True
     #: Groups that were not compared because they have too many series.
     left_out: tuple[str | None, ...] = ()
+    #: The window that was ranked.
+    window: CoveredWindow | None = None
 
     def _rows(self) -> tuple[Ranked, ...]:
         return self.rows

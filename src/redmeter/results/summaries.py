@@ -7,10 +7,10 @@ were merged.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from redmeter.results.series import Series
+from redmeter.results.series import CoveredWindow, Series
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.packed_text import merge_distributions, parse_distribution
 
@@ -153,6 +153,8 @@ class Summary(Spread):
     end: int
     #: Whether its newest interval is the current one, so that more values may come.
     partial: bool
+    #: The window that was read. None of a summary that no query made.
+    window: CoveredWindow | None = field(default=None, compare=False)
 
     def over_time(self) -> Series[Spread | None]:
         """Return the same by interval, from the oldest with a value on; None for a gap.
@@ -183,26 +185,23 @@ def spread_of(distribution: Distribution) -> Spread:
 def summary_of(
     distribution: Distribution,
     name: str,
-    precision: int,
-    start: int,
-    end: int,
-    *,
-    partial: bool,
+    window: CoveredWindow,
     over_time: OverTime = tuple,
 ) -> Summary:
     """Return the summary of a distribution.
 
     Args:
-        name, precision, start, end, partial: see Summary.
+        name, window: see Summary.
         over_time: reads the distributions of its intervals.
     """
     made = Summary(
         **_numbers(distribution),
         name=name,
-        precision=precision,
-        start=start,
-        end=end,
-        partial=partial,
+        precision=window.precision,
+        start=window.since,
+        end=window.until,
+        partial=window.running,
+        window=window,
     )
     # No field: it is called on demand, and no serializer needs it.
     object.__setattr__(made, "_over_time", over_time)

@@ -10,6 +10,7 @@ from redmeter.queries import select
 from redmeter.reading.aggregates import aggregated
 from redmeter.reading.selection import selects
 from redmeter.recording.sync import SyncRecorder
+from redmeter.results.series import CoveredWindow
 from redmeter.stored.keys import HISTOGRAMS, Retention
 from redmeter.stored.message import check_logger, check_severity, severity_of
 from redmeter.testing.recorder import Event, Logged, MemoryRecorder
@@ -100,7 +101,7 @@ class MemoryMeter(Meter):
                 last = newest.get(event.series, event)
                 newest[event.series] = event if event.time >= last.time else last
         values = {series: (event.value,) for series, event in newest.items()}
-        groups = aggregated(values, selection, 1, range(1), None, running=False)
+        groups = aggregated(values, selection, CoveredWindow(1, 0, 1), None)
         return groups[0][1].values[0] if newest else None
 
     def observed(self, name: str, *, labels: Mapping[str, str] | None = None) -> list[float]:

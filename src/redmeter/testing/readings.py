@@ -11,6 +11,7 @@ from redmeter.reading.logs.frequencies import by_frequency
 from redmeter.reading.selection import has_labels
 from redmeter.recording.logging.exceptions import OccurrencesByInterval
 from redmeter.results.logs import Frequency, LogSource, Message
+from redmeter.results.series import CoveredWindow
 from redmeter.results.summaries import HourlyStats, Statistics, Summary, summary_of
 from redmeter.stored.exception import Details, Occurrences
 from redmeter.stored.exponential_histogram import Distribution
@@ -20,14 +21,10 @@ from redmeter.testing.recorder import Event, Logged
 
 
 def event_sums(
-    events: Iterable[Event], name: str, names: Collection[str], window: range, now: float
+    events: Iterable[Event], name: str, names: Collection[str], window: CoveredWindow
 ) -> Summary:
-    """Return the summary of several histograms' values, merged.
-
-    Args:
-        window: the starts of its intervals.
-    """
-    precision, first, end = window.step, window.start, window.stop
+    """Return the summary of several histograms' values, merged."""
+    precision, first, end = window.precision, window.since, window.until
     observed: dict[int, list[float]] = {}
     for event in events:
         if event.observed is not None and event.series in names and first <= event.time < end:
@@ -37,11 +34,8 @@ def event_sums(
     return summary_of(
         merge_all(Distribution(), parts.values()),
         name,
-        precision,
-        first,
-        end,
-        partial=first < end and end > now,
-        over_time=lambda: [parts.get(at) for at in starts],
+        window,
+        lambda: [parts.get(at) for at in starts],
     )
 
 

@@ -32,8 +32,8 @@ from redmeter.reading.logs import recent
 from redmeter.reading.marks import read_marks
 from redmeter.reading.names import matching, read_names
 from redmeter.reading.promql import read_query
-from redmeter.reading.ranking import Order, intervals_of, rank, ranked_groups, single_name
-from redmeter.reading.samples import check_number, read_gauges, read_series, starts_of
+from redmeter.reading.ranking import Order, rank, ranked_groups, ranked_window, single_name
+from redmeter.reading.samples import check_number, covered, read_gauges, read_series, series_of
 from redmeter.reading.selection import (
     KINDS,
     GroupKey,
@@ -51,10 +51,11 @@ from redmeter.results.explanation import Explanation, Status
 from redmeter.results.forecasts import Forecast
 from redmeter.results.logs import Changes, Frequency, LogSource, Message
 from redmeter.results.promql import QueryResult
-from redmeter.results.series import Ranking, Series
+from redmeter.results.series import CoveredWindow, Ranking, Series
 from redmeter.results.summaries import Statistics, Summary
 from redmeter.results.verdict import Verdict
 from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Retention, slice_start
 from redmeter.stored.mark import distinct
 from redmeter.stored.moments import Sums, merge_all
@@ -145,8 +146,7 @@ class MemorySource(Answers):
     def _counters(self, selection: Selection, window: Window) -> _Groups[Series[int]]:
         names = self._selected(selection, "counter")
         parts = {name: one.values for name, one in self._series(names, window).items()}
-        starts, running = self._starts(window, self._retention)
-        return aggregates.summed_up(parts, selection, window.precision, starts, running=running)
+        return aggregates.summed_up(parts, selection, self._covered(window))
 
     def series_many(self, names: list[str], window: Window) -> dict[str, Series[int]]:
         check_number(names)
@@ -155,17 +155,14 @@ class MemorySource(Answers):
         return self._series(names, window)
 
     def _series(self, names: Iterable[str], window: Window) -> dict[str, Series[int]]:
-        precision, found = self._retention.check(window.precision), {}
+        precision, found = self._retention.check(window.precision), dict[str, Series[int]]()
         for name in names:
             counts = Multiset[int]()
             for event in self._memory.events:
                 if event.series == name and event.amount is not None:
                     counts[slice_start(event.time, precision)] += event.amount
-            starts = self._kept(counts, window)
-            values = tuple(counts[start] for start in starts)
-            found[name] = Series(
-                name, precision, starts.start, values, partial=self._running(starts)
-            )
+            values = [counts[start] for start in self._kept(counts, window)]
+            found[name] = series_of(name, self._covered(window), values)
         return found
 
     def gauges(
@@ -180,27 +177,13 @@ class MemorySource(Answers):
     ) -> _Groups[Series[float | None]]:
         names = self._selected(selection, "gauge")
         parts = {name: self._gauge(name, window) for name in names}
-        starts, running = self._starts(window, self._retention)
-        return aggregates.aggregated(
-            parts, selection, window.precision, starts, aggregate, running=running
-        )
+        return aggregates.aggregated(parts, selection, self._covered(window), aggregate)
 
     def gauges_many(self, names: list[str], window: Window) -> dict[str, Series[float | None]]:
         check_number(names)
-        precision = self._retention.check(window.precision)
+        within = self._covered(window)
         self._check_kinds(names, "gauge")
-        starts, running = self._starts(window, self._retention)
-        parts = {name: self._gauge(name, window) for name in names}
-        return {
-            name: Series(
-                name,
-                precision,
-                starts.stop - len(values) * precision,
-                values,
-                partial=running and bool(values),
-            )
-            for name, values in parts.items()
-        }
+        return {name: series_of(name, within, self._gauge(name, window)) for name in names}
 
     def forecasts(
         self, selection: Selection, precision: int, ahead: int | None, aggregate: str | None
@@ -244,40 +227,38 @@ class MemorySource(Answers):
         check_label_sets(len(names), KINDS[kind].most)
         return names or [name_of(selection)]
 
-    def _starts(self, window: Window, retention: Retention) -> tuple[range, bool]:
-        """Return the starts of the intervals of a window, and whether the newest still runs."""
-        now = self._clock.wall()
-        starts = starts_of(window, retention, now)
-        return starts, bool(starts) and starts.stop > now
+    def _covered(self, window: Window, kind: str = "counter") -> CoveredWindow:
+        return covered(window, *self.kept(kind))
+
+    def kept(self, kind: str) -> tuple[Retention, float]:
+        """Return the retention of a kind, and the current time."""
+        histograms = SERIES_KINDS[kind].retention == "histograms"
+        return self._histograms if histograms else self._retention, self._clock.wall()
 
     def _kept(self, found: Iterable[int], window: Window) -> range:
         """Return the intervals of a window from the oldest sample on."""
-        starts, _ = self._starts(window, self._retention)
+        starts = self._covered(window).starts
         oldest = min((start for start in found if start in starts), default=starts.stop)
         return range(oldest, starts.stop, window.precision)
-
-    def _running(self, starts: range) -> bool:
-        return bool(starts) and starts.stop > self._clock.wall()
 
     def summary(self, selection: Selection, window: Window) -> _Groups[Summary]:
         self._histograms.check(window.precision)
         self._check_kind(selection, "histogram")
         names = self._selected(selection, "histogram")
-        starts, now = starts_of(window, self._histograms, self._clock.wall()), self._clock.wall()
+        within = self._covered(window, "histogram")
         groups = split(selection, dict.fromkeys(names))
         rows = [
-            (key, event_sums(self._memory.events, name_of(selection), some, starts, now))
+            (key, event_sums(self._memory.events, name_of(selection), some, within))
             for key, some in groups.items()
         ]
         return sorted(rows, key=lambda row: (-row[1].count, [value or "" for value in row[0]]))
 
     def summary_many(self, names: list[str], window: Window) -> dict[str, Summary]:
-        now, events = self._clock.wall(), self._memory.events
-        starts = starts_of(window, self._histograms, now)
+        events, within = self._memory.events, self._covered(window, "histogram")
         if len(names) > MAX_NAMES:
             raise LimitExceeded("summaries", len(names), MAX_NAMES, "ask for fewer at a time")
         self._check_kinds(names, "histogram")
-        return {name: event_sums(events, name, [name], starts, now) for name in names}
+        return {name: event_sums(events, name, [name], within) for name in names}
 
     def statistics(self, name: str) -> Statistics:
         self._check_kinds([name], "histogram")
@@ -355,8 +336,8 @@ class MemorySource(Answers):
         counted = order.word == "failing" or (
             order.word == "count" and bool(counters or not observed)
         )
-        now = self._clock.wall()
-        intervals = intervals_of(wanted, self._retention if counted else self._histograms, now)
+        window = ranked_window(wanted, *self.kept("counter" if counted else "histogram"))
+        intervals = window.starts
         if (name := single_name(wanted)) is not None:
             self._check_kind(name, *order.kinds)
         spreads: dict[str, Distribution] = {}
@@ -376,7 +357,7 @@ class MemorySource(Answers):
             for key, group in groups.items():
                 whole = merge_all(Distribution(), (spreads[name] for name in group.series))
                 values[key] = whole.quantile(order.q)
-        return replace(rank(groups, values, wanted), intervals=len(intervals))
+        return replace(rank(groups, values, wanted), intervals=len(intervals), window=window)
 
     def explain(self, request: ExplainRequest) -> tuple[float, Explanation]:
         kept = self._retention, self._histograms

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
+from redmeter.clock import seconds_of
 from redmeter.dashboard.api.schemas import EndpointAnswer
 from redmeter.dashboard.errors import HTTPError
 from redmeter.errors import InvalidName, InvalidValue, shown
@@ -24,7 +25,7 @@ from redmeter.reading.ranking import Order
 from redmeter.store import Store
 from redmeter.stored.exception import check_group
 from redmeter.stored.families import SERIES_KINDS
-from redmeter.stored.keys import MAX_PRECISION, MAX_SAMPLES
+from redmeter.stored.keys import MAX_PRECISION
 from redmeter.stored.message import check_logger
 
 #: Times are accepted up to the year 2100: later ones are a mistake of units.
@@ -140,6 +141,12 @@ def _order(text: str) -> str:
     return Order.parse(text).word
 
 
+def _last(text: str) -> str:
+    if not seconds_of(text):
+        raise ValueError
+    return text
+
+
 _MAX_LABEL = 100
 _LABEL = "[A-Za-z_][A-Za-z0-9_]*"
 _PERCENTILE = r"p[0-9]{1,2}(\.[0-9]{1,6})?|p100"
@@ -179,7 +186,11 @@ EXCEPTION_ID = ParameterType(
     "give 16 hexadecimal digits, as /api/exceptions lists them",
 )
 ROUTE_NAME = bounded_text(1, MAX_BYTES, "give a route, e.g. /cart")
-INTERVAL_COUNT = whole(1, MAX_SAMPLES)
+_LAST = ParameterType(
+    _last,
+    {"type": "string", "pattern": "^[0-9]{1,9}[a-z]*$"},
+    "give a duration as 2h, or a number of intervals",
+)
 ROW_ORDER = ParameterType(
     _order,
     {"type": "string", "pattern": f"^(count|total|mean|failing|{_PERCENTILE})$"},
@@ -203,6 +214,18 @@ def limit_row(most: int, default: int, of: str) -> Parameter:
 
 SINCE = Parameter("since", MOMENT, "Start of the window, Unix seconds.")
 UNTIL = Parameter("until", MOMENT, "End of the window, Unix seconds; else now.")
+#: The window of a reader that chooses a precision where none is named.
+WINDOW = (
+    Parameter(
+        "precision",
+        WIDTH,
+        "Width of an interval, seconds; default: the finest that is kept for the whole window, and "
+        "without any of these parameters the last hour.",
+    ),
+    SINCE,
+    UNTIL,
+    Parameter("last", _LAST, "The window up to now instead: 2h, or a number of intervals."),
+)
 COMPARED = Parameter(
     "against",
     choice(*AGAINST),

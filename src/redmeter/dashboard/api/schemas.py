@@ -311,10 +311,7 @@ class EndpointAnswer:
 class SeriesAnswer(EndpointAnswer):
     """/api/series."""
 
-    precision: int
-    #: The window: [start, end).
-    start: int
-    end: int
+    window: results.CoveredWindow
     series: list[GroupedSeries]
     #: How many series there are, of which these are the busiest.
     of: int
@@ -338,9 +335,7 @@ class TopAnswer(results.Ranking, EndpointAnswer):
 class SummaryAnswer(EndpointAnswer):
     """/api/summary."""
 
-    precision: int
-    start: int
-    end: int
+    window: results.CoveredWindow
     summaries: list[GroupedSummary]
     #: How many there are; with `by`, the first 50 are listed.
     of: int

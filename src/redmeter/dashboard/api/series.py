@@ -8,7 +8,6 @@ from typing import Any
 from redmeter.dashboard.api import schemas
 from redmeter.dashboard.api.parameters import (
     EXACT_NAME,
-    INTERVAL_COUNT,
     LABEL_FILTERS,
     LABEL_NAME,
     LABEL_PAIR,
@@ -19,9 +18,8 @@ from redmeter.dashboard.api.parameters import (
     ROW_ORDER,
     SERIES_KIND,
     SERIES_NAME,
-    SINCE,
     SWITCH,
-    UNTIL,
+    WINDOW,
     Context,
     HandlerResult,
     Parameter,
@@ -34,16 +32,19 @@ from redmeter.dashboard.api.parameters import (
     precision_row,
 )
 from redmeter.dashboard.api.serialize import convert, of_summary
-from redmeter.errors import InvalidName
+from redmeter.errors import InvalidName, InvalidValue
 from redmeter.queries import select
 from redmeter.queries.arguments import ranking_of
+from redmeter.queries.source import FromStore, window_kept
 from redmeter.reading.aggregates import read_counter, read_forecasts, read_gauge, read_summary
 from redmeter.reading.names import find_names
-from redmeter.reading.samples import starts_of
+from redmeter.reading.ranking import Order
+from redmeter.reading.samples import covered
 from redmeter.reading.top import top as rank
+from redmeter.store import Store
 from redmeter.store.query import Query, run_query, together
 from redmeter.stored.keys import Kept
-from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, RANKED_ROWS, Selection, Window
+from redmeter.types import MAX_RANKED_ROWS, RANKED_ROWS, Selection, Window
 
 #: Most names of one request: of series, and of summaries.
 _MAX_NAMES, _MAX_SUMMARIES = 200, 50
@@ -65,9 +66,7 @@ _AGGREGATE = Parameter(
     "Samples of counters or gauges",
     schemas.SeriesAnswer,
     Parameter("name", SERIES_NAME, "A series.", required=True, most=_MAX_NAMES),
-    precision_row(),
-    SINCE,
-    UNTIL,
+    *WINDOW,
     LABEL_FILTERS,
     _BY,
     EXACT_NAME,
@@ -93,30 +92,36 @@ def _read_groups(
     kind: str,
     selections: Sequence[Selection],
     read: Callable[..., Query[Any]],
-) -> tuple[float, dict[str, int], list[tuple[dict[str, str | None], Any]]]:
+) -> tuple[float, dict[str, Any], list[tuple[dict[str, str | None], Any]]]:
     """Read what the names of a request select, by the values of the labels of `by`.
 
     Returns:
         The server's clock, the common fields of the answer, and each group with its labels.
     """
     store, by = context.store, values["by"]
-    window = Window(values["precision"], values["since"], values["until"])
+    window = _window(store, values, kind)
     needed = len(selections) == 1
 
     def make(_: Kept) -> Query[Any]:
         return together([read(store.keys, each, window, needed=needed) for each in selections])
 
     view, found = run_query(store, make)
-    starts = starts_of(window, view.retention_of(kind), view.now)
     groups = list(chain.from_iterable(found))
     fields = {
-        "precision": window.precision,
-        "start": starts.start,
-        "end": starts.stop,
+        "window": covered(window, view.retention_of(kind), view.now),
         "of": len(groups),
     }
     shown = groups[: _MAX_GROUPS if by else None]
     return view.now, fields, [(dict(zip(by, key, strict=True)), one) for key, one in shown]
+
+
+def _window(store: Store, values: ParameterValues, kind: str) -> Window:
+    """Return the window of a request."""
+    try:
+        options = {name: values[name] for name in ("precision", "since", "until", "last")}
+        return window_kept(FromStore(store), kind, **options)
+    except InvalidValue as error:
+        raise bad_combination(error.reason, "see the parameters since, until and last") from None
 
 
 def _selectors(values: ParameterValues) -> list[Selection]:
@@ -153,14 +158,9 @@ def _names(context: Context, values: ParameterValues) -> HandlerResult:
     "The most frequent, slowest or most failing",
     schemas.TopAnswer,
     Parameter("name", NAME_PATTERN, "With `by` a name without labels; without, a pattern.", "*"),
-    precision_row(),
+    *WINDOW,
     Parameter("by", LABEL_NAME, "A label to group by."),
     Parameter("order", ROW_ORDER, "The order; percentiles as p95.", "count"),
-    Parameter(
-        "intervals",
-        INTERVAL_COUNT,
-        f"Number of newest intervals; default {RANKED_INTERVALS}, or all that are kept.",
-    ),
     limit_row(MAX_RANKED_ROWS, RANKED_ROWS, "rows"),
     LABEL_FILTERS,
     Parameter(
@@ -172,7 +172,6 @@ def _names(context: Context, values: ParameterValues) -> HandlerResult:
 )
 def _top(context: Context, values: ParameterValues) -> HandlerResult:
     store = context.store
-    precision, intervals = values["precision"], values["intervals"]
     order, by = values["order"], values["by"]
     where, failing = _labels("label", values), _labels("failing", values)
     if by is not None and any(c in values["name"] for c in "{}"):
@@ -181,9 +180,13 @@ def _top(context: Context, values: ParameterValues) -> HandlerResult:
         raise bad_combination(
             "order=failing and failing=LABEL=VALUE go together", "give both, as failing=status=5xx"
         )
-    window = Window(precision, last=intervals and intervals * precision)
-    ranked = ranking_of(values["name"], window, by, values["limit"], order, where, failing)
-    view, ranking = run_query(store, lambda kept: rank(store.keys, kept, ranked))
+    kinds = Order.parse(order).kinds
+    for kind in kinds if values["precision"] is None else kinds[:1]:  # as Meter.top() does
+        window = _window(store, values, kind)
+        wanted = ranking_of(values["name"], window, by, values["limit"], order, where, failing)
+        view, ranking = run_query(store, partial(rank, store.keys, wanted=wanted))
+        if ranking.groups:
+            break
     return HandlerResult(view.now, ranking, complete=ranking.complete and not store.skipped())
 
 
@@ -201,9 +204,7 @@ def _labels(name: str, values: ParameterValues) -> dict[str, str] | None:
     "Distributions of histograms",
     schemas.SummaryAnswer,
     Parameter("name", SERIES_NAME, "A histogram.", required=True, most=_MAX_SUMMARIES),
-    precision_row(),
-    SINCE,
-    UNTIL,
+    *WINDOW,
     LABEL_FILTERS,
     _BY,
     EXACT_NAME,

@@ -14,7 +14,7 @@ from redmeter.names import parse_name
 from redmeter.reading.distributions import read_summaries
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.names import read_names
-from redmeter.reading.samples import Grid, read_series, starts_of
+from redmeter.reading.samples import Grid, covered, read_series, start_of
 from redmeter.reading.selection import hashes_of
 from redmeter.store import Store
 from redmeter.stored.keys import slice_start
@@ -53,17 +53,14 @@ class Export(NamedTuple):
     Attributes:
         pattern: of names without labels: `*` any text, `?` one character, `[abc]` one of these.
         labels: only label sets that have these.
-        precision: interval width, seconds.
+        window: at a precision.
         kinds: some of SERIES_KINDS.
-        since, until: the window, Unix seconds; None for all that is kept.
     """
 
     pattern: str
     labels: Mapping[str, str]
-    precision: int
+    window: Window
     kinds: Sequence[str]
-    since: float | None = None
-    until: float | None = None
 
 
 def export_rows(
@@ -81,14 +78,15 @@ def export_rows(
     """
     view, _ = store.read()
     kept = {kind: view.retention_of(kind) for kind in wanted.kinds}
-    kinds = [kind for kind in wanted.kinds if wanted.precision in kept[kind]]
+    precision, _, until, _ = wanted.window
+    kinds = [kind for kind in wanted.kinds if precision in kept[kind]]
     if not kinds:
-        kept[wanted.kinds[0]].check(wanted.precision)
-        raise UnknownPrecision(wanted.precision, kept[wanted.kinds[0]])
+        kept[wanted.kinds[0]].check(precision)
+        raise UnknownPrecision(precision, kept[wanted.kinds[0]])
     # The running interval may grow.
-    newest = slice_start(view.now, wanted.precision)
-    until = newest if wanted.until is None else min(wanted.until, newest)
-    window = Window(wanted.precision, wanted.since, until)
+    newest = slice_start(view.now, precision)
+    since = start_of(wanted.window, view.now)
+    window = Window(precision, since, newest if until is None else min(until, newest))
     chosen = {kind: _chosen(store, wanted, kind) for kind in kinds}
     number, done = sum(map(len, chosen.values())), 0
     progress(0, number)
@@ -133,7 +131,7 @@ def _counters(store: Store, names: Sequence[str], window: Window) -> Iterator[Ro
 
 def _gauges(store: Store, names: Sequence[str], window: Window) -> Iterator[Row]:
     view, replies = store.read(hashes_of(store.keys, "gauge", names, window.precision))
-    grid = Grid(starts_of(window, view.retention, view.now), view.now)
+    grid = Grid(covered(window, view.retention, view.now))
     by_name = {name: [reply] for name, reply in zip(names, replies, strict=True)}
     for stored, (reply,) in readable(by_name, needed=False).items():
         base, labels = _parsed(stored)

@@ -14,6 +14,7 @@ from redmeter.reading.distributions import SummaryGrid
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Joined, entry_name, of_window
 from redmeter.reading.ranking import sums_of
+from redmeter.reading.samples import covered
 from redmeter.reading.selection import LabelSets, hashes_of
 from redmeter.reading.windows import Coverage, window_of_kind
 from redmeter.results.series import Series
@@ -124,8 +125,9 @@ def percentile(found: Series[Distribution | None], examined: int = 1, of: int = 
 def grid(window: Coverage, histograms: Retention, now: float) -> SummaryGrid:
     """Return the intervals of a window of histograms."""
     if window.until is None:
-        return SummaryGrid(histograms, Window(window.fine, last=window.length), now)
-    return SummaryGrid(histograms, Window(window.fine, window.start(now), window.until), now)
+        return SummaryGrid(covered(Window(window.fine, last=window.length), histograms, now))
+    limits = Window(window.fine, window.start(now), window.until)
+    return SummaryGrid(covered(limits, histograms, now))
 
 
 def _by_series(replies: Sequence[Reply]) -> list[list[Reply]]:
