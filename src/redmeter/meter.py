@@ -185,8 +185,9 @@ class Meter(Queries):
             raise InvalidSetting("next_url", error.reason) from None
         meter = weakref.ref(self)
 
-        def open_next() -> Store:
-            store = stores.open(url, **options)
+        def open_next(prefix: str | None) -> Store:
+            moved = options if prefix is None else {**options, "prefix": prefix}
+            store = stores.open(url, **moved)
             assert store is not None, "it is not off"
             return store
 
