@@ -11,6 +11,7 @@ import pytest
 from redmeter import Meter, book
 from redmeter.errors import StoreMoving
 from redmeter.migrating import MigrationError, migrate, survey
+from redmeter.migrating import copy as copying
 from redmeter.store.config import read_states
 from redmeter.stored.keys import HOUR, slice_start
 from support import listings
@@ -203,6 +204,34 @@ def test_the_book_is_refused_after_the_move(server: Server, open_store: OpenStor
         before = held([client])
         listings.update(client, "sales", 5)
         assert held([client]) == before
+
+
+def test_erasing_goes_on_where_it_was_killed(
+    server: Server, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The keys that show which others are the store's are removed last."""
+    fill_bare(server)
+    stores = open_store(server.url, prefix=""), open_store(server.url, prefix="app:")
+    monkeypatch.setattr(copying, "VALUES_PER_CALL", 20)
+    monkeypatch.setattr(copying, "CALLS", 1)
+    migrate(*stores)
+    with server.client() as client:
+        client.hset("count:users", "1", "2")
+        runs = [client.dbsize()]
+        for at in itertools.count():
+            with monkeypatch.context() as patched:
+                killer = Killer(patched, stores, at, after=True)
+                with contextlib.suppress(Killed):
+                    migrate(*stores, erase=True)
+            runs.append(client.dbsize())
+            if killer.exchanges <= at:
+                break
+        assert len({*runs}) > 5
+        left = {key for key in client.scan_iter() if not key.startswith(b"app:")}
+        left.remove(b"count:users")
+        families = {key.removeprefix(b"redmeter:bare:").partition(b":")[0] for key in left}
+        assert families <= {b"meta", b"batch", b"cleaned"}
+        assert client.hgetall("count:users") == {b"1": b"2"}
 
 
 # --- A target without a prefix ---------------------------------------------------------------

@@ -101,6 +101,15 @@ def _taken(place: Place) -> None:
     place.words = ["--target-prefix", ""]
 
 
+def _prefix(place: Place) -> None:
+    place.words = ["--target-prefix", "redmeter:stats:"]
+
+
+def _prefix_bare(place: Place) -> None:
+    fill(place.source, series=1, prefix="")
+    place.words = ["--prefix", "", "--target-prefix", "recent:"]
+
+
 def _incompatible_source(place: Place) -> None:
     place.client.hset(META, "format", "2")
 
@@ -124,6 +133,7 @@ def _nothing_to_move(place: Place) -> None:
 #: Reason of a MigrationError -> what leads to it.
 REASONS: dict[str, tuple[Callable[[Place], None], ...]] = {
     "same": (_same,),
+    "prefix": (_prefix, _prefix_bare),
     "busy": (_busy, _target_busy),
     "source-unfinished": (_source_unfinished,),
     "not-empty": (_not_empty, _not_empty_bare),

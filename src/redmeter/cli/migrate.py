@@ -24,7 +24,7 @@ ASKED = 60.0
 _SOURCE = "URL of the store to move, as in --url of other commands."
 _TARGET = "URL of the new store."
 #: Reasons of a MigrationError that another option or argument mends.
-_USAGE = {"same", "taken", "not-empty", "moved-elsewhere"}
+_USAGE = {"same", "prefix", "taken", "not-empty", "moved-elsewhere"}
 
 
 @command(

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from redmeter.migrating import copy as copying
 from redmeter.migrating import states
-from redmeter.migrating.contents import StoredKey, all_keys
+from redmeter.migrating.contents import StoredKey, all_keys, parse_key
 from redmeter.migrating.copy import survey
 from redmeter.migrating.report import Interrupted, MigrationError, MigrationReport, Survey
 from redmeter.migrating.states import Freeze, Waiting, wait_for_others
@@ -143,6 +143,7 @@ class _Move:
     def check(self) -> None:
         """Raise what keeps the move from beginning, or from going on."""
         source, target = self.source, self.target
+        _check_prefixes(source.keys.prefix, target.keys.prefix)
         for store in (source, target):
             check_configs(store)
         _check_different(source, target, self._token)
@@ -232,14 +233,24 @@ def _config_of(store: Store) -> StoreConfig:
     return store.config()
 
 
+def _check_prefixes(*prefixes: str) -> None:
+    """Check that no key of one of the stores looks like a key of the other one."""
+    inner, outer = sorted(prefixes, key=len, reverse=True)
+    key = f"{inner}stats:x".encode()
+    if inner != outer and inner.startswith(outer) and parse_key(outer, key) is not None:
+        raise MigrationError(
+            "prefix", f"keys with the prefix {inner!r} look like keys with {outer!r}: use another"
+        )
+
+
 def _check_bare(source: Store, target: Store, *, replace: bool) -> None:
     """Check that a target without a prefix is empty, and that no other program's key is in the way.
 
     Its indexes do not show that: the listings write statistics and messages without any.
     """
     others: list[StoredKey] = []
-    there = sum(1 for _ in all_keys(target, others.append))
-    if there and not replace:
+    data = sum(1 for _ in all_keys(target, others.append))
+    if data and not replace:
         states.refuse_data(target)
     taken = {(each.family.name, each.stem): each.key for each in others}
     for stored in all_keys(source) if taken else ():
