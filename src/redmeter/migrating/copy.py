@@ -353,7 +353,7 @@ def remove_all(
         found += page
         between()
     # Those that show which others are the store's come last: this may be killed, and run again.
-    found.sort(key=lambda stored: (stored.is_index, stored.family.name == "recent"))
+    found.sort(key=lambda one: (one.is_index, one.family.name == "recent", not one.is_date))
     removed = 0
     tags = {part.keys.head.encode(): number for number, part in enumerate(store.shards)}
     for page in batched(found, READ):
