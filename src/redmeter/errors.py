@@ -291,8 +291,8 @@ _STATES = {
         "try again once it has finished; nothing was written",
     ),
     "moved": (
-        "the store was moved to another server",
-        "set REDMETER_URL to that one; nothing was written",
+        "the store was moved to another server or prefix",
+        "set REDMETER_URL and REDMETER_PREFIX to the new one; nothing was written",
     ),
 }
 

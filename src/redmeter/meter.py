@@ -68,7 +68,7 @@ class Meter(Queries):
             `embedded://PATH` or `off`. Default: the embedded server in the user's data directory.
         client: a redis-py client of yours, used instead of a URL and never closed.
         next_url: the store to continue with after `redmeter migrate` has moved this one; a URL as
-            above.
+            above. Its prefix is the one that the move gave it.
         prefix: the beginning of every key.
         retention: for a new store: precision in seconds -> number of newest samples that are kept.
         histogram_retention: the same for histograms.
@@ -185,8 +185,9 @@ class Meter(Queries):
             raise InvalidSetting("next_url", error.reason) from None
         meter = weakref.ref(self)
 
-        def open_next() -> Store:
-            store = stores.open(url, **options)
+        def open_next(prefix: str | None) -> Store:
+            moved = options if prefix is None else {**options, "prefix": prefix}
+            store = stores.open(url, **moved)
             assert store is not None, "it is not off"
             return store
 

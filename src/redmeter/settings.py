@@ -335,8 +335,8 @@ SETTINGS: tuple[Setting, ...] = (
         "",
         _text("next_url"),
         "",
-        "Where to send events once `redmeter migrate` has moved the store: a URL like `url`. "
-        "Without it, a process keeps its events in memory then.",
+        "Where to send events once `redmeter migrate` has moved the store: a URL like `url`; the "
+        "prefix is that of the move. Without it, a process keeps its events in memory then.",
     ),
     Setting(
         "timezone",

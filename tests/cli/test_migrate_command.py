@@ -67,7 +67,6 @@ def test_refusals_have_exit_codes(redmeter: Run, urls: tuple[str, str], client: 
     refused = redmeter("migrate", source, target)
     assert (refused.code, "--replace" in refused.err) == (2, True)
     assert redmeter("migrate", source, "off").code == 2
-    assert redmeter("migrate", source, target, "--target-prefix", "").code == 2
     assert redmeter("migrate", source, "redis://127.0.0.1:1").code == 3
     assert redmeter("migrate", "embedded:///nowhere", target).code == 2
     assert not client.hexists(META, "frozen")
@@ -79,6 +78,9 @@ def test_a_long_freeze_is_asked_about(
 ) -> None:
     """A program has to say --yes."""
     monkeypatch.setattr(command, "ASKED", 0.0)
+    dry = redmeter("migrate", *urls, "--dry-run")
+    assert (dry.code, "without --yes, the command asks before" in dry.out) == (0, True)
+    assert "asks" not in redmeter("migrate", *urls, "--dry-run", "--yes").out
     asked = redmeter("migrate", *urls)
     assert (asked.code, "give --yes" in asked.err) == (2, True)
     assert not client.hexists(META, "moved")

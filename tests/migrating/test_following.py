@@ -41,8 +41,8 @@ def balanced(meter: Meter) -> tuple[int, int]:
 class Writers:
     """Threads that count in meters of their own, until they are stopped."""
 
-    def __init__(self, url: str, next_url: str, number: int = 3) -> None:
-        options: dict[str, Any] = {"next_url": next_url, "flush_interval": 0.05}
+    def __init__(self, url: str, next_url: str, number: int = 3, **more: Any) -> None:
+        options: dict[str, Any] = {"next_url": next_url, "flush_interval": 0.05, **more}
         self.meters = [Meter(url, **options) for _ in range(number)]
         self._ended = threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(m,)) for m in self.meters]
@@ -73,16 +73,35 @@ class Writers:
         return recorded
 
 
-@pytest.mark.parametrize("spread", [False, True], ids=["server", "cluster"])
+@pytest.mark.parametrize(
+    ("where", "prefixes"),
+    [
+        ("server", ("redmeter:", "redmeter:")),
+        ("cluster", ("redmeter:", "redmeter:")),
+        ("server", ("", "redmeter:")),
+        ("cluster", ("", "redmeter:")),
+        ("same database", ("", "redmeter:")),
+        ("same database", ("redmeter:", "")),
+        ("same database", ("redmeter:", "app:")),
+    ],
+)
 def test_writers_follow_and_each_event_counts_once(
-    server: Server, target_url: str, open_store: OpenStore, request: Any, spread: bool
+    server: Server,
+    target_url: str,
+    open_store: OpenStore,
+    request: Any,
+    where: str,
+    prefixes: tuple[str, str],
 ) -> None:
-    """Counters, histograms, messages and gauges of their processes, while they are written."""
-    if spread:
+    """Counters, histograms, messages and gauges of their processes, also to another prefix."""
+    if where == "cluster":
         target_url = request.getfixturevalue("cluster").url
-    writers = Writers(server.url, target_url)
+    elif where == "same database":
+        target_url = server.url
+    before, after = prefixes
+    writers = Writers(server.url, target_url, prefix=before)
     eventually(lambda: all(meter.recorder_health().stored > 20 for meter in writers.meters))
-    migrate(open_store(server.url), open_store(target_url))
+    migrate(open_store(server.url, prefix=before), open_store(target_url, prefix=after))
     then = [meter.recorder_health().stored for meter in writers.meters]
     eventually(
         lambda: all(
@@ -93,7 +112,7 @@ def test_writers_follow_and_each_event_counts_once(
     instances = {meter.recorder_health().instance for meter in writers.meters}
     recorded = writers.stop()
     assert len(instances - {None}) == len(instances - {None}) <= 3
-    with Meter(target_url) as meter:
+    with Meter(target_url, prefix=after) as meter:
         hits = sum(meter.total(f'hits{{n="{n}"}}') for n in range(5))
         took = meter.summary("took", precision=3600).count
         logged = sum(row.count + row.before for row in meter.log_frequencies("app"))
@@ -214,6 +233,32 @@ def test_a_synchronous_meter_follows(
         assert recorded == stored == 17
     with Meter(target_url, sync=True) as there:
         assert there.total("hits") == 12
+
+
+def test_a_synchronous_meter_follows_to_another_prefix(
+    server: Server, open_store: OpenStore
+) -> None:
+    """Which it reads from the store that was moved, once for each move."""
+    with Meter(server.url, next_url=server.url, prefix="", sync=True) as meter:
+        meter.count("hits")
+        migrate(open_store(server.url, prefix=""), open_store(server.url, prefix="a:"))
+        meter.count("hits")
+        assert meter.total("hits") == 2
+    moved = Meter(server.url, next_url=server.url, prefix="", sync=True)
+    with moved, server.client() as client:
+        client.hset("redmeter:bare:meta:", "moved_prefix", "b{")
+        with pytest.raises(StoreMoving):
+            moved.count("hits")
+        assert moved.recorder_health().troubles["next-url"] == 1
+        client.hset("redmeter:bare:meta:", "moved_prefix", "other:")
+        with pytest.raises(StoreMoving):
+            moved.count("hits")
+        assert not [*client.scan_iter("other:*")]
+        migrate(*(open_store(server.url, prefix=prefix) for prefix in ("", "b:")), replace=True)
+        moved.count("hits")
+        assert moved.total("hits") == 2
+    with Meter(server.url, prefix="a:", sync=True) as meter:
+        assert meter.total("hits") == 2
 
 
 def test_a_synchronous_meter_without_a_next_store_reports_the_move(

@@ -24,14 +24,15 @@ ASKED = 60.0
 _SOURCE = "URL of the store to move, as in --url of other commands."
 _TARGET = "URL of the new store."
 #: Reasons of a MigrationError that another option or argument mends.
-_USAGE = {"same", "prefix", "not-empty", "moved-elsewhere"}
+_USAGE = {"same", "prefix", "taken", "not-empty", "moved-elsewhere"}
 
 
 @command(
     name="migrate",
     epilog="Examples: redmeter migrate redis://old redis://new --dry-run · "
     "redmeter migrate redis://old redis+cluster://a,b,c --yes · "
-    "redmeter migrate redis://new redis://old --replace",
+    "redmeter migrate redis://new redis://old --replace · "
+    "redmeter migrate redis://old redis://old --prefix '' --target-prefix redmeter:",
 )
 def migrate_command(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help=_SOURCE)],
@@ -66,35 +67,49 @@ def migrate_command(
         survey = migrating.survey(old)
         if not survey.total and not survey.moved:
             fail("SOURCE has no data: are its URL and prefix right?", NOT_FOUND)
+        with _steps("checking") as (_, options):
+            migrating.check(old, new, replace=replace, **options)
         if dry_run:
-            _show_survey(survey, json)
+            _show_survey(survey, json, asks=survey.freeze_seconds > ASKED and not yes)
             return
         if survey.freeze_seconds > ASKED and not yes:
             _ask(survey)
-        brake = _Brake()
-        try:
-            with brake, output.progress("copying") as show:
-                report = migrating.migrate(
-                    *(old, new),
-                    replace=replace,
-                    erase=erase,
-                    progress=lambda done: show(done, survey.total),
-                    waiting=lambda what, left: show(
-                        *(0, None), f"waiting for {what}, at most {left:.0f} s"
-                    ),
-                    quit=brake.is_pulled,
-                )
-        except migrating.Interrupted:
-            output.note("SOURCE is in use again, and unchanged; the same command starts again")
-            raise KeyboardInterrupt from None
-        except migrating.MigrationError as error:
-            code = USAGE if error.reason in _USAGE else STORE
-            again = "" if code == USAGE else "the same command starts again, or goes on"
-            raise Failure(str(error), code, fix=again) from error
-        except StoreError:
-            output.note("run the same command again: it starts again, or goes on")
-            raise
+        with _steps("copying") as (show, options):
+            report = migrating.migrate(
+                *(old, new),
+                replace=replace,
+                erase=erase,
+                progress=lambda done: show(done, survey.total),
+                **options,
+            )
     _show(report, json)
+
+
+@contextlib.contextmanager
+def _steps(text: str) -> Iterator[tuple[output.Show, dict[str, Any]]]:
+    """Show progress, and what is waited for; stop at Ctrl-C; explain errors.
+
+    Yields:
+        The function that shows progress, and the options `waiting` and `quit`.
+    """
+    brake = _Brake()
+    try:
+        with brake, output.progress(text) as show:
+
+            def waiting(what: str, left: float) -> None:
+                show(0, None, f"waiting for {what}, at most {left:.0f} s")
+
+            yield show, {"waiting": waiting, "quit": brake.is_pulled}
+    except migrating.Interrupted:
+        output.note("SOURCE is in use again, and unchanged; the same command starts again")
+        raise KeyboardInterrupt from None
+    except migrating.MigrationError as error:
+        code = USAGE if error.reason in _USAGE else STORE
+        again = "" if code == USAGE else "the same command starts again, or goes on"
+        raise Failure(str(error), code, fix=again) from error
+    except StoreError:
+        output.note("run the same command again: it starts again, or goes on")
+        raise
 
 
 class _Brake:
@@ -152,14 +167,14 @@ def _ask(survey: migrating.Survey) -> None:
         raise KeyboardInterrupt
 
 
-def _show_survey(survey: migrating.Survey, json: bool) -> None:
+def _show_survey(survey: migrating.Survey, json: bool, *, asks: bool) -> None:
     if json:
         output.print_json(dataclasses.asdict(survey) | {"total": survey.total})
         return
     output.table(["FAMILY", "KEYS"], sorted(survey.keys.items()))
     output.line(
         f"{output.many(survey.total, 'key')}: SOURCE would be frozen for about "
-        f"{survey.freeze_seconds:.1f} s"
+        f"{survey.freeze_seconds:.1f} s{'; without --yes, the command asks before' if asks else ''}"
     )
 
 
@@ -186,6 +201,6 @@ def _show(report: migrating.MigrationReport, json: bool) -> None:
         output.line(f"no replica is connected to {', '.join(alone)}: only it knows of the move")
     if report.foreign:
         shown = ", ".join(report.foreign_keys)
-        output.line(f"{report.foreign:,} of another type than they should be, not copied: {shown}")
+        output.line(f"{report.foreign:,} of other programs, not copied: {shown}")
     if report.erased:
         output.line(f"{output.many(report.erased, 'key')} removed from SOURCE")

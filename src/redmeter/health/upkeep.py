@@ -39,8 +39,8 @@ def _migration_findings(states: Sequence[ShardState], seen: Seen) -> Iterator[Fi
     share = f"{sum(map(bool, names)):,} of {len(names):,} shards" if len(names) > 1 else "the store"
     if "moved" in names:
         sealed = all(name == "moved" for name in names)
-        text = "moved to another server" if sealed else "moved to another server in part"
-        fix = "set REDMETER_URL to that server" if sealed else _AGAIN
+        text = "moved to another server or prefix" + ("" if sealed else ", in part")
+        fix = "set REDMETER_URL and REDMETER_PREFIX to the new one" if sealed else _AGAIN
         yield Finding("fail", "migration", f"{share}: {text}", fix)
     elif "receiving" in names:
         text = (

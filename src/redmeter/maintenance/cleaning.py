@@ -37,6 +37,7 @@ from redmeter.store.query import scan
 from redmeter.store.scripts import CLEAN, COMPACT, FULL
 from redmeter.store.servers.replies import Reply, pairs, raised
 from redmeter.stored.families import SERIES_INDEXES, listed_by
+from redmeter.stored.keys import OTHER_SAMPLES
 
 #: Largest difference between the server's clock and ours, seconds.
 MAX_CLOCK_DIFFERENCE = 3600.0
@@ -47,8 +48,6 @@ BUDGET = 50.0
 REST = 0.0003
 #: Seconds from the start of one pass to the start of the next.
 PASS_INTERVAL = 60.0
-#: Intervals kept for a precision that is not in the store's retention: other programs' counters.
-OTHER_SAMPLES = 120
 #: Entries of each index whose memory is measured in a pass.
 MEASURED = 200
 #: Most malformed index entries whose text a report contains.

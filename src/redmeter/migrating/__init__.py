@@ -2,6 +2,7 @@
 
     states.py    the source: a lease, and the commit that seals it; the target: who may write to it
     contents.py  the keys, and the shards they belong to
+    layouts.py   what changes with a prefix that is new, or no longer there
     copy.py      reads, writes and compares them
     report.py    results and errors
 
@@ -26,17 +27,51 @@ from dataclasses import dataclass
 
 from redmeter.migrating import copy as copying
 from redmeter.migrating import states
+from redmeter.migrating.contents import StoredKey, all_keys, parse_key
 from redmeter.migrating.copy import survey
 from redmeter.migrating.report import Interrupted, MigrationError, MigrationReport, Survey
 from redmeter.migrating.states import Freeze, Waiting, wait_for_others
 from redmeter.store import Store
-from redmeter.store.config import ShardState, StoreConfig, move_of, read_states
+from redmeter.store.config import (
+    ShardState,
+    StoreConfig,
+    check_configs,
+    move_of,
+    read_states,
+)
 
-__all__ = ["Interrupted", "MigrationError", "MigrationReport", "Survey", "migrate", "survey"]
+__all__ = [
+    "Interrupted",
+    "MigrationError",
+    "MigrationReport",
+    "Survey",
+    "check",
+    "migrate",
+    "survey",
+]
 
 
 def _ignore(*_: object) -> None:
     pass
+
+
+def check(
+    source: Store,
+    target: Store,
+    *,
+    replace: bool = False,
+    waiting: Waiting = _ignore,
+    quit: Callable[[], bool] = lambda: False,  # noqa: A002
+) -> None:
+    """Check that migrate() with the same arguments would begin, or go on; changes nothing.
+
+    Args:
+        replace, waiting, quit: as for migrate().
+
+    Raises:
+        Interrupted, MigrationError, StoreError: those that migrate() raises before it begins.
+    """
+    _Move(source, target, replace, _ignore, waiting, quit).check()
 
 
 def migrate(
@@ -86,10 +121,8 @@ class _Move:
         """Migrate, and return a report."""
         source, target, report = self.source, self.target, self._report
         started = source.clock.monotonic()
-        _check_prefixes(source, target)
+        self.check()
         config, _ = _config_of(source), _config_of(target)
-        _check_different(source, target, self._token)
-        wait_for_others(source, self.quit, self.waiting)
         found, there = read_states(source), read_states(target)
         if all(state.moved for state in found):
             report.move = self._choose(found, there)
@@ -106,6 +139,24 @@ class _Move:
             report.erased = copying.remove_all(source, shards, writer, lambda: None)
         report.seconds = source.clock.monotonic() - started
         return report
+
+    def check(self) -> None:
+        """Raise what keeps the move from beginning, or from going on."""
+        source, target = self.source, self.target
+        _check_prefixes(source.keys.prefix, target.keys.prefix)
+        for store in (source, target):
+            check_configs(store)
+        _check_different(source, target, self._token)
+        wait_for_others(source, self.quit, self.waiting)
+        found, there = read_states(source), read_states(target)
+        move = self._choose(found, there)
+        if {s.moved for s in found} | {move_of(s.verified) for s in there} == {move}:
+            return  # everything is copied
+        states.check_source(source)
+        if shards := _to_be_filled(found, there, move):
+            states.check_target(target, shards, replace=self.replace)
+            if not target.keys.prefix and not any(state.receiving for state in there):
+                _check_bare(source, target, replace=self.replace)
 
     def _choose(self, found: list[ShardState], there: list[ShardState]) -> str:
         """Return the ID of the move: that of an earlier run, if this one goes on with it."""
@@ -144,7 +195,7 @@ class _Move:
             shards = _to_be_filled(found, there, report.move)
             states.begin(target, fence, config, shards, replace=self.replace)
             if all(moves):  # both name the move from now on, so another run goes on with it
-                freeze.commit(report.move, before)
+                freeze.commit(report.move, before, target.keys.prefix)
             servers = copying.servers_of(source), copying.servers_of(target)
             writer = copying.FencedWriter(target, "receiving", fence)
             copying.remove_all(target, shards, writer, between)
@@ -159,7 +210,7 @@ class _Move:
             freeze.end()
             raise
         try:
-            freeze.commit(report.move, before)
+            freeze.commit(report.move, before, target.keys.prefix)
         except MigrationError:
             freeze.end()
             raise
@@ -182,11 +233,33 @@ def _config_of(store: Store) -> StoreConfig:
     return store.config()
 
 
-def _check_prefixes(source: Store, target: Store) -> None:
-    if bool(source.keys.prefix) != bool(target.keys.prefix):
+def _check_prefixes(*prefixes: str) -> None:
+    """Check that no key of one of the stores looks like a key of the other one."""
+    inner, outer = sorted(prefixes, key=len, reverse=True)
+    key = f"{inner}stats:x".encode()
+    if inner != outer and inner.startswith(outer) and parse_key(outer, key) is not None:
         raise MigrationError(
-            "prefix", "a store without a prefix has another layout: give both a prefix, or neither"
+            "prefix", f"keys with the prefix {inner!r} look like keys with {outer!r}: use another"
         )
+
+
+def _check_bare(source: Store, target: Store, *, replace: bool) -> None:
+    """Check that a target without a prefix is empty, and that no other program's key is in the way.
+
+    Its indexes do not show that: the listings write statistics and messages without any.
+    """
+    others: list[StoredKey] = []
+    data = sum(1 for _ in all_keys(target, others.append))
+    if data and not replace:
+        states.refuse_data(target)
+    taken = {(each.family.name, each.stem): each.key for each in others}
+    for stored in all_keys(source) if taken else ():
+        if key := taken.get((stored.family.name, stored.stem)):
+            raise MigrationError(
+                "taken",
+                f"{key.decode(errors='replace')!a} in {target.location} belongs to another "
+                "program: give --target-prefix, or choose another database",
+            )
 
 
 def _check_different(source: Store, target: Store, token: str) -> None:

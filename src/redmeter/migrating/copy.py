@@ -3,7 +3,7 @@
 Values are read and written by type (HGETALL, HSET …), not by DUMP and RESTORE, whose format differs
 between versions of Redis and Valkey. Keys are read in pipelines of READ keys, and values of more
 than ELEMENTS_PER_READ elements in chunks, so that neither server is busy for more than a few
-milliseconds at a time. Data come first, then the indexes that name them.
+milliseconds at a time. Indexes come first: without a prefix they show which keys are the store's.
 
 The target is written by one script, which checks in every call that this mover still owns it. A
 call is not repeated: if an answer is missing, the migration fails and starts again from the
@@ -18,6 +18,7 @@ from zlib import crc32
 
 from redmeter.errors import StoreError, StoreRefused
 from redmeter.migrating.contents import StoredKey, all_keys, batched, shard_of_member
+from redmeter.migrating.layouts import Layouts, same_layout
 from redmeter.migrating.report import MigrationError, MigrationReport, Survey
 from redmeter.store import Store
 from redmeter.store.config import read_states
@@ -135,6 +136,8 @@ class Copy:
         self._source, self._target = source, target
         self._shards, self._writer, self._report = shards, writer, report
         self._between = between
+        #: None: both have a prefix, or neither.
+        self._layouts = None if same_layout(source, target) else Layouts(source, target)
         #: (shard, family) of an index of the target -> members that it must have.
         self.members: Counter[tuple[int, str]] = Counter()
         #: (shard, family) of totals of the target -> sum of the checksums of its fields.
@@ -149,26 +152,32 @@ class Copy:
         Raises:
             MigrationError, StoreError: the copy is not complete.
         """
-        indexes: dict[bytes, StoredKey] = {}
-        seen: set[bytes] = set()
-        for page in batched(self._data_keys(indexes, seen), READ):
+        self._copy_indexes()
+        self._writer.flush()
+        hours: dict[tuple[str, bytes], StoredKey] = {}
+        for page in batched(self._data_keys(hours), READ):
             self._copy_keys(page)
             progress(self._report.total)
             self._between()
-        self._writer.flush()
-        for index in indexes.values():
-            self._copy_index(index)
+        for page in batched(hours.values(), READ):
+            self._copy_dates(page)
+            self._between()
         self._writer.flush()
 
-    def _data_keys(self, indexes: dict[bytes, StoredKey], seen: set[bytes]) -> Iterator[StoredKey]:
-        """Yield the keys of data, each once; note the indexes."""
-        for stored in all_keys(self._source):
-            if stored.is_index:
-                indexes[stored.key] = stored
-            elif stored.key not in seen:
-                seen.add(stored.key)
-                if stored.shard(len(self._target.shards)) in self._shards:
-                    yield stored
+    def _data_keys(self, hours: dict[tuple[str, bytes], StoredKey]) -> Iterator[StoredKey]:
+        """Yield the keys of data, each once; of a new layout without dates, but note the hours."""
+        seen: set[bytes] = set()
+        for stored in all_keys(self._source, lambda one: self._report.note_foreign(one.key)):
+            if stored.is_index or stored.key in seen:
+                continue
+            seen.add(stored.key)
+            if stored.shard(len(self._target.shards)) not in self._shards:
+                continue
+            if self._layouts and stored.family.hourly:
+                hours[stored.family.name, stored.stem] = stored
+                if stored.is_date:
+                    continue
+            yield stored
 
     def _copy_keys(self, page: Sequence[StoredKey]) -> None:
         commands = ((("PTTL", each.key), (SIZES[each.type], each.key)) for each in page)
@@ -217,24 +226,53 @@ class Copy:
     ) -> None:
         shard = stored.shard(len(self._target.shards))
         key = stored.key_in(self._target.shards[shard].keys)
+        ttl = self._layouts.ttl(stored, ttl) if self._layouts else max(0, ttl)
         self._writer.add(
             shard,
-            Write(key, stored.command, replace, max(0, ttl), values, size if last else None),
+            Write(key, stored.command, replace, ttl, values, size if last else None),
         )
 
+    def _copy_dates(self, page: Sequence[StoredKey]) -> None:
+        """Write the dates of hours in the target's form."""
+        assert self._layouts, "the caller checks"
+        reads = [self._layouts.date_reads(stored) for stored in page]
+        view, replies = self._source.read([command for each in reads for command in each])
+        at = 0
+        for stored, commands in zip(page, reads, strict=True):
+            asked = replies[at : at + len(commands)]
+            at += len(commands)
+            shard = stored.shard(len(self._target.shards))
+            keys = self._target.shards[shard].keys
+            for date in self._layouts.dates(stored, keys, asked, view.now):
+                write = Write(date.key, "SET", True, date.ttl, (date.text,), len(date.text))
+                self._writer.add(shard, write)
+
     def _note(self, stored: StoredKey, size: int) -> None:
+        if stored.is_date:
+            return  # it is a part of another key
         keys = self._report.keys
         keys[stored.family.name] = keys.get(stored.family.name, 0) + 1
         self._report.values += size
 
-    def _copy_index(self, index: StoredKey) -> None:
+    def _copy_indexes(self) -> None:
+        indexes = [
+            StoredKey(shard.keys.key(one.name).encode(), one, b"", not one.shared)
+            for shard in self._source.shards
+            for one in FAMILIES.values()
+            if one.members
+        ]
+        asked = ((("PTTL", index.key), (SIZES[index.type], index.key)) for index in indexes)
+        replies = self._source.ask(list(chain.from_iterable(asked)))
+        for index, ttl, size in zip(indexes, replies[::2], replies[1::2], strict=True):
+            if _is_foreign(size):
+                self._report.note_foreign(index.key)
+            elif raised(size):
+                self._copy_index(index, max(0, raised(ttl)), size)
+
+    def _copy_index(self, index: StoredKey, ttl: int, size: int) -> None:
         """Copy the members of an index, each to the shard of its name."""
-        (size,) = self._source.ask([(SIZES[index.type], index.key)])
-        if _is_foreign(size):
-            self._report.note_foreign(index.key)
-            return
         shards = len(self._target.shards)
-        for values in _chunks(self._source, index, raised(size)):
+        for values in _chunks(self._source, index, size):
             by_shard: dict[int, list[bytes]] = defaultdict(list)
             for one, other in batched(values, 2):
                 member = other if index.command == "ZADD" else one
@@ -246,7 +284,7 @@ class Copy:
                         self.checksums[shard, index.family.name] += checksum(one, other)
             for shard, members in by_shard.items():
                 key = index.key_in(self._target.shards[shard].keys)
-                self._writer.add(shard, Write(key, index.command, False, 0, members, None))
+                self._writer.add(shard, Write(key, index.command, False, ttl, members, None))
                 self._report.values += len(members) // 2
             self._between()
 
@@ -310,9 +348,15 @@ def remove_all(
     store: Store, shards: Collection[int], writer: FencedWriter, between: Callable[[], None]
 ) -> int:
     """Remove all keys that are copied from some shards of a store; return how many there were."""
+    found: list[StoredKey] = []
+    for page in batched(all_keys(store), READ):
+        found += page
+        between()
+    # Those that show which others are the store's come last: this may be killed, and run again.
+    found.sort(key=lambda one: (one.is_index, one.family.name == "recent", not one.is_date))
     removed = 0
     tags = {part.keys.head.encode(): number for number, part in enumerate(store.shards)}
-    for page in batched(all_keys(store), READ):
+    for page in batched(found, READ):
         for stored in page:
             tag = stored.key[: stored.key.find(b"}") + 1]  # of a cluster
             shard = 0 if len(tags) == 1 else tags.get(tag)
@@ -330,7 +374,7 @@ def survey(source: Store) -> Survey:
     counts: Counter[str] = Counter()
     samples: list[StoredKey] = []
     for stored in all_keys(source):
-        if not stored.is_index:
+        if not stored.is_index and not stored.is_date:
             counts[stored.family.name] += 1
             if len(samples) < KEYS_SAMPLED:
                 samples.append(stored)

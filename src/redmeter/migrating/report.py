@@ -54,7 +54,8 @@ class MigrationReport:
     keys: dict[str, int] = field(default_factory=dict)
     #: Fields, members and entries in them, also in indexes and totals.
     values: int = 0
-    #: Keys of another type than they should have: not copied. The number, and the first of them.
+    #: Keys of other programs that have the names of Redmeter's, by type or content: not copied. The
+    #: number, and the first of them.
     foreign: int = 0
     foreign_keys: list[str] = field(default_factory=list)
     #: Primary of the source -> whether a replica has the seal: "replicated", "no replica", or

@@ -9,6 +9,7 @@ renew nor commit, since both compare the token and the time in the same script.
 import contextlib
 import os
 from collections.abc import Callable, Collection, Sequence
+from typing import NoReturn
 
 from redmeter.errors import StoreError
 from redmeter.migrating.report import Interrupted, MigrationError
@@ -57,9 +58,7 @@ class Freeze:
         for done, moved, receiving, _, _ in self._all("freeze", str(FREEZE_SECONDS)):
             if not done and not moved:
                 self.end()
-                if receiving:
-                    raise MigrationError("source-unfinished", _UNFINISHED)
-                raise MigrationError("busy", "another migration of this source is running")
+                _refuse(receiving)
 
     def renew_if_due(self) -> None:
         """Renew the leases, every RENEWAL seconds.
@@ -80,17 +79,18 @@ class Freeze:
         with contextlib.suppress(StoreError):
             self._all("unfreeze")
 
-    def commit(self, move: str, before: str) -> None:
+    def commit(self, move: str, before: str, prefix: str) -> None:
         """Seal all shards, for good.
 
         Args:
             move: ID of the move.
             before: the ID that shards have which moved in an earlier run; "" if none has.
+            prefix: of the target.
 
         Raises:
             MigrationError: the lease of a shard had expired; it was not sealed.
         """
-        if not all(done for done, *_ in self._all("commit", move, before)):
+        if not all(done for done, *_ in self._all("commit", move, before, prefix)):
             raise MigrationError("expired", _EXPIRED)
 
     def _all(self, action: str, *args: str) -> Sequence[tuple[int, str, str, str, float]]:
@@ -101,6 +101,24 @@ class Freeze:
         return [_parsed(raised(r)) for r in collect_scripts(shards[0].link.collect, commands)]
 
 
+def check_source(source: Store) -> None:
+    """Check that the shards of a source that have not moved can be frozen, once nobody else does.
+
+    Raises:
+        MigrationError: a shard is frozen by another mover, or receives data itself.
+    """
+    for _, moved, receiving, holder, _ in Freeze(source, "")._all("look"):
+        if not moved and (receiving or holder):
+            _refuse(receiving)
+
+
+def _refuse(receiving: str) -> NoReturn:
+    if receiving:
+        raise MigrationError("source-unfinished", _UNFINISHED)
+    raise MigrationError("busy", _BUSY)
+
+
+_BUSY = "another migration of this source is running"
 _EXPIRED = "the source was not frozen all the time: this process was stopped for too long"
 _UNFINISHED = "the source is itself the target of a migration that has not finished"
 
@@ -128,7 +146,7 @@ def wait_for_others(source: Store, quit: Callable[[], bool], waiting: Waiting) -
             raise Interrupted
         for number, state in frozen.items():
             if state.deadline > seen.setdefault(number, state.deadline):
-                raise MigrationError("busy", "another migration of this source is running")
+                raise MigrationError("busy", _BUSY)
         left = max(state.deadline for state in frozen.values()) - view.now
         waiting("the freeze by an earlier run to end", left)
         source.clock.sleep(LOOK)
@@ -217,22 +235,42 @@ def begin(
         replace: also if they have data.
 
     Raises:
-        MigrationError: the target has data, or is the source of another migration.
+        MigrationError: see check_target().
     """
     after = max(target.config().version, config.version, key=int)
     version = new_version(target.clock.wall(), after, chosen=True)
-    for done in _all(
-        *(target, shards, "begin", fence, "1" if replace else "0", FORMAT),
-        *(str(len(target.shards)), str(config.retention), str(config.histograms), version),
-    ):
+    kept = str(config.retention), str(config.histograms), version
+    words = fence, "1" if replace else "0", FORMAT, str(len(target.shards)), *kept
+    _check_begun(target, _all(target, shards, "begin", *words))
+
+
+def check_target(target: Store, shards: Collection[int], *, replace: bool) -> None:
+    """Check that shards of the target can be taken possession of; changes nothing.
+
+    Args:
+        replace: also if they have data.
+
+    Raises:
+        MigrationError: the target has data, or is the source of another migration.
+    """
+    _check_begun(target, _all(target, shards, "look", "", "1" if replace else "0"))
+
+
+def _check_begun(target: Store, replies: Sequence[Reply]) -> None:
+    for done in replies:
         if done == -1:
             raise MigrationError("busy", "the target is being migrated to another server itself")
         if not done:
-            raise MigrationError(
-                "not-empty",
-                f"there are data in {target.location}: choose an empty target, or give --replace "
-                "to remove them first",
-            )
+            refuse_data(target)
+
+
+def refuse_data(target: Store) -> NoReturn:
+    """Raise the error about a target that has data."""
+    raise MigrationError(
+        "not-empty",
+        f"there are data in {target.location}: choose an empty target, or give --replace "
+        "to remove them first",
+    )
 
 
 def mark_verified(target: Store, fence: str, shards: Collection[int]) -> None:
@@ -267,7 +305,7 @@ def _all(target: Store, shards: Collection[int], action: str, *args: str) -> lis
     for number in shards:
         keys = target.shards[number].keys
         names = [keys.meta]
-        if action == "begin":
+        if action in ("begin", "look"):
             names += [keys.key(one.name) for one in FAMILIES.values() if one.kind and not one.rest]
         commands.append(RECEIVE.command(names, [action, *args]))
     return [raised(reply) for reply in collect_scripts(target.shards[0].link.collect, commands)]

@@ -398,6 +398,26 @@ def read_states(store: _Store) -> list[ShardState]:
     return [parse_state(reply) for reply in store.ask(commands)]
 
 
+def check_configs(store: _Store) -> None:
+    """Check that a store has a format that this version knows, or none yet; writes nothing.
+
+    Raises:
+        IncompatibleStore: it has another format, or number of shards.
+    """
+    for reply in store.ask([state_read(shard.keys) for shard in store.shards]):
+        meta = mapped(raised(reply))
+        read_meta({name: meta.get(name) for name in _FIELDS}, len(store.shards))
+
+
+def moved_prefix(source: _Store) -> str | None:
+    """Return the prefix that a store has had since it was moved; None if that is not stored."""
+    for reply in source.ask([state_read(shard.keys) for shard in source.shards]):
+        prefix = mapped(raised(reply)).get(b"moved_prefix")
+        if prefix is not None:
+            return prefix.decode(errors="replace")
+    return None
+
+
 def move_of(fence: str) -> str:
     """Return the ID of the move in `receiving` or `verified`."""
     return fence.partition(" ")[2]

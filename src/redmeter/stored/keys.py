@@ -42,6 +42,9 @@ DEFAULT_HISTOGRAMS = {5: 24, 60: 120, 3600: 240}
 #: Those of a store that does not name any: it is older than the default.
 UNNAMED_HISTOGRAMS = {5: 24, 60: 120, 3600: 120}
 
+#: Intervals kept for a precision that is not in the store's retention: other programs' counters.
+OTHER_SAMPLES = 120
+
 #: Maximum samples of a precision. A hash has that many past intervals and, if clocks run ahead, as
 #: many future ones and two more: within the 512 fields up to which Redis stores a hash compactly
 #: (hash-max-listpack-entries), at a tenth of the memory.

@@ -94,8 +94,9 @@ class Arguments(TypedDict, total=False):
     """The embedded server exits after this time without a client; its data is kept. Default, in
     seconds: `3600`."""
     next_url: str | None
-    """Where to send events once `redmeter migrate` has moved the store: a URL like `url`. Without
-    it, a process keeps its events in memory then. Default: empty."""
+    """Where to send events once `redmeter migrate` has moved the store: a URL like `url`; the
+    prefix is that of the move. Without it, a process keeps its events in memory then. Default:
+    empty."""
     read_from: str | None
     """The server that reads and the page use: `primary` or `replica`. A replica may be slightly
     behind; if none is healthy, the primary is read. `replica` needs `redis+sentinel://` or

@@ -38,7 +38,7 @@ from redmeter.recording.sending.shard_sender import ShardSender
 from redmeter.recording.status import InstanceLease, RecorderStats, kind_of
 from redmeter.results.recorder import STORE_FULL
 from redmeter.store import Store
-from redmeter.store.config import is_target_of
+from redmeter.store.config import is_target_of, moved_prefix
 from redmeter.store.durability import confirm_batches
 from redmeter.store.scripts import run_pipelined
 from redmeter.store.servers.retry import is_brief, is_recoverable, is_server_wide
@@ -429,14 +429,19 @@ class NextStore:
     """The store that a recorder goes on with once `redmeter migrate` has moved its own.
 
     Its URL is a setting: a URL that is read from Redis would be no safe redirect. It is used only
-    if its `meta:` names the same move, so that a mistyped URL leads nowhere.
+    if its `meta:` names the same move, so that a mistyped URL leads nowhere. Its prefix is read
+    from the store that was moved.
 
     Args:
-        open: opens it; connects to nothing.
+        open: opens it, with a prefix or, if that is None, with the same; connects to nothing.
         followed: called with the store once it is used.
     """
 
-    def __init__(self, open: Callable[[], Store], followed: Callable[[Store], None]) -> None:  # noqa: A002
+    def __init__(
+        self,
+        open: Callable[[str | None], Store],  # noqa: A002
+        followed: Callable[[Store], None],
+    ) -> None:
         self._open = open
         self._followed = followed
         self._store: Store | None = None
@@ -474,8 +479,12 @@ class NextStore:
             InvalidSetting: it was moved elsewhere.
             StoreError: one of the two cannot be reached or refuses.
         """
+        prefix = moved_prefix(before)
+        if self._store is not None and prefix not in (None, self._store.keys.prefix):
+            self._store.close()  # it was moved once more, to another prefix
+            self._store = None
         if self._store is None:
-            self._store = self._open()
+            self._store = self._open(prefix)
         if not is_target_of(self._store, before):
             reason = f"{before.location} was moved to another store than {self._store.location}"
             raise InvalidSetting("next_url", reason)

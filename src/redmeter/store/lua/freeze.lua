@@ -3,12 +3,14 @@
 -- `frozen` is "TOKEN DEADLINE", by the server's clock: apply.lua applies no batch until then. It
 -- can be renewed or committed only before the deadline, so a process that slept past it has lost
 -- the shard. `moved` is the ID of the move, and stays: no batch is ever applied here again.
+-- `moved_prefix` is the prefix of the target, which writers that follow go by.
 --
 -- KEYS[1] meta:   KEYS[2] known:, so that a cluster refuses it if the two are in different slots
 -- ARGV[1] look · freeze · renew · unfreeze · commit
 -- ARGV[2] token of the caller
 -- ARGV[3] freeze, renew: how long, seconds; commit: ID of the move
 -- ARGV[4] commit: another ID that an already moved shard may have; or ""
+-- ARGV[5] commit: the prefix that the store has from now on; none: as it was written before
 -- Returns {1 done or 0 refused, ID of the move or "", `receiving` or "", token of the freeze that
 --   is in force or "", seconds it has left}.
 -- Retry: safe. Cost: constant. Cluster: one slot.
@@ -43,6 +45,7 @@ elseif action == 'unfreeze' then
 elseif action == 'commit' then
   if moved and (moved == ARGV[3] or moved == ARGV[4]) or not moved and holder == token then
     call('HSET', KEYS[1], 'moved', ARGV[3])
+    if ARGV[5] then call('HSET', KEYS[1], 'moved_prefix', ARGV[5]) end
     call('HDEL', KEYS[1], 'frozen')
     holder, moved, done = nil, ARGV[3], true
   end
