@@ -17,6 +17,7 @@ from redmeter.stored.families import (
     FAMILIES,
     INDEXES,
     SERIES_KINDS,
+    STATES,
     Family,
     listed_by,
     owner,
@@ -171,3 +172,10 @@ def test_each_kind_of_series_has_a_row_in_each_layer(table: Mapping[str, object]
         assert kind.index.kind == name
         assert kind.hashes == listed_by(kind.index)
         assert kind.events in (None, *kind.hashes)
+
+
+def test_what_has_a_value_by_interval_is_parsed_and_kept_in_tests() -> None:
+    """Of each of STATES, one hash."""
+    assert source._STATES.keys() == set(STATES)
+    assert {kind for kind, row in selection.KINDS.items() if row.parse} == set(STATES)
+    assert all(len(SERIES_KINDS[kind].hashes) == 1 for kind in STATES)

@@ -2,10 +2,10 @@
 
 import math
 from collections import Counter as Multiset
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
-from typing import TypeVar
+from operator import attrgetter, itemgetter
+from typing import Any, TypeVar
 
 from redmeter.analysis.comparing.changes import find_changes
 from redmeter.clock import ManualClock, Zone
@@ -81,6 +81,8 @@ _RECORDED = {
     "gauge": attrgetter("value"),
     "histogram": attrgetter("observed"),
 }
+#: One of STATES -> the value of an interval, of what was recorded within it in order of time.
+_STATES: Mapping[str, Callable[[Sequence[Any]], float]] = {"gauge": itemgetter(-1)}
 
 #: A result for each group of a selection.
 _Groups = list[tuple[GroupKey, T]]
@@ -169,28 +171,30 @@ class MemorySource(Answers):
         return found
 
     def gauges(
-        self, selection: Selection, window: Window, aggregate: str | None
+        self, selection: Selection, window: Window, aggregate: str | None, *, kind: str = "gauge"
     ) -> _Groups[Series[float | None]]:
         self._retention.check(window.precision)
-        self._check_kind(selection, "gauge")
-        return self._gauges(selection, window, aggregate)
+        self._check_kind(selection, kind)
+        return self._gauges(selection, window, aggregate, kind)
 
     def _gauges(
-        self, selection: Selection, window: Window, aggregate: str | None
+        self, selection: Selection, window: Window, aggregate: str | None, kind: str = "gauge"
     ) -> _Groups[Series[float | None]]:
-        names = self._selected(selection, "gauge")
-        parts = {name: self._gauge(name, window) for name in names}
+        names = self._selected(selection, kind)
+        parts = {name: self._state(kind, name, window) for name in names}
         starts, running = self._starts(window, self._retention)
         return aggregates.aggregated(
             parts, selection, window.precision, starts, aggregate, running=running
         )
 
-    def gauges_many(self, names: list[str], window: Window) -> dict[str, Series[float | None]]:
+    def gauges_many(
+        self, names: list[str], window: Window, kind: str = "gauge"
+    ) -> dict[str, Series[float | None]]:
         check_number(names)
         precision = self._retention.check(window.precision)
-        self._check_kinds(names, "gauge")
+        self._check_kinds(names, kind)
         starts, running = self._starts(window, self._retention)
-        parts = {name: self._gauge(name, window) for name in names}
+        parts = {name: self._state(kind, name, window) for name in names}
         return {
             name: Series(
                 name,
@@ -213,12 +217,16 @@ class MemorySource(Answers):
         gauges = [] if counted else self._gauges(selection, window, aggregate)
         return aggregates.forecasts(selection, precision, counters, gauges, ahead, self._zone)
 
-    def _gauge(self, name: str, window: Window) -> tuple[float | None, ...]:
-        newest: dict[int, float] = {}
+    def _state(self, kind: str, name: str, window: Window) -> tuple[float | None, ...]:
+        found: dict[int, list[Any]] = {}
         for event in sorted(self._memory.events, key=lambda event: event.time):
-            if event.series == name and event.value is not None:
-                newest[slice_start(event.time, window.precision)] = event.value
-        return tuple(newest.get(start) for start in self._kept(newest, window))
+            value = _RECORDED[kind](event)
+            if event.series == name and value is not None:
+                found.setdefault(slice_start(event.time, window.precision), []).append(value)
+        return tuple(
+            _STATES[kind](found[start]) if start in found else None
+            for start in self._kept(found, window)
+        )
 
     def _check_kind(self, selection: Selection, *expected: str) -> None:
         """Check that the name has one of these kinds, or none.
