@@ -24,7 +24,7 @@ from redmeter.stored.families import (
 )
 from redmeter.stored.keys import BARE_OWN, Keys
 from redmeter.stored.shards import TAGS, ShardedKeys, shard_of
-from redmeter.testing import source
+from redmeter.testing import recorder
 
 ROOT = Path(__file__).parents[1]
 DOC = (ROOT / "docs" / "stored-format.md").read_text("utf-8")
@@ -161,7 +161,7 @@ def test_with_an_empty_prefix_only_the_listings_families_have_none(family: Famil
         curves.KINDS,
         rows._KINDS,
         prometheus_names._KINDS,
-        source._RECORDED,
+        recorder.RECORDED,
         http_errors._CALLS,
     ],
 )
@@ -176,6 +176,6 @@ def test_each_kind_of_series_has_a_row_in_each_layer(table: Mapping[str, object]
 
 def test_what_has_a_value_by_interval_is_parsed_and_kept_in_tests() -> None:
     """Of each of STATES, one hash."""
-    assert source._STATES.keys() == set(STATES)
+    assert recorder.STATE_VALUES.keys() == set(STATES)
     assert {kind for kind, row in selection.KINDS.items() if row.parse} == set(STATES)
     assert all(len(SERIES_KINDS[kind].hashes) == 1 for kind in STATES)

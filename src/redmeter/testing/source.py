@@ -2,9 +2,8 @@
 
 import math
 from collections import Counter as Multiset
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
 from redmeter.analysis.comparing.changes import find_changes
@@ -70,19 +69,10 @@ from redmeter.testing.readings import (
     stored_group,
     traffic,
 )
-from redmeter.testing.recorder import MemoryRecorder
+from redmeter.testing.recorder import RECORDED, STATE_VALUES, MemoryRecorder
 from redmeter.types import Mark, Selection, Top, Window
 
 T = TypeVar("T")
-
-#: Kind -> what an event of it has.
-_RECORDED = {
-    "counter": attrgetter("amount"),
-    "gauge": attrgetter("value"),
-    "histogram": attrgetter("observed"),
-}
-#: One of STATES -> the value of an interval, of what was recorded within it in order of time.
-_STATES: Mapping[str, Callable[[Sequence[Any]], float]] = {"gauge": itemgetter(-1)}
 
 #: A result for each group of a selection.
 _Groups = list[tuple[GroupKey, T]]
@@ -220,11 +210,11 @@ class MemorySource(Answers):
     def _state(self, kind: str, name: str, window: Window) -> tuple[float | None, ...]:
         found: dict[int, list[Any]] = {}
         for event in sorted(self._memory.events, key=lambda event: event.time):
-            value = _RECORDED[kind](event)
+            value = RECORDED[kind](event)
             if event.series == name and value is not None:
                 found.setdefault(slice_start(event.time, window.precision), []).append(value)
         return tuple(
-            _STATES[kind](found[start]) if start in found else None
+            STATE_VALUES[kind](found[start]) if start in found else None
             for start in self._kept(found, window)
         )
 
@@ -241,7 +231,7 @@ class MemorySource(Answers):
                 return selection.name in names
             return any(base_of(name) == selection.name for name in names)
 
-        check_found(selection, expected, [kind for kind in _RECORDED if has(kind)])
+        check_found(selection, expected, [kind for kind in RECORDED if has(kind)])
 
     def _check_kinds(self, names: Iterable[str], kind: str) -> None:
         for name in names:
@@ -353,7 +343,7 @@ class MemorySource(Answers):
         return {key: sum(some.values()) for key, some in groups.items()}
 
     def names(self, pattern: str, kind: str) -> list[str]:
-        recorded = _RECORDED[kind]
+        recorded = RECORDED[kind]
         names = {one.series for one in self._memory.events if recorded(one) is not None}
         return sorted(matching(names, pattern))
 
