@@ -174,8 +174,8 @@ def test_each_kind_of_series_has_a_row_in_each_layer(table: Mapping[str, object]
         assert kind.events in (None, *kind.hashes)
 
 
-def test_what_has_a_value_by_interval_is_parsed_and_kept_in_tests() -> None:
-    """Of each of STATES, one hash."""
+def test_each_state_has_one_hash_a_parser_and_a_value_in_memory() -> None:
+    """So everything that reads a gauge can read it."""
     assert recorder.STATE_VALUES.keys() == set(STATES)
     assert {kind for kind, row in selection.KINDS.items() if row.parse} == set(STATES)
     assert all(len(SERIES_KINDS[kind].hashes) == 1 for kind in STATES)

@@ -208,14 +208,14 @@ class MemorySource(Answers):
         return aggregates.forecasts(selection, precision, counters, gauges, ahead, self._zone)
 
     def _state(self, kind: str, name: str, window: Window) -> tuple[float | None, ...]:
-        found: dict[int, list[Any]] = {}
+        values: dict[int, list[Any]] = {}
         for event in sorted(self._memory.events, key=lambda event: event.time):
             value = RECORDED[kind](event)
             if event.series == name and value is not None:
-                found.setdefault(slice_start(event.time, window.precision), []).append(value)
+                values.setdefault(slice_start(event.time, window.precision), []).append(value)
         return tuple(
-            STATE_VALUES[kind](found[start]) if start in found else None
-            for start in self._kept(found, window)
+            STATE_VALUES[kind](values[start]) if start in values else None
+            for start in self._kept(values, window)
         )
 
     def _check_kind(self, selection: Selection, *expected: str) -> None:
