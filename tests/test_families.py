@@ -17,13 +17,14 @@ from redmeter.stored.families import (
     FAMILIES,
     INDEXES,
     SERIES_KINDS,
+    STATES,
     Family,
     listed_by,
     owner,
 )
 from redmeter.stored.keys import BARE_OWN, Keys
 from redmeter.stored.shards import TAGS, ShardedKeys, shard_of
-from redmeter.testing import source
+from redmeter.testing import recorder
 
 ROOT = Path(__file__).parents[1]
 DOC = (ROOT / "docs" / "stored-format.md").read_text("utf-8")
@@ -160,7 +161,7 @@ def test_with_an_empty_prefix_only_the_listings_families_have_none(family: Famil
         curves.KINDS,
         rows._KINDS,
         prometheus_names._KINDS,
-        source._RECORDED,
+        recorder.RECORDED,
         http_errors._CALLS,
     ],
 )
@@ -171,3 +172,10 @@ def test_each_kind_of_series_has_a_row_in_each_layer(table: Mapping[str, object]
         assert kind.index.kind == name
         assert kind.hashes == listed_by(kind.index)
         assert kind.events in (None, *kind.hashes)
+
+
+def test_each_state_has_one_hash_a_parser_and_a_value_in_memory() -> None:
+    """So everything that reads a gauge can read it."""
+    assert recorder.STATE_VALUES.keys() == set(STATES)
+    assert {kind for kind, row in selection.KINDS.items() if row.parse} == set(STATES)
+    assert all(len(SERIES_KINDS[kind].hashes) == 1 for kind in STATES)

@@ -274,7 +274,7 @@ class Meter(Queries):
         Raises:
             InvalidName: the name or a label's name is not allowed.
         """
-        return self._recorder.counter(name, labels)
+        return self._recorder.instrument(Counter, name, labels)
 
     def count_exceptions(
         self,
@@ -298,7 +298,7 @@ class Meter(Queries):
         Raises:
             InvalidName: the name or a label's name is not allowed.
         """
-        return CountedExceptions(self._recorder.counter(name, labels), kinds)
+        return CountedExceptions(self._recorder.instrument(Counter, name, labels), kinds)
 
     def gauge(
         self,
@@ -369,7 +369,7 @@ class Meter(Queries):
         Raises:
             InvalidName: the name or a label's name is not allowed.
         """
-        return self._recorder.histogram(name, labels)
+        return self._recorder.instrument(Histogram, name, labels)
 
     def timer(self, name: str, *, labels: Mapping[str, object] | None = None) -> Timer:
         """Return a timer, which records durations in a histogram, in seconds.
@@ -389,7 +389,7 @@ class Meter(Queries):
         Raises:
             InvalidName: the name or a label's name is not allowed.
         """
-        return Timer(self._recorder.histogram(name, labels), self._monotonic)
+        return Timer(self._recorder.instrument(Histogram, name, labels), self._monotonic)
 
     # --- Messages, exceptions and marks ---
 

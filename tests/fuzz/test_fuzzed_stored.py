@@ -111,7 +111,7 @@ def test_sums_are_finite_or_nothing(text: bytes) -> None:
 def test_a_gauge_is_a_finite_number_of_its_slice_or_nothing(texts: list[bytes | None]) -> None:
     """A time that lies elsewhere is none."""
     for text in texts:
-        value = value_of(text, 1_699_999_980, 60)
+        value = value_of("gauge", text, 1_699_999_980, 60)
         assert value is None or math.isfinite(value)
 
 
@@ -268,7 +268,7 @@ def work_on_all(text: str) -> None:
     parse_distribution(data, b"6 27.5 59.2")
     parse_distribution(BUCKETS[0].encode(), data)
     parse_moments(data)
-    value_of(data, 0, 60)
+    value_of("gauge", data, 0, 60)
     number_of(data)
     hour_of(data, NOW)
     parse_recent(data)

@@ -7,6 +7,7 @@ import pytest
 from redmeter import store as stores
 from redmeter.clock import ManualClock
 from redmeter.recording.events import CounterEvents
+from redmeter.recording.instruments import Counter
 from redmeter.recording.recorder import Recorder
 
 NOW = 1_700_000_000.0
@@ -30,7 +31,7 @@ def books(recorder: Recorder) -> tuple[int, int, int]:
 
 def test_events_are_in_the_books_before_and_after_they_are_collected(recorder: Recorder) -> None:
     """The same number at any moment."""
-    recorder.counter("a")._events += [NOW, NOW, NOW - 1, (NOW - 2, 5)]
+    recorder.instrument(Counter, "a")._events += [NOW, NOW, NOW - 1, (NOW - 2, 5)]
     assert books(recorder) == (8, 8, 4)
     recorder._collector.collect()
     assert books(recorder) == (8, 8, 0)
@@ -40,7 +41,7 @@ def test_an_event_that_comes_while_its_cell_is_collected_is_collected_next(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another thread appends between the reading of the list and its shortening."""
-    cell = recorder.counter("a")
+    cell = recorder.instrument(Counter, "a")
     cell._events += [NOW, NOW, NOW - 1]
 
     merged = CounterEvents.merged
@@ -60,7 +61,7 @@ def test_an_event_that_comes_while_its_cell_is_collected_is_collected_next(
 
 def test_in_a_forked_child_nothing_is_the_parents(recorder: Recorder) -> None:
     """Neither events nor books nor producer; a counter that is held goes on in the same list."""
-    cell = recorder.counter("a")
+    cell = recorder.instrument(Counter, "a")
     held = cell._events
     held += [NOW, NOW]
     recorder._collector.collect()
@@ -69,4 +70,4 @@ def test_in_a_forked_child_nothing_is_the_parents(recorder: Recorder) -> None:
     recorder.after_fork()
     assert books(recorder) == (0, 0, 0)
     assert recorder.health().producer != producer
-    assert recorder.counter("a")._events is held
+    assert recorder.instrument(Counter, "a")._events is held

@@ -4,7 +4,7 @@ import pytest
 
 from redmeter import InvalidValue, Meter
 from redmeter.clock import ManualClock
-from redmeter.recording.instruments import Gauge, Instrument
+from redmeter.recording.instruments import Counter, Gauge, Histogram, Instrument
 from redmeter.recording.registry import OTHER_SERIES, Registry
 
 
@@ -41,18 +41,18 @@ def registry(**limits: int) -> Registry:
 def test_a_name_has_one_cell_however_it_is_spelled() -> None:
     """By labels beside or within it, in any order."""
     known = registry()
-    cell = known.counter('a{x="1",y="2"}')
-    assert known.counter("a", {"y": "2", "x": "1"}) is cell
-    assert known.counter('a{ y="2", x="1", }') is cell
+    cell = known.instrument(Counter, 'a{x="1",y="2"}')
+    assert known.instrument(Counter, "a", {"y": "2", "x": "1"}) is cell
+    assert known.instrument(Counter, 'a{ y="2", x="1", }') is cell
     assert len(known) == 1
 
 
 def test_label_sets_beyond_the_limit_are_one_series() -> None:
     """Those within it stay apart; the name without labels is no label set."""
     known = registry()
-    names = [known.counter("a", {"x": str(n)}).name for n in range(6)]
+    names = [known.instrument(Counter, "a", {"x": str(n)}).name for n in range(6)]
     assert names == [*(f'a{{x="{n}"}}' for n in range(3)), *['a{overflow="true"}'] * 3]
-    assert known.counter("a").name == "a"
+    assert known.instrument(Counter, "a").name == "a"
     assert [cell.name for cell in known.instruments() if cell._overflow] == ['a{overflow="true"}']
 
 
@@ -61,7 +61,7 @@ def test_series_beyond_the_limit_are_one_series() -> None:
     known = registry(max_series=2)
     for _ in range(20):
         for n in range(50):
-            known.counter(f"n{n}", {"x": "1"})
+            known.instrument(Counter, f"n{n}", {"x": "1"})
     assert len(known) == 3
     assert {cell.name for cell in known.instruments()} == {'n0{x="1"}', 'n1{x="1"}', OTHER_SERIES}
 
@@ -69,14 +69,17 @@ def test_series_beyond_the_limit_are_one_series() -> None:
 def test_a_name_with_no_room_for_the_label_is_among_the_others() -> None:
     """A name that is allowed is counted, whatever came before."""
     known, base = registry(max_label_sets=1), "n" * 188
-    known.counter(base, {"a": "1"})
-    assert known.counter(base, {"a": "2"}).name == OTHER_SERIES
+    known.instrument(Counter, base, {"a": "1"})
+    assert known.instrument(Counter, base, {"a": "2"}).name == OTHER_SERIES
 
 
 def test_gauges_and_counters_of_a_name_are_two_series() -> None:
     """And a gauge of each process has a place for its number."""
     known = registry()
-    cells: list[Instrument] = [known.gauge("a", None, per_process=False), known.counter("a")]
+    cells: list[Instrument] = [
+        known.gauge("a", None, per_process=False),
+        known.instrument(Counter, "a"),
+    ]
     assert known.instruments() == cells
     assert not known.per_process
     assert known.gauge("a", None, per_process=True)._series == 'a{instance=""}'
@@ -95,23 +98,26 @@ def test_beyond_the_limit_only_extra_labels_become_others() -> None:
     """What says what happened stays, and so do series without extra labels."""
     known = registry()
     status = {"status": "5xx"}
-    made = [known.counter("a", status, {"user": str(n)}) for n in range(6)]
+    made = [known.instrument(Counter, "a", status, {"user": str(n)}) for n in range(6)]
     within = [f'a{{status="5xx",user="{n}"}}' for n in range(3)]
     assert [each.name for each in made] == [*within, *['a{status="5xx",user="(other)"}'] * 3]
     assert [each._overflow for each in made] == [False] * 3 + [True] * 3
-    assert known.counter("a", status, {"user": "1"}) is made[1]
-    assert known.counter("a", {"status": "5xx", "user": "1"}) is made[1]
-    assert known.counter("a", status).name == 'a{status="5xx"}'
-    assert not known.counter("a", status)._overflow
+    assert known.instrument(Counter, "a", status, {"user": "1"}) is made[1]
+    assert known.instrument(Counter, "a", {"status": "5xx", "user": "1"}) is made[1]
+    assert known.instrument(Counter, "a", status).name == 'a{status="5xx"}'
+    assert not known.instrument(Counter, "a", status)._overflow
 
 
 def test_series_with_others_are_limited_as_well() -> None:
     """A name has at most twice as many label sets, and one for all others."""
     known = registry(max_series=100)
     for n in range(20):
-        known.histogram("a", {"route": str(n)}, {"user": str(n)})
+        known.instrument(Histogram, "a", {"route": str(n)}, {"user": str(n)})
     assert len(known) == 3 + 3 + 1
-    assert known.histogram("a", {"route": "19"}, {"user": "19"}).name == 'a{overflow="true"}'
+    assert (
+        known.instrument(Histogram, "a", {"route": "19"}, {"user": "19"}).name
+        == 'a{overflow="true"}'
+    )
 
 
 def test_extra_labels_for_which_there_is_no_room_as_others_are_left_out() -> None:
@@ -119,5 +125,7 @@ def test_extra_labels_for_which_there_is_no_room_as_others_are_left_out() -> Non
     known = registry()
     labels = {"route": "x" * 184}
     for n in range(3):
-        known.counter("a", None, {"u": str(n)})
-    assert known.counter("a", labels, {"u": ""}).name == f'a{{route="{labels["route"]}"}}'
+        known.instrument(Counter, "a", None, {"u": str(n)})
+    assert (
+        known.instrument(Counter, "a", labels, {"u": ""}).name == f'a{{route="{labels["route"]}"}}'
+    )

@@ -4,7 +4,8 @@ import { Choice } from "../parts/choice";
 import { Filter } from "../parts/paging";
 import { Toolbar } from "../parts/toolbar";
 import { kept, set, state } from "../state/page";
-import { KINDS, ORDERS, SeriesList } from "./serieslist";
+import { KINDS } from "./names";
+import { ORDERS, SeriesList } from "./serieslist";
 
 const CHOICES = [{ value: "all", text: "All" }, ...KINDS] as const;
 

@@ -21,8 +21,8 @@ interface Props {
 
 /** The figure of a row: the count of a counter, the newest value of a gauge, the p95 of a histogram. */
 function shownOf(row: MetricRow) {
-  if (row.kind === "gauge") return value(row.value, unitOf(row.name));
   if (row.kind === "counter") return number(row.count);
+  if (row.kind !== "histogram") return value(row.value, unitOf(row.name));
   return (
     <>
       {row.p95 === null && row.count > 0 ? <NotRead /> : value(row.p95, unitOf(row.name))}
@@ -45,8 +45,8 @@ function NotRead() {
 
 /** The change of that figure compared with the window before; a gauge has none. */
 function Changed({ row }: { row: MetricRow }) {
-  const [now, before] = row.kind === "histogram" ? [row.p95, row.p95_before] : [row.count, row.before];
-  if (row.kind === "gauge" || now === null || before === null) return <span class="faint">–</span>;
+  const [now, before] = row.kind === "counter" ? [row.count, row.before] : [row.p95, row.p95_before];
+  if (now === null || before === null) return <span class="faint">–</span>;
   return <Pill value={now} before={before} meaning="neutral" against="the compared period" />;
 }
 

@@ -1,4 +1,4 @@
-// Completion of series names: patterns, suggestions, and the name that an entry means.
+// Kinds of series, and completion of their names: patterns, suggestions, and the name that an entry means.
 import { address, ask } from "../api/client";
 import type { NamesAnswer } from "../api/types";
 
@@ -6,7 +6,14 @@ import type { NamesAnswer } from "../api/types";
 const OFFERED = 30;
 /** Maximum number of similar names. */
 const SIMILAR = 12;
-const KINDS = ["counter", "gauge", "histogram"] as const;
+
+/** The kinds of series: their titles, and how a first series of each is recorded. */
+export const KINDS = [
+  { value: "counter", text: "Counters", code: 'count("signups")' },
+  { value: "gauge", text: "Gauges", code: 'gauge("queue_length").set(7)' },
+  { value: "histogram", text: "Histograms", code: 'observe("cart_value", 12.5)' },
+] as const;
+export type Kind = (typeof KINDS)[number]["value"];
 
 /** A pattern that finds names containing the text, unless it is a pattern already. */
 export function patternOf(text: string): string {
@@ -32,7 +39,9 @@ export function offered(kinds: readonly (readonly string[])[]): string[] {
 /** Names of every kind that a pattern finds. */
 export async function namesOf(pattern: string, signal: AbortSignal): Promise<string[]> {
   const answers = await Promise.all(
-    KINDS.map((kind) => ask<NamesAnswer>(address("names", { pattern, kind, limit: OFFERED }), null, signal)),
+    KINDS.map(({ value: kind }) =>
+      ask<NamesAnswer>(address("names", { pattern, kind, limit: OFFERED }), null, signal),
+    ),
   );
   return offered(answers.map((each) => each.data?.names ?? []));
 }

@@ -12,14 +12,8 @@ import { useFeed } from "../state/live";
 import { frame, set, state } from "../state/page";
 import { MetricTable } from "./metrictable";
 import { nextPlace, patternIn, type Place } from "./filtering";
+import { KINDS, type Kind } from "./names";
 import { madeFrom, reachable } from "./ranking";
-
-export const KINDS = [
-  { value: "counter", text: "Counters" },
-  { value: "gauge", text: "Gauges" },
-  { value: "histogram", text: "Histograms" },
-] as const;
-export type Kind = (typeof KINDS)[number]["value"];
 
 export const ORDERS = [
   { value: "name", text: "Name" },
@@ -27,11 +21,6 @@ export const ORDERS = [
   { value: "change", text: "Change" },
 ] as const;
 
-const FILLS: Record<Kind, string> = {
-  counter: 'from redmeter import Meter; Meter().count("signups")',
-  gauge: 'from redmeter import Meter; Meter().gauge("queue_length").set(7)',
-  histogram: 'from redmeter import Meter; Meter().observe("cart_value", 12.5)',
-};
 /** Rows per kind if all kinds are listed. */
 const AMONG = 20;
 
@@ -69,7 +58,7 @@ interface ListedProps {
 function Listed({ answer, kind, order, offset, among, place }: ListedProps) {
   const { rows, found, window, now } = answer;
   const { filter } = state.value;
-  const title = KINDS.find((each) => each.value === kind)?.text ?? "";
+  const { text: title = "", code = "" } = KINDS.find((each) => each.value === kind) ?? {};
   const begins = place === "beginning" && filter !== "" ? ", those that begin so" : "";
   const partly = found < answer.total || answer.ranked_at !== null;
   const more = partly ? madeFrom(answer, now, order !== "name") : "";
@@ -91,7 +80,13 @@ function Listed({ answer, kind, order, offset, among, place }: ListedProps) {
         rows={rows}
         window={window}
         label={title}
-        empty={<None {...{ answer, offset, title }} code={FILLS[kind]} among={among} />}
+        empty={
+          <None
+            {...{ answer, offset, title }}
+            code={`from redmeter import Meter; Meter().${code}`}
+            among={among}
+          />
+        }
       />
       {rows.length > 20 && found > LIMIT && (
         <div class="card-foot">

@@ -3,6 +3,8 @@
 import contextlib
 import time
 from dataclasses import asdict
+from functools import partial
+from itertools import product
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -48,7 +50,7 @@ from redmeter.reading.selection import GroupKey, name_of
 from redmeter.results.series import Series
 from redmeter.store import Store
 from redmeter.store.query import Query, run_query, together
-from redmeter.stored.families import SERIES_KINDS
+from redmeter.stored.families import SERIES_KINDS, STATES
 from redmeter.stored.keys import Kept
 from redmeter.types import Mark, Selection, Window
 
@@ -113,7 +115,8 @@ def names_command(
         fix = "record metrics in your application, or read an access log: redmeter replay FILE"
         fail("nothing is recorded yet", NOT_FOUND, fix)
     if not rows:
-        what = kind or "counter, gauge or histogram"
+        *others, last = SERIES_KINDS
+        what = kind or f"{', '.join(others)} or {last}"
         fail(f"no {what} matches {_shortened(pattern)}", NOT_FOUND, "redmeter names lists all")
 
 
@@ -250,12 +253,12 @@ def _show(
         starts = [row.series.start for row in rows if row.series]
         marks = Queries(store).marks(since=min(starts)) if starts else []
         for row in rows:
-            if row.kind == "gauge":
+            if row.kind in STATES:
                 _draw_gauge(row, marks)
             elif row.selection not in missing:
                 _draw(row, marks)
     elif len(missing) < len(selections):
-        gauges = any(row.kind == "gauge" for row in rows)
+        gauges = any(row.kind in STATES for row in rows)
         cells = [
             (row.name, sample.start, "" if sample.value is None else sample.value)
             for row in rows
@@ -289,39 +292,31 @@ def _rows(
         and not any(one for _, one in counters[at])
         and not any(totals[at].values())
     ]
-    gauges: dict[int, Any] = {}
-    if never:
+    others = list(product(never, STATES))
+    states: dict[int, tuple[str, Any]] = {}
+    if others:
+        read = partial(read_gauge, keys, needed=needed, kinds=("counter", *STATES))
         _, found = run_query(
             store,
             lambda _: together(
-                [
-                    read_gauge(
-                        keys,
-                        selections[at],
-                        window,
-                        aggregate,
-                        needed=needed,
-                        kinds=("counter", "gauge"),
-                    )
-                    for at in never
-                ]
+                [read(selections[at], window, aggregate, kind=kind) for at, kind in others]
             ),
         )
-        gauges = {
-            at: groups
-            for at, groups in zip(never, found, strict=True)
-            if any(one for _, one in groups) or is_stored(store, selections[at], "gauge")
-        }
+        for (at, kind), groups in zip(others, found, strict=True):
+            stored = any(one for _, one in groups) or is_stored(store, selections[at], kind)
+            if stored and at not in states:
+                states[at] = kind, groups
     rows: list[_Row] = []
     for at, selection in enumerate(selections):
-        if at in gauges:
-            rows += [_Row(selection, key, "gauge", one, None) for key, one in gauges[at]]
+        if at in states:
+            kind, groups = states[at]
+            rows += [_Row(selection, key, kind, one, None) for key, one in groups]
         else:
             rows += [
                 _Row(selection, key, "counter", one, totals[at].get(key))
                 for key, one in counters[at]
             ]
-    return rows, [selections[at] for at in never if at not in gauges]
+    return rows, [selections[at] for at in never if at not in states]
 
 
 def _draw(row: _Row, marks: list[Mark]) -> None:
@@ -341,7 +336,7 @@ def _draw(row: _Row, marks: list[Mark]) -> None:
 
 def _draw_gauge(row: _Row, marks: list[Mark]) -> None:
     one = row.series
-    title = f"{row.name} · gauge, every {output.span(one.precision)}"
+    title = f"{row.name} · {row.kind}, every {output.span(one.precision)}"
     values = [value for value in one.values if value is not None]
     if not values:
         output.line(f"{title} · no samples are kept")

@@ -11,6 +11,7 @@ from redmeter.names import parse_name
 from redmeter.queries import Queries
 from redmeter.reading.selection import selects
 from redmeter.store import Store
+from redmeter.stored.families import STATES
 from redmeter.types import Selection
 
 #: Names suggested for one that is not there, and those that are compared with it.
@@ -37,8 +38,8 @@ def series_of_name(store: Store, name: str) -> SeriesOfName:
     names = Queries(store).names
     return SeriesOfName(
         *(
-            [one for each in patterns for one in names(each, kind=kind)]
-            for kind in ("counter", "histogram", "gauge")
+            [one for kind in kinds for each in patterns for one in names(each, kind=kind)]
+            for kinds in (("counter",), ("histogram",), STATES)
         )
     )
 

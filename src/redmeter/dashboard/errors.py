@@ -17,13 +17,14 @@ from redmeter.errors import (
     UnknownPrecision,
     WrongKind,
 )
+from redmeter.stored.families import STATES
 from redmeter.stored.keys import span
 
 _RETRY = {"Retry-After": "1"}
 #: Kind of a name -> the request that reads it.
 _CALLS = {
     "counter": "ask /api/series for it",
-    "gauge": "ask /api/series with kind=gauge",
+    **{kind: f"ask /api/series with kind={kind}" for kind in STATES},
     "histogram": "ask /api/summary for it",
 }
 

@@ -16,7 +16,14 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from redmeter.export.prometheus_names import COUNTER, HISTOGRAM, Catalog, Exported, metric_name
+from redmeter.export.prometheus_names import (
+    COUNTER,
+    HISTOGRAM,
+    Catalog,
+    Exported,
+    metric_name,
+    metric_type,
+)
 from redmeter.lazy_regex import late
 from redmeter.stored.exponential_histogram import SCALE, Distribution, upper_edge
 
@@ -101,19 +108,19 @@ class _Lines:
     """Series of one value: counters, or gauges."""
 
     def __init__(self) -> None:
-        self.names: list[str] = []
+        self.series: list[Exported] = []
         #: The lines before each series, if it is the first of its metric.
         self._heads: list[bytes] = []
         #: The line of each series up to the value.
         self._lines: list[bytes] = []
 
-    def add(self, stored: str, head: str, line: str) -> None:
-        self.names.append(stored)
+    def add(self, one: Exported, head: str, line: str) -> None:
+        self.series.append(one)
         self._heads.append(head.encode())
         self._lines.append(line.encode())
 
     def filled(self, values: Iterable[bytes | None]) -> list[bytes]:
-        """Return the lines of those series that have a value, given in the order of `names`."""
+        """Return the lines of those series that have a value, given in the order of `series`."""
         written, waiting = [], b""
         for head, line, value in zip(self._heads, self._lines, values, strict=True):
             if head:
@@ -152,7 +159,7 @@ class Template:
         histograms = {text for text, (one, *_) in by_name.items() if one.kind == HISTOGRAM}
         for text in sorted(by_name):
             kind, base = by_name[text][0].kind, by_name[text][0].base
-            family, type_name = names[text], kind
+            family, type_name = names[text], metric_type(kind)
             if form.openmetrics and kind == COUNTER:
                 bare = text.removesuffix("_total")
                 if bare in histograms:  # two metrics of one name are an error
@@ -166,7 +173,7 @@ class Template:
                 continue
             lines = self._counters if kind == COUNTER else self._gauges
             for one in by_name[text]:
-                lines.add(one.stored, head, f"{names[text].series('', _labels(one))} ")
+                lines.add(one, head, f"{names[text].series('', _labels(one))} ")
                 head = ""
         #: A user's metric may have the name.
         self._counts_hidden = HIDDEN not in by_name
@@ -174,12 +181,12 @@ class Template:
     @property
     def counters(self) -> Sequence[str]:
         """The stored names of the counters, in the order in which their values are expected."""
-        return self._counters.names
+        return [one.stored for one in self._counters.series]
 
     @property
-    def gauges(self) -> Sequence[str]:
-        """The stored names of the gauges, in the order in which their values are expected."""
-        return self._gauges.names
+    def gauges(self) -> Sequence[Exported]:
+        """The gauges, and others of STATES, in the order in which their values are expected."""
+        return self._gauges.series
 
     @property
     def histograms(self) -> list[str]:

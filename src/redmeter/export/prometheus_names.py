@@ -20,12 +20,13 @@ from typing import NamedTuple
 from redmeter.errors import InvalidName
 from redmeter.lazy_regex import late
 from redmeter.names import parse_name
+from redmeter.stored.families import STATES
 
 _INVALID = late(r"[^a-zA-Z0-9_:]")
 #: Labels of histograms that Prometheus gives a meaning.
 _RESERVED = ("le", "quantile")
 
-COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
+COUNTER, HISTOGRAM = "counter", "histogram"
 #: Suffixes of the series of a histogram.
 SUFFIXES = ("_bucket", "_count", "_sum")
 
@@ -77,6 +78,11 @@ def counter_name(base: str) -> str:
     return name if name.endswith("_total") else f"{name}_total"
 
 
+def metric_type(kind: str) -> str:
+    """Return the type of the metrics of a kind of series."""
+    return "gauge" if kind in STATES else kind
+
+
 def label_name(label: str, kind: str) -> str:
     """Return a label's name as it is exported."""
     reserved = kind == HISTOGRAM and label in _RESERVED
@@ -98,7 +104,7 @@ class _ExportKind(NamedTuple):
 _KINDS = {
     COUNTER: _ExportKind(counter_name),
     HISTOGRAM: _ExportKind(metric_name, suffixes=SUFFIXES),
-    GAUGE: _ExportKind(metric_name, otherwise=("_gauge",)),
+    **{kind: _ExportKind(metric_name, otherwise=(f"_{kind}",)) for kind in STATES},
 }
 
 

@@ -41,7 +41,7 @@ def _series(name: str, precision: int) -> Series[Any]:
     return Series(name, precision, 0, (), partial=False, window=window)
 
 
-def _series_many(names: list[str], window: Window) -> dict[str, Series[Any]]:
+def _series_many(names: list[str], window: Window, **_: object) -> dict[str, Series[Any]]:
     return {name: _series(name, window.precision) for name in names}
 
 
@@ -73,7 +73,7 @@ def _exceptions(wanted: exceptions.ExceptionQuery) -> ExceptionSummaries:
 #: A function that reads a store -> one that takes its arguments.
 OFF_ANSWERS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
     aggregates.read_counter: _samples,
-    aggregates.read_gauge: lambda selection, window, aggregate: _samples(selection, window),
+    aggregates.read_gauge: lambda selection, window, aggregate, **_: _samples(selection, window),
     aggregates.read_summary: lambda selection, window: _groups(
         selection, _summary(name_of(selection), window)
     ),

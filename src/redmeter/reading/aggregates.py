@@ -23,6 +23,7 @@ from redmeter.reading.selection import (
     check_kind,
     label_of,
     name_of,
+    parse_state,
     read_selected,
     selects,
     split,
@@ -34,7 +35,6 @@ from redmeter.store import Store, View, indexes
 from redmeter.store.producers import INSTANCE_SECONDS
 from redmeter.store.query import Query, escaped, run_query, scan_fields, together
 from redmeter.store.servers.replies import Reply, mapped, pairs, raised, scored
-from redmeter.stored.gauge import parse_gauge
 from redmeter.stored.keys import Kept, Keys
 from redmeter.types import Selection, Window
 
@@ -115,16 +115,21 @@ def read_gauge(
     window: Window,
     aggregate: str | None,
     *,
+    kind: str = "gauge",
     needed: bool = True,
-    kinds: Collection[str] = ("gauge",),
+    kinds: Collection[str] = (),
 ) -> Query[list[tuple[GroupKey, Series[float | None]]]]:
-    """Read the samples of gauges, aggregated within each group; groups are sorted by labels.
+    """Read the samples of gauges, or of others of STATES, aggregated within each group.
+
+    Groups are sorted by labels.
 
     Args:
         aggregate: how to aggregate label sets that differ in more than INSTANCE: a key of
             AGGREGATES.
+        kind: one of STATES.
         needed: see readable(); if not, and nothing can be read, there is no group.
-        kinds: if there is no gauge of this name, it has one of these kinds, or none.
+        kinds: if there is no series of this kind and name, it has one of these, or none; by default
+            `kind` alone.
 
     Raises:
         WrongKind: see `kinds`.
@@ -133,14 +138,14 @@ def read_gauge(
     """
     (view, replies), live = yield from together(
         [
-            read_selected(keys, "gauge", selection, window.precision),
+            read_selected(keys, kind, selection, window.precision),
             _live_instances(keys, selection),
         ]
     )
     if _nothing(replies):
-        yield from check_kind(keys, view, selection, kinds)
+        yield from check_kind(keys, view, selection, kinds or (kind,))
     replies_of = readable(replies, needed=needed)
-    return measured(view, replies_of, live, selection, window, aggregate)
+    return measured(view, replies_of, live, selection, window, aggregate, kind)
 
 
 def _live_instances(keys: Keys, selection: Selection) -> Query[Any]:
@@ -163,8 +168,9 @@ def measured(
     selection: Selection,
     window: Window,
     aggregate: str | None,
+    kind: str = "gauge",
 ) -> list[tuple[GroupKey, Series[float | None]]]:
-    """Aggregate the hashes of gauges.
+    """Aggregate the hashes of gauges, or of others of STATES.
 
     Args:
         live: the numbers of live processes; None: sum all.
@@ -172,12 +178,13 @@ def measured(
     grid = Grid(covered(window, view.retention, view.now))
     parts: dict[str, Values] = {}
     for name, (reply,) in found.items():
-        values = parts[name] = grid.gauge(name, reply).values
+        values = parts[name] = grid.state(kind, name, reply).values
         number = (label_of(name, INSTANCE) or "").encode()
         if live is None or not values or not grid.window.running or not number.isdigit():
             continue
-        text = mapped(reply).get(b"%d" % grid.starts[-1])
-        newest = None if text is None else parse_gauge(text, grid.starts[-1], window.precision)
+        at = grid.starts[-1]
+        text = mapped(reply).get(b"%d" % at)
+        newest = None if text is None else parse_state(kind, text, at, window.precision)
         if number not in live and newest and newest[0] < view.now - INSTANCE_SECONDS:
             parts[name] = (*values[:-1], None)
     return aggregated(parts, selection, grid.window, aggregate)

@@ -17,13 +17,12 @@ from typing import TypeVar
 from redmeter.analysis.comparing.significance import sum_counts
 from redmeter.errors import LimitExceeded, StoreError, StoreRefused
 from redmeter.reading.foreign_keys import readable, warn_of
-from redmeter.reading.selection import check_kinds
+from redmeter.reading.selection import check_kinds, parse_state
 from redmeter.results.series import CoveredWindow, Series
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import ParsedRead, run_query
 from redmeter.store.servers.replies import Reply, is_misplaced, mapped, pairs, raised
 from redmeter.stored.counter import MAX_COUNT, count_of, parse_counter
-from redmeter.stored.gauge import parse_gauge
 from redmeter.stored.keys import Retention, slice_end, slice_start
 from redmeter.types import Window
 
@@ -36,11 +35,11 @@ MAX_SERIES = 5_000
 
 def read_series(store: Store, names: Sequence[str], window: Window) -> dict[str, Series[int]]:
     """Read the samples of many counters: see read_gauges()."""
-    return _read_many(store, "counter", store.keys.count, names, window, Grid.counter)
+    return _read_many(store, "counter", names, window, Grid.counter)
 
 
 def read_gauges(
-    store: Store, names: Sequence[str], window: Window
+    store: Store, names: Sequence[str], window: Window, kind: str = "gauge"
 ) -> dict[str, Series[float | None]]:
     """Read the samples of many gauges in one round trip; each reply is parsed on arrival.
 
@@ -48,6 +47,7 @@ def read_gauges(
 
     Args:
         names: in their stored spelling.
+        kind: one of STATES.
 
     Returns:
         A series for every name; without samples if nothing is kept. Names under whose keys another
@@ -59,13 +59,14 @@ def read_gauges(
         LimitExceeded: over MAX_SERIES names.
         StoreError: the server is unreachable or refuses the command.
     """
-    return _read_many(store, "gauge", store.keys.gauge, names, window, Grid.gauge)
+    return _read_many(
+        store, kind, names, window, lambda grid, name, reply: grid.state(kind, name, reply)
+    )
 
 
 def _read_many(
     store: Store,
     kind: str,
-    key: Callable[[int, str], str],
     names: Sequence[str],
     window: Window,
     align: Callable[["Grid", str, Reply], Series[T]],
@@ -90,7 +91,8 @@ def _read_many(
                 nothing.append(name)
             return align(grid_of(view), name, reply)
 
-        return ParsedRead(("HGETALL", key(width, name)), parse)
+        (key,) = store.keys.hashes(kind, width, name)
+        return ParsedRead(("HGETALL", key), parse)
 
     view, replies = store.read([read_of(name) for name in names])
     grid_of(view)  # checks the precision, also without names
@@ -190,15 +192,15 @@ def summed(
     return [*values[:first], *(value or 0 for value in values[first:])]
 
 
-def measured(reply: Reply, starts: range) -> list[float | None]:
-    """Parse a gauge's hash: its values by interval, None for gaps, and for foreign keys."""
+def states_of(kind: str, reply: Reply, starts: range) -> list[float | None]:
+    """Parse the hash of one of STATES: its values by interval; None for gaps and foreign keys."""
     texts = {} if is_misplaced(reply) else mapped(raised(reply))
-    return [value_of(texts.get(b"%d" % start), start, starts.step) for start in starts]
+    return [value_of(kind, texts.get(b"%d" % start), start, starts.step) for start in starts]
 
 
-def value_of(text: bytes | None, start: int, precision: int) -> float | None:
-    """Parse a gauge's "VALUE TIME"; None if it has another form, see stored/gauge.py."""
-    parsed = None if text is None else parse_gauge(text, start, precision)
+def value_of(kind: str, text: bytes | None, start: int, precision: int) -> float | None:
+    """Parse the value of an interval without its time: see parse_state()."""
+    parsed = None if text is None else parse_state(kind, text, start, precision)
     return parsed and parsed[1]
 
 
@@ -296,12 +298,12 @@ class Grid:
         first = first_sample(values)
         return series_of(name, self.window, [value or 0 for value in values[first:]])
 
-    def gauge(self, name: str, reply: Reply) -> Series[float | None]:
-        """Align a gauge's hash, from its oldest sample on the grid to the end.
+    def state(self, kind: str, name: str, reply: Reply) -> Series[float | None]:
+        """Align the hash of one of STATES, from its oldest sample on the grid to the end.
 
         Raises:
             StoreError: the reply is an error, e.g. WRONGTYPE.
         """
-        values = measured(raised(reply), self.starts)
+        values = states_of(kind, raised(reply), self.starts)
         first = first_sample(values)
         return series_of(name, self.window, values[first:])

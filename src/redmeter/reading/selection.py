@@ -13,7 +13,7 @@ So the label sets of a name are one range of it, from `PRECISION:NAME{` up to `P
 series without labels has an entry of its own, which is not next to them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
@@ -35,6 +35,7 @@ from redmeter.store import View, indexes
 from redmeter.store.query import Query, Read, together
 from redmeter.store.servers.replies import Command, Reply, translate
 from redmeter.stored.families import SERIES_KINDS
+from redmeter.stored.gauge import Measured, parse_gauge
 from redmeter.stored.keys import Keys, entry
 from redmeter.types import Selection
 
@@ -61,16 +62,31 @@ class KindReads(NamedTuple):
     most: int
     #: The call that reads it, for the error of a query of another kind.
     call: str
+    #: Of one of STATES: parses the value of an interval, given its start and the precision.
+    parse: Callable[[bytes, int, int], Measured | None] | None = None
 
 
 #: Kind -> how it is read.
 KINDS: Final[dict[str, KindReads]] = {
     "counter": KindReads(MAX_SERIES, "use series() or total()"),
-    "gauge": KindReads(MAX_SERIES, "use gauge_series()"),
+    "gauge": KindReads(MAX_SERIES, "use gauge_series()", parse_gauge),
     "histogram": KindReads(MAX_HISTOGRAMS, "use summary()"),
 }
 
 _NARROW = "filter them with labels=, or rank them with top()"
+
+
+def parse_state(kind: str, text: bytes, start: int, precision: int) -> Measured | None:
+    """Parse the value of an interval of one of STATES, and its time; None if it has another form.
+
+    Args:
+        kind: one of STATES.
+        text: as it is stored.
+        start, precision: of the interval, Unix seconds and seconds.
+    """
+    parse = KINDS[kind].parse
+    assert parse, "it is one of STATES"
+    return parse(text, start, precision)
 
 
 def hashes_of(keys: Keys, kind: str, names: Sequence[str], precision: int) -> list[Command]:

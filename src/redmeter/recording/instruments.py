@@ -18,7 +18,7 @@ Attributes with an underscore belong to the recorder and to nobody else.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, NoReturn, Protocol, TypeVar
+from typing import ClassVar, NoReturn, Protocol, Self, TypeVar
 
 from redmeter.recording.events import (
     CounterEvents,
@@ -83,6 +83,11 @@ class Instrument(ABC):
         self._due = NOW
         #: The length at which the list is merged on the spot.
         self._threshold = LONG
+
+    @classmethod
+    def _clocked(cls, now: Callable[[], float], monotonic: Callable[[], float]) -> type[Self]:  # noqa: ARG003
+        """Return the class of these instruments that reads a clock; this one if it reads none."""
+        return cls
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -192,6 +197,10 @@ class Counter(Instrument):
         #: Another counter, which gets a 0 in each interval in which this one counts something: a
         #: reader can distinguish "none" from "not recorded". "" for none.
         self._zero_series = ""
+
+    @classmethod
+    def _clocked(cls, now: Callable[[], float], monotonic: Callable[[], float]) -> type["Counter"]:  # noqa: ARG003
+        return counter_class(now)
 
     @abstractmethod
     def inc(self, amount: int = 1) -> None:
@@ -362,6 +371,12 @@ class Histogram(Instrument):
     __slots__ = ()
 
     _LIST = HistogramEvents
+
+    @classmethod
+    def _clocked(
+        cls, now: Callable[[], float], monotonic: Callable[[], float]
+    ) -> type["Histogram"]:
+        return histogram_class(now, monotonic)
 
     @abstractmethod
     def observe(self, value: float) -> None:

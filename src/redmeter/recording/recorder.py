@@ -26,7 +26,7 @@ from redmeter.recording import process
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
 from redmeter.recording.collector import ATTENTION, Collector
 from redmeter.recording.hooks import FlushHooks
-from redmeter.recording.instruments import NOW, Gauge, Instrument
+from redmeter.recording.instruments import NOW, Counter, Gauge, Histogram, Instrument
 from redmeter.recording.logging.coalesce import Fingerprint
 from redmeter.recording.logging.redact import MessageRules
 from redmeter.recording.pending import without_instance
@@ -104,8 +104,7 @@ class Recorder:
         )
         #: See Registry.
         self.by_name = self._registry.by_name
-        self.counter = self._registry.counter
-        self.histogram = self._registry.histogram
+        self.instrument = self._registry.instrument
         self.sink = self._registry.messages
         self._hooks = FlushHooks(self.record_error)
         self._children = Children()
@@ -175,7 +174,7 @@ class Recorder:
         """Count events. See Meter.count()."""
         now = self._clock.wall()
         event = (now if at is None else check_time(at), check_amount(amount))
-        self.counter(name, labels)._put(event, now)
+        self.instrument(Counter, name, labels)._put(event, now)
 
     def gauge(
         self,
@@ -252,7 +251,7 @@ class Recorder:
         """Observe a value. See Meter.observe()."""
         now = self._clock.wall()
         event = (now if at is None else float(check_time(at)), to_float(value, "observe()"))
-        self.histogram(name, labels)._put(event, now)
+        self.instrument(Histogram, name, labels)._put(event, now)
 
     def attend(self, instrument: Instrument) -> None:
         """Ensure that a flusher runs and that the list stays short. See instruments.py."""

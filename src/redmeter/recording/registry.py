@@ -20,12 +20,9 @@ from redmeter.names import canonical, parse_name, recorded_name
 from redmeter.recording.instruments import (
     Counter,
     Gauge,
-    Histogram,
     Instrument,
     InstrumentOwner,
     ProcessGauge,
-    counter_class,
-    histogram_class,
 )
 from redmeter.recording.logging.exceptions import EXCEPTIONS, Exceptions
 from redmeter.recording.logging.marks import Marks
@@ -81,13 +78,13 @@ class Registry:
         self._max_label_sets = max_label_sets
         self._rules = rules
         self._release = release
-        self._counter_class = counter_class(now)
-        self._histogram_class = histogram_class(now, monotonic)
+        self._monotonic = monotonic
         self._instruments: dict[tuple[type[Instrument], str], Instrument] = {}
         self._label_sets: dict[str, int] = {}
-        #: Counters by the spelling that a caller uses; for Meter.count(). And histograms.
-        self.by_name: dict[Any, Counter] = {}
-        self._histograms_by_name: dict[Any, Histogram] = {}
+        #: Kind -> its class with these clocks, and its instruments by the spelling of a caller.
+        self._kinds: dict[type[Instrument], tuple[type[Any], dict[Any, Any]]] = {}
+        #: Those of counters; for Meter.count().
+        self.by_name: dict[Any, Counter] = self._added(Counter)[1]
         #: Whether any series has a placeholder for the instance number.
         self.per_process = False
 
@@ -98,22 +95,40 @@ class Registry:
         """Return all instruments."""
         return list(self._instruments.values())
 
-    def counter(self, name: str, labels: Labels = None, extra: Labels = None) -> Counter:
-        """Return the counter of a series, always the same one. See Meter.counter().
+    def instrument(
+        self, kind: type[C], name: str, labels: Labels = None, extra: Labels = None
+    ) -> C:
+        """Return the instrument of a series, always the same one. See Meter.counter().
 
         Args:
+            kind: Counter, Histogram, or another kind without options; gauges have gauge().
             name, labels: the series.
             extra: more labels, which become (other) beyond the limit of label sets.
         """
+        made: type[C]
+        by_name: dict[Any, C]
+        try:
+            made, by_name = self._kinds[kind]
+        except KeyError:
+            made, by_name = self._added(kind)
         if extra:
-            return self._labelled(self._counter_class, name, labels or {}, extra)
-        return self._spelled(self._counter_class, self.by_name, name, labels)
+            return self._labelled(made, name, labels or {}, extra)
+        try:
+            spelling: Any = (name, tuple(labels.items())) if labels else name
+            known = by_name.get(spelling)
+        except (TypeError, AttributeError):  # not hashable, or not a mapping
+            spelling = known = None
+        if known is not None:
+            return known
+        instrument = self._instrument(made, self._name(name, labels))
+        # Values that are not text may be equal and have different texts: 1, 1.0 and True.
+        is_text = not labels or all(type(value) is str for value in labels.values())
+        if spelling is not None and is_text and len(by_name) < SPELLINGS * self._max_series:
+            by_name[spelling] = instrument
+        return instrument
 
-    def histogram(self, name: str, labels: Labels = None, extra: Labels = None) -> Histogram:
-        """Return the histogram of a series, always the same one. See counter()."""
-        if extra:
-            return self._labelled(self._histogram_class, name, labels or {}, extra)
-        return self._spelled(self._histogram_class, self._histograms_by_name, name, labels)
+    def _added(self, kind: type[Instrument]) -> tuple[type[Any], dict[Any, Any]]:
+        return self._kinds.setdefault(kind, (kind._clocked(self._now, self._monotonic), {}))
 
     def _labelled(
         self, kind: type[C], name: str, labels: Mapping[str, object], extra: Mapping[str, object]
@@ -128,27 +143,6 @@ class Registry:
                 instrument = self._instrument(kind, _without_values(name, labels, extra))
                 instrument._overflow = True
         assert isinstance(instrument, kind), "it was made as one"
-        return instrument
-
-    def _spelled(
-        self,
-        kind: type[C],
-        by_name: dict[Any, C],
-        name: str,
-        labels: Labels,
-    ) -> C:
-        try:
-            spelling: Any = (name, tuple(labels.items())) if labels else name
-            known = by_name.get(spelling)
-        except (TypeError, AttributeError):  # not hashable, or not a mapping
-            spelling = known = None
-        if known is not None:
-            return known
-        instrument = self._instrument(kind, self._name(name, labels))
-        # Values that are not text may be equal and have different texts: 1, 1.0 and True.
-        is_text = not labels or all(type(value) is str for value in labels.values())
-        if spelling is not None and is_text and len(by_name) < SPELLINGS * self._max_series:
-            by_name[spelling] = instrument
         return instrument
 
     def gauge(self, name: str, labels: Labels, *, per_process: bool) -> Gauge:

@@ -8,7 +8,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from redmeter.clock import Clock
 from redmeter.errors import (
@@ -20,7 +20,7 @@ from redmeter.errors import (
 )
 from redmeter.names import cleaned, parse_name, recorded_name
 from redmeter.recording.buffer import Resolution
-from redmeter.recording.instruments import Counter, Gauge, Histogram
+from redmeter.recording.instruments import Counter, Gauge, Histogram, Instrument
 from redmeter.recording.logging.coalesce import Fingerprint, message_event
 from redmeter.recording.logging.exceptions import (
     OccurrencesByInterval,
@@ -65,6 +65,8 @@ from redmeter.types import LostEvents, Operations, Outcome
 logger = logging.getLogger("redmeter")
 
 T = TypeVar("T")
+#: A kind of instrument.
+C = TypeVar("C", bound=Instrument)
 
 #: Reasons for skipping an interval that are no errors.
 _BY_TIME = (AGED, FUTURE)
@@ -183,6 +185,13 @@ class SyncHistogram(Histogram):
     def time(self) -> Timer:
         """Return a context manager and decorator that observes durations, in seconds."""
         return Timer(self, self._recorder.monotonic)
+
+
+#: Kind of instrument without options -> its class here.
+_AT_ONCE: Final[Mapping[type[Instrument], Callable[..., Any]]] = {
+    Counter: SyncCounter,
+    Histogram: SyncHistogram,
+}
 
 
 class SyncMessages(NamedTuple):
@@ -472,9 +481,12 @@ class SyncRecorder:
         assert self._instance is not None, "it was asked for"
         return self._instance
 
-    def counter(self, name: str, labels: Labels = None, extra: Labels = None) -> Counter:
-        """Return the counter of a series. See Registry.counter(); there are no limits here."""
-        return SyncCounter(self.series_name(name, _both(labels, extra)), self)
+    def instrument(
+        self, kind: type[C], name: str, labels: Labels = None, extra: Labels = None
+    ) -> C:
+        """Return the instrument of a series. See Registry.instrument(); here are no limits."""
+        made: C = _AT_ONCE[kind](self.series_name(name, _both(labels, extra)), self)
+        return made
 
     def gauge(
         self,
@@ -488,10 +500,6 @@ class SyncRecorder:
         reserve = INSTANCE_BYTES if per_process else 0
         series = self.series_name(name, labels, reserve=reserve)
         return SyncGauge(per_process_series(series) if per_process else series, self)
-
-    def histogram(self, name: str, labels: Labels = None, extra: Labels = None) -> Histogram:
-        """Return the histogram of a series. See Registry.counter(); there are no limits here."""
-        return SyncHistogram(self.series_name(name, _both(labels, extra)), self)
 
     def before_flush(self, look: Callable[[], None]) -> None:
         """Do nothing: there are no flushes."""

@@ -147,6 +147,9 @@ SERIES_KINDS: Final[Mapping[str, SeriesKind]] = {
         (FAMILIES["hist"], FAMILIES["moments"]), FAMILIES["moments"], "histograms"
     ),
 }
+#: The kinds whose intervals have a value and no events, such as the newest one of a gauge. What
+#: reads a gauge reads all of them alike, given how one is parsed: see reading/selection.py.
+STATES: Final = tuple(kind for kind, stored in SERIES_KINDS.items() if stored.events is None)
 #: The indexes of series.
 SERIES_INDEXES: Final = tuple(kind.index for kind in SERIES_KINDS.values())
 

@@ -1,8 +1,10 @@
 """Records in memory: lists of events, messages and marks."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter, itemgetter
+from typing import Any, Final
 
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidName
@@ -38,6 +40,16 @@ class Event:
     value: float | None
     #: The histogram's value; None for other kinds.
     observed: float | None = None
+
+
+#: Kind -> what an event of it has.
+RECORDED: Final[Mapping[str, Callable[[Event], Any]]] = {
+    "counter": attrgetter("amount"),
+    "gauge": attrgetter("value"),
+    "histogram": attrgetter("observed"),
+}
+#: One of STATES -> the value of an interval, of what was recorded within it in order of time.
+STATE_VALUES: Final[Mapping[str, Callable[[Sequence[Any]], float]]] = {"gauge": itemgetter(-1)}
 
 
 @dataclass(frozen=True, slots=True)

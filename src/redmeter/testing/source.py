@@ -4,8 +4,7 @@ import math
 from collections import Counter as Multiset
 from collections.abc import Iterable
 from dataclasses import replace
-from operator import attrgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from redmeter.analysis.comparing.changes import find_changes
 from redmeter.clock import ManualClock, Zone
@@ -71,17 +70,10 @@ from redmeter.testing.readings import (
     stored_group,
     traffic,
 )
-from redmeter.testing.recorder import MemoryRecorder
+from redmeter.testing.recorder import RECORDED, STATE_VALUES, MemoryRecorder
 from redmeter.types import Mark, Selection, Top, Window
 
 T = TypeVar("T")
-
-#: Kind -> what an event of it has.
-_RECORDED = {
-    "counter": attrgetter("amount"),
-    "gauge": attrgetter("value"),
-    "histogram": attrgetter("observed"),
-}
 
 #: A result for each group of a selection.
 _Groups = list[tuple[GroupKey, T]]
@@ -166,24 +158,26 @@ class MemorySource(Answers):
         return found
 
     def gauges(
-        self, selection: Selection, window: Window, aggregate: str | None
+        self, selection: Selection, window: Window, aggregate: str | None, *, kind: str = "gauge"
     ) -> _Groups[Series[float | None]]:
         self._retention.check(window.precision)
-        self._check_kind(selection, "gauge")
-        return self._gauges(selection, window, aggregate)
+        self._check_kind(selection, kind)
+        return self._gauges(selection, window, aggregate, kind)
 
     def _gauges(
-        self, selection: Selection, window: Window, aggregate: str | None
+        self, selection: Selection, window: Window, aggregate: str | None, kind: str = "gauge"
     ) -> _Groups[Series[float | None]]:
-        names = self._selected(selection, "gauge")
-        parts = {name: self._gauge(name, window) for name in names}
+        names = self._selected(selection, kind)
+        parts = {name: self._state(kind, name, window) for name in names}
         return aggregates.aggregated(parts, selection, self._covered(window), aggregate)
 
-    def gauges_many(self, names: list[str], window: Window) -> dict[str, Series[float | None]]:
+    def gauges_many(
+        self, names: list[str], window: Window, kind: str = "gauge"
+    ) -> dict[str, Series[float | None]]:
         check_number(names)
         within = self._covered(window)
-        self._check_kinds(names, "gauge")
-        return {name: series_of(name, within, self._gauge(name, window)) for name in names}
+        self._check_kinds(names, kind)
+        return {name: series_of(name, within, self._state(kind, name, window)) for name in names}
 
     def forecasts(
         self, selection: Selection, precision: int, ahead: int | None, aggregate: str | None
@@ -196,12 +190,16 @@ class MemorySource(Answers):
         gauges = [] if counted else self._gauges(selection, window, aggregate)
         return aggregates.forecasts(selection, precision, counters, gauges, ahead, self._zone)
 
-    def _gauge(self, name: str, window: Window) -> tuple[float | None, ...]:
-        newest: dict[int, float] = {}
+    def _state(self, kind: str, name: str, window: Window) -> tuple[float | None, ...]:
+        values: dict[int, list[Any]] = {}
         for event in sorted(self._memory.events, key=lambda event: event.time):
-            if event.series == name and event.value is not None:
-                newest[slice_start(event.time, window.precision)] = event.value
-        return tuple(newest.get(start) for start in self._kept(newest, window))
+            value = RECORDED[kind](event)
+            if event.series == name and value is not None:
+                values.setdefault(slice_start(event.time, window.precision), []).append(value)
+        return tuple(
+            STATE_VALUES[kind](values[start]) if start in values else None
+            for start in self._kept(values, window)
+        )
 
     def _check_kind(self, selection: Selection, *expected: str) -> None:
         """Check that the name has one of these kinds, or none.
@@ -216,7 +214,7 @@ class MemorySource(Answers):
                 return selection.name in names
             return any(base_of(name) == selection.name for name in names)
 
-        check_found(selection, expected, [kind for kind in _RECORDED if has(kind)])
+        check_found(selection, expected, [kind for kind in RECORDED if has(kind)])
 
     def _check_kinds(self, names: Iterable[str], kind: str) -> None:
         for name in names:
@@ -326,7 +324,7 @@ class MemorySource(Answers):
         return {key: sum(some.values()) for key, some in groups.items()}
 
     def names(self, pattern: str, kind: str) -> list[str]:
-        recorded = _RECORDED[kind]
+        recorded = RECORDED[kind]
         names = {one.series for one in self._memory.events if recorded(one) is not None}
         return sorted(matching(names, pattern))
 

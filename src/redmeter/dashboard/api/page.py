@@ -47,6 +47,7 @@ from redmeter.reading.page.workloads import (
 from redmeter.reading.windows import Frame, histogram_window, span_of, whole_window
 from redmeter.store import Store
 from redmeter.store.query import run_query
+from redmeter.stored.families import STATES
 
 #: Most series of the overview's chart.
 _MAX_CHARTED = 20
@@ -205,7 +206,7 @@ def _metrics(context: Context, values: ParameterValues) -> HandlerResult:
     key = RankingKey(precision, kind, values["pattern"], values["grouped"], order)
     frame = _frame(store, values)
     framed = frame.chosen or frame.shift is not None
-    ranks = order != "name" and kind != "gauge" and not framed
+    ranks = order != "name" and kind not in STATES and not framed
     ranked = context.rankings.last(key) if ranks else None
 
     def make(kept: Any) -> Any:

@@ -27,7 +27,7 @@ from redmeter.dashboard.cache import Body
 from redmeter.dashboard.errors import HTTPError
 from redmeter.errors import LimitExceeded, MissingExtra, RedmeterError
 from redmeter.export.exposition import RESOLUTIONS, Format, negotiated
-from redmeter.export.prometheus_names import COUNTER, SUFFIXES, unescaped
+from redmeter.export.prometheus_names import HISTOGRAM, SUFFIXES, metric_type, unescaped
 from redmeter.reading.export.listing import ExportList
 from redmeter.reading.export.scrape import Scraper
 from redmeter.store import Store
@@ -287,7 +287,9 @@ class PrometheusAPI:
         for name in sorted(by_name):
             if chosen in (None, name):
                 help_text = _help(by_name[name][0].kind, by_name[name][0].base)
-                types[name] = [{"type": by_name[name][0].kind, "help": help_text, "unit": ""}]
+                types[name] = [
+                    {"type": metric_type(by_name[name][0].kind), "help": help_text, "unit": ""}
+                ]
         limit = parameters.limit()
         return Success(types if limit is None else dict(list(types.items())[:limit]))
 
@@ -356,7 +358,7 @@ def shared_seconds(name: str, parameters: Parameters) -> float:
 
 def _help(kind: str, base: str) -> str:
     suffixes = ", ".join(SUFFIXES)
-    views = f", also a classic one with {suffixes}" if kind not in (COUNTER, "gauge") else ""
+    views = f", also a classic one with {suffixes}" if kind == HISTOGRAM else ""
     return f"{kind} {base}{views}"
 
 

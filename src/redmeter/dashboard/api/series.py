@@ -43,6 +43,7 @@ from redmeter.reading.samples import covered
 from redmeter.reading.top import top as rank
 from redmeter.store import Store
 from redmeter.store.query import Query, run_query, together
+from redmeter.stored.families import STATES
 from redmeter.stored.keys import Kept
 from redmeter.types import MAX_RANKED_ROWS, RANKED_ROWS, Selection, Window
 
@@ -71,14 +72,14 @@ _AGGREGATE = Parameter(
     _BY,
     EXACT_NAME,
     _AGGREGATE,
-    Parameter("kind", choice("counter", "gauge"), "Kind of the series.", "counter"),
+    Parameter("kind", choice("counter", *STATES), "Kind of the series.", "counter"),
 )
 def _series(context: Context, values: ParameterValues) -> HandlerResult:
     kind, selections = values["kind"], _selectors(values)
-    if kind != "gauge" and values["aggregate"] is not None:
+    if kind not in STATES and values["aggregate"] is not None:
         raise bad_combination("aggregate is for kind=gauge", "leave it out: counters are summed")
-    gauges = partial(read_gauge, aggregate=values["aggregate"])
-    read = gauges if kind == "gauge" else read_counter
+    gauges = partial(read_gauge, aggregate=values["aggregate"], kind=kind)
+    read = gauges if kind in STATES else read_counter
     now, fields, groups = _read_groups(context, values, kind, selections, read)
     series = [
         convert(schemas.GroupedSeries, one, kind=kind, labels=labels) for labels, one in groups

@@ -101,7 +101,7 @@ class Instrumentation:
             zero_series: another counter, which gets a 0 in each interval in which this one counts
                 something, which distinguishes "none" from "not recorded".
         """
-        counter = self._meter._recorder.counter(name, labels, extra)
+        counter = self._meter._recorder.instrument(Counter, name, labels, extra)
         if zero_series:
             counter._zero_series = zero_series
         return counter
@@ -113,7 +113,7 @@ class Instrumentation:
         extra: Mapping[str, object] | None = None,
     ) -> Histogram:
         """Return the histogram of a series. See counter() for the arguments."""
-        return self._meter._recorder.histogram(name, labels, extra)
+        return self._meter._recorder.instrument(Histogram, name, labels, extra)
 
     def message_sink(self, logger: str, severity: str) -> MessageSink:
         """Return the sink for the messages of a logger and severity, both in stored form."""

@@ -7,6 +7,7 @@ Series are read in chunks, so memory depends on the size of a chunk and on the l
 import fnmatch
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from redmeter.errors import InvalidName, UnknownPrecision
@@ -17,6 +18,7 @@ from redmeter.reading.names import read_names
 from redmeter.reading.samples import Grid, covered, read_series, start_of
 from redmeter.reading.selection import hashes_of
 from redmeter.store import Store
+from redmeter.stored.families import STATES
 from redmeter.stored.keys import slice_start
 from redmeter.types import Window
 
@@ -129,15 +131,15 @@ def _counters(store: Store, names: Sequence[str], window: Window) -> Iterator[Ro
             yield Row(start, "counter", base, labels, value, value)
 
 
-def _gauges(store: Store, names: Sequence[str], window: Window) -> Iterator[Row]:
-    view, replies = store.read(hashes_of(store.keys, "gauge", names, window.precision))
+def _states(kind: str, store: Store, names: Sequence[str], window: Window) -> Iterator[Row]:
+    view, replies = store.read(hashes_of(store.keys, kind, names, window.precision))
     grid = Grid(covered(window, view.retention, view.now))
     by_name = {name: [reply] for name, reply in zip(names, replies, strict=True)}
     for stored, (reply,) in readable(by_name, needed=False).items():
         base, labels = _parsed(stored)
-        for start, value in grid.gauge(stored, reply):
+        for start, value in grid.state(kind, stored, reply):
             if value is not None:
-                yield Row(start, "gauge", base, labels, value)
+                yield Row(start, kind, base, labels, value)
 
 
 def _histograms(store: Store, names: Sequence[str], window: Window) -> Iterator[Row]:
@@ -153,6 +155,6 @@ def _histograms(store: Store, names: Sequence[str], window: Window) -> Iterator[
 #: Kind -> how many series one round trip reads, and the rows of some.
 _KINDS: Mapping[str, tuple[int, Callable[[Store, Sequence[str], Window], Iterator[Row]]]] = {
     "counter": (200, _counters),
-    "gauge": (200, _gauges),
+    **{kind: (200, partial(_states, kind)) for kind in STATES},
     "histogram": (20, _histograms),
 }

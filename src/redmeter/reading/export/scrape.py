@@ -15,11 +15,11 @@ from redmeter.export.prometheus_names import Catalog
 from redmeter.names import INSTANCE, PART_SECONDS, is_part, parse_name
 from redmeter.reading.export.listing import ExportList
 from redmeter.reading.foreign_keys import there
+from redmeter.reading.selection import parse_state
 from redmeter.store import Store, indexes
 from redmeter.store.query import Query, Read, run_query
 from redmeter.stored.counter import count_of
 from redmeter.stored.exponential_histogram import Distribution
-from redmeter.stored.gauge import parse_gauge
 from redmeter.stored.keys import Kept, Keys, slice_start
 from redmeter.stored.packed_text import parse_distribution
 
@@ -93,7 +93,8 @@ def _read(keys: Keys, kept: Kept, template: Template, now: float) -> Query[_Valu
         indexes.fields(keys, key, chunk) for key, names in hashes for chunk in _chunks(names)
     ]
     totals = len(reads)
-    reads += [("HMGET", keys.gauge(width, name), *fields) for name in template.gauges]
+    gauges = template.gauges
+    reads += [("HMGET", *keys.hashes(one.kind, width, one.stored), *fields) for one in gauges]
     _, replies = yield reads
     answers = iter(replies[:totals])
     counters, sums, spreads = (
@@ -101,12 +102,14 @@ def _read(keys: Keys, kept: Kept, template: Template, now: float) -> Query[_Valu
         for _, names in hashes
     )
     values: list[float | None] = []
-    for name, reply in zip(template.gauges, replies[totals:], strict=True):
-        part = INSTANCE in name and is_part(parse_name(name).labels)
+    for one, reply in zip(gauges, replies[totals:], strict=True):
+        part = INSTANCE in one.stored and is_part(parse_name(one.stored).labels)
         lookback = PART_SECONDS if part and width <= LOOKBACK else max(LOOKBACK, width)
         texts = there(reply, [None] * len(starts))
         read = zip(starts, texts, strict=True)
-        measured = [parse_gauge(text, start, width) for start, text in read if text is not None]
+        measured = [
+            parse_state(one.kind, text, start, width) for start, text in read if text is not None
+        ]
         values.append(
             next((value for at, value in filter(None, measured) if at > now - lookback), None)
         )

@@ -6,6 +6,7 @@ histogram. Several series are merged to one curve.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from redmeter.results.summaries import Summary
 from redmeter.store.query import Query, Read, together
 from redmeter.store.servers.replies import Reply, is_misplaced, raised
 from redmeter.stored.exponential_histogram import Distribution
-from redmeter.stored.families import SERIES_KINDS
+from redmeter.stored.families import SERIES_KINDS, STATES
 from redmeter.stored.keys import Keys, Retention
 from redmeter.types import Window
 
@@ -61,12 +62,18 @@ def counted(
     return _curve_from("counter", name, window, now, values, len(replies), of)
 
 
-def measured(
-    name: str, replies: Sequence[Reply], window: Coverage, _: Retention, now: float, of: int = 1
+def _stated(
+    kind: str,
+    name: str,
+    replies: Sequence[Reply],
+    window: Coverage,
+    _: Retention,
+    now: float,
+    of: int = 1,
 ) -> Curve:
-    """Read the curve of a gauge."""
-    values = samples.measured(replies[0], window.slots(now, window.fine))
-    return _curve_from("gauge", name, window, now, values, 1, of)
+    """Read the curve of one of STATES."""
+    values = samples.states_of(kind, replies[0], window.slots(now, window.fine))
+    return _curve_from(kind, name, window, now, values, 1, of)
 
 
 def _curve_from(
@@ -143,7 +150,7 @@ def _by_series(replies: Sequence[Reply]) -> list[list[Reply]]:
 #: it has. A name that has several kinds is drawn as the first of them.
 KINDS: Mapping[str, Callable[..., Curve]] = {
     "counter": counted,
-    "gauge": measured,
+    **{kind: partial(_stated, kind) for kind in STATES},
     "histogram": spread,
 }
 #: The kinds that count events.

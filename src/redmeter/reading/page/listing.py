@@ -28,6 +28,7 @@ from redmeter.reading.ranking import MatchingSeries
 from redmeter.reading.selection import base_of, hashes_of
 from redmeter.reading.windows import Coverage, Frame, histogram_window, whole_window, window_of_kind
 from redmeter.store.query import Query, together
+from redmeter.stored.families import STATES
 from redmeter.stored.keys import Kept, Keys
 
 #: Series that are looked at for one list.
@@ -96,7 +97,7 @@ def listing(
     asks = asks_of(keys, kind, window, order)
     members = MatchingSeries(keys, kind, window.fine, pattern)
     # By name the list goes on where the page before ended; else all is put in order.
-    by_name = order == "name" or kind == "gauge"
+    by_name = order == "name" or kind in STATES
     pages = by_name and not grouped and _is_a_beginning(pattern)
     if ranked is not None:
         view, (number,) = yield [members.size()]

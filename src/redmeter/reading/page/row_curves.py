@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.page.curves import QUANTILE
 from redmeter.reading.page.rows import RowGroup
-from redmeter.reading.samples import measured, number_of, summed
+from redmeter.reading.samples import number_of, states_of, summed
+from redmeter.reading.selection import hashes_of
 from redmeter.reading.windows import Coverage
 from redmeter.results.summaries import Texts
 from redmeter.store import indexes
@@ -21,6 +22,7 @@ from redmeter.store.query import Query, Read, in_parts
 from redmeter.store.scripts import HASHES
 from redmeter.store.servers.replies import Command, Reply, is_misplaced, pairs, raised
 from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.families import STATES
 from redmeter.stored.keys import Keys, slice_start
 from redmeter.stored.moments import merge_all
 from redmeter.stored.packed_text import merge_distributions
@@ -56,7 +58,7 @@ def row_curves(
         read = few_series(groups)
         share = MAX_BUCKET_BYTES // max(1, sum(len(group.names()) for group in read))
         curves = [_Percentiles(group, window, now, keys, share) for group in read]
-    elif groups and groups[0].row.kind == "gauge":
+    elif groups and groups[0].row.kind in STATES:
         curves = [_Samples(group, window, now, keys) for group in groups]
     else:
         curves = [_Counts(group, window, now, keys, before=before, fresh=fresh) for group in groups]
@@ -134,22 +136,20 @@ def _summed(replies: Iterable[Reply]) -> int:
 
 
 class _Samples:
-    """The curve of a gauge; of several series there is no newest sample."""
+    """The curve of one of STATES; of several series there is no newest sample."""
 
     def __init__(self, group: RowGroup, window: Coverage, now: float, keys: Keys) -> None:
         self._row, names = group.row, group.names()
         row, self._slots = self._row, window.slots(now, window.fine)
         row.drawn, row.start, row.precision = len(names), self._slots.start, window.fine
-        self.commands: list[Command] = [
-            ("HGETALL", keys.gauge(window.fine, name)) for name in names if self._row.series == 1
-        ]
+        self.commands = hashes_of(keys, row.kind, names[: row.series == 1], window.fine)
 
     def take(self, replies: Sequence[Reply]) -> None:
         """Set the row by the replies to the commands."""
         if not replies or is_misplaced(replies[0]):
             return
         row = self._row
-        row.values = measured(replies[0], self._slots)
+        row.values = states_of(row.kind, replies[0], self._slots)
         known = [value for value in row.values if value is not None]
         row.count, row.value = len(known), known[-1] if known else None
 

@@ -14,6 +14,7 @@ from redmeter.reading.samples import number_of
 from redmeter.reading.selection import base_of
 from redmeter.reading.windows import LITTLE, Coverage
 from redmeter.store.servers.replies import Reply
+from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Keys
 from redmeter.stored.moments import Sums
 
@@ -76,15 +77,16 @@ def asks_of(keys: Keys, kind: str, window: Coverage, order: str) -> list[Ask]:
     """Return what a join asks about each series: its sums, as far as an order needs them.
 
     Args:
-        kind: `counter`, `gauge` or `histogram`.
+        kind: a key of SERIES_KINDS.
         order: `name`, `count` or `change`.
     """
-    if kind == "gauge":
+    stored = SERIES_KINDS[kind]
+    if stored.events is None:
         return []
-    family = keys.key("count") if kind == "counter" else keys.key("moments")
+    family = keys.key(stored.events.name)
     asks = [of_window(family, window)]
     if window.earlier:
-        asks += [of_field(keys.total)] if kind == "counter" else []
+        asks += [of_field(keys.total)] if stored.has_total else []
         asks += [of_before(family, window)] if order == "change" else []
     return asks
 
@@ -100,7 +102,7 @@ class RowGroup(RankedGroup):
     def take(self, name: str, replies: Sequence[Reply]) -> None:
         """Add a series, with the replies to asks_of()."""
         row = self.row
-        if row.kind == "counter" and len(replies) > 1:
+        if SERIES_KINDS[row.kind].has_total and len(replies) > 1:
             window, ever, *rest = replies
             replies = [window, *rest]
             # Other programs count without grand totals.
@@ -156,7 +158,7 @@ def add_members(
 
     Args:
         groups: the rows by name; missing ones are added.
-        kind: `counter`, `gauge` or `histogram`.
+        kind: a key of SERIES_KINDS.
         pattern: only series that match it; see names.py.
         grouped: one row for all label sets of a name.
     """

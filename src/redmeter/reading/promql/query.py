@@ -7,7 +7,7 @@ histogram from its first event on, a gauge for as long as it keeps a value.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from redmeter.export.prometheus_names import COUNTER, GAUGE
+from redmeter.export.prometheus_names import HISTOGRAM
 from redmeter.promql.answers import seconds, series_of
 from redmeter.promql.errors import BadQuery, Limits
 from redmeter.promql.evaluator import Answer, Engine
@@ -28,6 +28,7 @@ from redmeter.results.promql import (
     QuerySeries,
 )
 from redmeter.store import Store
+from redmeter.stored.families import STATES
 
 #: Series of a selector whose times are read, and histograms whose bounds are read.
 MAX_TIMED_SERIES, MAX_BOUNDED_HISTOGRAMS = 1_000, 50
@@ -176,12 +177,12 @@ class SeriesLister:
         end = self.end
         if end is not None and end >= self.exports.time() * 1000 - RECENT:
             end = None
-        gauges = [one for one in chosen if one.series.kind == GAUGE]
+        gauges = [one for one in chosen if one.series.kind in STATES]
         timed = [] if self.start is None and end is None else gauges
         if end is not None:
             # Counts of a histogram show when it began.
             timed = [
-                one if one.series.kind in (COUNTER, GAUGE) else replace(one, suffix=COUNT)
+                replace(one, suffix=COUNT) if one.series.kind == HISTOGRAM else one
                 for one in chosen
             ]
         if not timed:

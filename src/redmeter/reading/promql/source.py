@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from redmeter.errors import StoreError
-from redmeter.export.prometheus_names import COUNTER, GAUGE, Exported
+from redmeter.export.prometheus_names import COUNTER, HISTOGRAM, Exported
 from redmeter.promql.errors import Limits, QueryError
 from redmeter.promql.intervals import GaugeSamples, Native, Stored
 from redmeter.promql.intervals.buckets import classic_buckets, named_bounds
@@ -22,13 +22,14 @@ from redmeter.promql.semantics import SampledSeries, matches
 from redmeter.promql.values import METRIC_NAME, Bools, Floats, LabelSet, with_label
 from redmeter.reading.export.listing import Exports
 from redmeter.reading.foreign_keys import readable
+from redmeter.reading.selection import parse_state
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import ParsedRead, Query, Read, run_query
 from redmeter.store.servers.replies import Reply, pairs, raised
 from redmeter.stored import counter
 from redmeter.stored.counter import parse_counter
 from redmeter.stored.exponential_histogram import Distribution
-from redmeter.stored.gauge import parse_gauge
+from redmeter.stored.families import STATES
 from redmeter.stored.keys import Kept, Keys
 from redmeter.stored.packed_text import parse_distribution, parse_moments
 
@@ -106,12 +107,12 @@ class StoreSource:
     ) -> Stored:
         """Return the data of series that were chosen by matchers, as read() does."""
         counters = [one for one in chosen if one.series.kind == COUNTER]
-        gauges = [one for one in chosen if one.series.kind == GAUGE]
+        gauges = [one for one in chosen if one.series.kind in STATES]
         sums = [one for one in chosen if one.suffix in (COUNT, SUM)]
         natives = [
             one
             for one in chosen
-            if one.suffix == BUCKET or (not one.suffix and one.series.kind not in (COUNTER, GAUGE))
+            if one.suffix == BUCKET or (not one.suffix and one.series.kind == HISTOGRAM)
         ]
         if len(natives) > MAX_SELECTED_HISTOGRAMS:
             raise QueryError(
@@ -236,8 +237,8 @@ class _Request:
             self._limits.interrupt()
             view, replies = yield [
                 ParsedRead(
-                    ("HGETALL", self._keys.gauge(precision, one.series.stored)),
-                    partial(_gauge, one.labels, precision),
+                    ("HGETALL", *self._keys.hashes(one.series.kind, precision, one.series.stored)),
+                    partial(_gauge, one, precision),
                 )
                 for one in chunk
                 for precision in needed
@@ -324,16 +325,17 @@ def _moments(reply: Reply, *, summed: bool) -> dict[int, float]:
     return fields
 
 
-def _gauge(labels: LabelSet, precision: int, _: View, reply: Reply) -> SampledSeries | StoreError:
+def _gauge(one: Chosen, precision: int, _: View, reply: Reply) -> SampledSeries | StoreError:
     if isinstance(reply, StoreError):
         return reply
+    kind = one.series.kind
     samples = sorted(
-        measured
+        state
         for start, text in pairs(reply)
-        if start.isdigit() and (measured := parse_gauge(text, int(start), precision)) is not None
+        if start.isdigit() and (state := parse_state(kind, text, int(start), precision)) is not None
     )
     times = np.array([round(at * 1000) for at, _ in samples], np.int64)
-    return SampledSeries(labels, times, np.array([value for _, value in samples], np.float64))
+    return SampledSeries(one.labels, times, np.array([value for _, value in samples], np.float64))
 
 
 def _native(
