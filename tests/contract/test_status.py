@@ -78,7 +78,7 @@ def test_a_failing_route_is_named_with_its_release(meter: Meter) -> None:
     assert end - 480 <= check.began <= end - 240
     assert check.mark is not None
     assert found.sentence.startswith("Error rate ")
-    assert " on /3 (usually 0." in found.sentence
+    assert ", mainly /3 (0." in found.sentence
     assert "since shop 2.4.0, " in found.sentence
     kinds = {part.kind for part in found.parts}
     assert {"metric", "value", "group", "usual", "mark", "time", "baseline"} <= kinds
@@ -99,7 +99,8 @@ def test_a_store_without_requests_has_too_little_data(meter: Meter) -> None:
     found = meter.status()
     assert found.state == "unknown"
     assert all(check.reason for check in found.checks)
-    assert found.sentence.startswith("Not enough data to compare requests, error rate and p95")
+    assert found.sentence.startswith("Not enough data to compare requests (")
+    assert found.sentence.endswith("), error rate and p95 response time.")
 
 
 @pytest.mark.parametrize("last", [40, 400])
@@ -130,7 +131,7 @@ def test_an_application_without_requests_is_judged_by_its_busiest_counters(
     assert [one.state for one in found.checks] == ["high", "usual", "usual"]
     assert [(one.label, one.value) for one in found.checks[0].causes] == [("queue", "pdf")]
     assert found.sentence.startswith("jobs ")
-    assert "on queue pdf (usually " in found.sentence
+    assert ", mainly queue pdf (210 to 2,000)" in found.sentence
 
 
 def test_few_requests_are_not_judged_by_their_errors(meter: Meter) -> None:
