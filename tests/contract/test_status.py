@@ -150,3 +150,24 @@ def test_a_meter_that_is_off_answers_that_it_is() -> None:
     """Instead of an error."""
     with Meter("off") as off:
         assert off.status().sentence == "Redmeter is off: nothing is recorded."
+
+
+def test_counters_of_bytes_are_judged_and_explained_in_bytes(meter: Meter) -> None:
+    """In the sentences, by the unit in the name."""
+    now = meter.clock.wall() if isinstance(meter, MemoryMeter) else time.time()
+    end = int(now) // 60 * 60
+    for minute in range(89):
+        at, factor = end - (88 - minute) * 60, 10 if minute >= 82 else 1
+        meter.count("sent_bytes", 400_000 * factor, labels={"zone": "eu"}, at=at)
+        for number, zone in enumerate(("us", "asia", "sea")):
+            amount = 100_000 + (minute + number) % 3 * 1000
+            meter.count("sent_bytes", amount, labels={"zone": zone}, at=at)
+    assert meter.flush(20)
+    (check,) = meter.status().checks
+    assert (check.unit, check.value) == ("bytes", 21_515_000)
+    sentence = meter.status().sentence
+    assert sentence.startswith("sent_bytes 21.5 MB (usually 3.5 MB) for ")
+    assert ", mainly zone eu (2 MB to 20 MB)" in sentence
+    explained = meter.explain("sent_bytes", end - 360, end)
+    assert explained.unit == "bytes"
+    assert ", from 4.2 MB to 25.8 MB, mainly zone eu (2.4 MB to 24 MB, " in explained.sentence

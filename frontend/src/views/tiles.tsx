@@ -131,7 +131,7 @@ function MetricTiles({ rows, logged }: { rows: readonly MetricRow[]; logged: Num
           title={row.name}
           value={row.count}
           before={row.before}
-          written={number}
+          written={(count) => value(count, unitOf(row.name))}
           meaning="neutral"
           to="series"
           more={{ name: row.name }}

@@ -14,7 +14,7 @@ _UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_ratio": "ratio"}
 
 def unit_of(name: str) -> str:
     """Return the unit of the values of a series, by the end of its name without labels."""
-    base = name.partition("{")[0]
+    base = f"_{name.partition('{')[0]}"
     return next((unit for end, unit in _UNITS.items() if base.endswith(end)), "")
 
 

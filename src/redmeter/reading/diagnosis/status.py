@@ -6,6 +6,7 @@ without requests is judged by its busiest counters: see busiest.py.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from redmeter.analysis.comparing.sentences import (
@@ -283,12 +284,15 @@ def with_sentence(status: Status, now: float) -> Status:
     if usual:
         parts.append(text(" as expected. "))
     judged = [check for check in status.checks if check.state != "unknown"]
-    parts += _baselines(judged) if judged else [text(_too_little(status.checks))]
+    if judged:
+        parts += _baselines(judged, groups=any(part.kind == "group" for part in parts))
+    else:
+        parts.append(text(_too_little(status.checks)))
     return replace(status, parts=tuple(parts), sentence=joined(parts))
 
 
-def _baselines(judged: Sequence[Check]) -> list[Part]:
-    """Return what each check was compared with; most have the same baseline."""
+def _baselines(judged: Sequence[Check], *, groups: bool) -> list[Part]:
+    """Return what each check was compared with, and groups if there are any."""
     lengths: dict[str, list[str]] = {}
     for check in judged:
         reach = length(check.against_until - check.against_since)
@@ -297,7 +301,7 @@ def _baselines(judged: Sequence[Check]) -> list[Part]:
     for reach, titles in lengths.items():
         parts.append(text(f", {_listed(titles)} with " if parts else "Compared with "))
         parts.append(Part(kind="baseline", text=f"the {reach} before"))
-    if any(check.causes for check in judged):
+    if groups:
         before = f"the {length(_BASELINE)} before the change"
         parts += [text(", groups with "), Part(kind="baseline", text=before)]
     return [*parts, text(".")]
@@ -335,9 +339,7 @@ def _unusual(check: Check, now: float) -> list[Part]:
     elif check.began is not None:
         age = _age(now - check.began)
         parts += [text(" for "), Part(kind="time", text=age, time=check.began)]
-    return parts + cause_parts(
-        check.explain.name,
-        check.causes[:1],
-        (check.value or 0.0) - (check.mid or 0.0),
-        lambda group: before_after(group, check.unit),
-    )
+    change = (check.value or 0.0) - (check.mid or 0.0)
+    causes = [group for group in check.causes if group.change * change > 0]
+    extent = partial(before_after, unit=check.unit)
+    return parts + cause_parts(check.explain.name, causes[:1], change, extent)
