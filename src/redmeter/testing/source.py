@@ -33,7 +33,7 @@ from redmeter.reading.marks import read_marks
 from redmeter.reading.names import matching, read_names
 from redmeter.reading.promql import read_query
 from redmeter.reading.ranking import Order, intervals_of, rank, ranked_groups, single_name
-from redmeter.reading.samples import check_number, read_gauges, read_series, starts_of
+from redmeter.reading.samples import check_number, held_seconds, read_gauges, read_series, starts_of
 from redmeter.reading.selection import (
     KINDS,
     GroupKey,
@@ -81,6 +81,9 @@ _RECORDED = {
     "gauge": attrgetter("value"),
     "histogram": attrgetter("observed"),
 }
+
+#: The number of this process, by which its parts of gauges are stored.
+_LIVE = (b"0",)
 
 #: A result for each group of a selection.
 _Groups = list[tuple[GroupKey, T]]
@@ -215,9 +218,12 @@ class MemorySource(Answers):
 
     def _gauge(self, name: str, window: Window) -> tuple[float | None, ...]:
         newest: dict[int, float] = {}
+        now, held = self._clock.wall(), held_seconds(name, _LIVE)
         for event in sorted(self._memory.events, key=lambda event: event.time):
             if event.series == name and event.value is not None:
                 newest[slice_start(event.time, window.precision)] = event.value
+                if now - held <= event.time <= now:
+                    newest[slice_start(now, window.precision)] = event.value
         return tuple(newest.get(start) for start in self._kept(newest, window))
 
     def _check_kind(self, selection: Selection, *expected: str) -> None:

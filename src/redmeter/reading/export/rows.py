@@ -14,7 +14,7 @@ from redmeter.names import parse_name
 from redmeter.reading.distributions import read_summaries
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.names import read_names
-from redmeter.reading.samples import Grid, read_series, starts_of
+from redmeter.reading.samples import Grid, measured, read_series, starts_of
 from redmeter.reading.selection import hashes_of
 from redmeter.store import Store
 from redmeter.stored.keys import slice_start
@@ -137,7 +137,7 @@ def _gauges(store: Store, names: Sequence[str], window: Window) -> Iterator[Row]
     by_name = {name: [reply] for name, reply in zip(names, replies, strict=True)}
     for stored, (reply,) in readable(by_name, needed=False).items():
         base, labels = _parsed(stored)
-        for start, value in grid.gauge(stored, reply):
+        for start, value in zip(grid.starts, measured(reply, grid.starts), strict=True):
             if value is not None:
                 yield Row(start, "gauge", base, labels, value)
 

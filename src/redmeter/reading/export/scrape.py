@@ -12,9 +12,15 @@ from typing import NamedTuple
 
 from redmeter.export.exposition import Format, Template
 from redmeter.export.prometheus_names import Catalog
-from redmeter.names import INSTANCE, PART_SECONDS, is_part, parse_name
+from redmeter.names import PART_SECONDS
 from redmeter.reading.export.listing import ExportList
 from redmeter.reading.foreign_keys import there
+from redmeter.reading.samples import (
+    held_seconds,
+    live_numbers,
+    live_reads,
+    part_number,
+)
 from redmeter.store import Store, indexes
 from redmeter.store.query import Query, Read, run_query
 from redmeter.stored.counter import count_of
@@ -82,7 +88,9 @@ class Scraper:
 def _read(keys: Keys, kept: Kept, template: Template, now: float) -> Query[_Values]:
     width = max((p for p in kept.series if p <= LOOKBACK), default=min(kept.series))
     newest = slice_start(now, width)
-    starts = [newest + width, newest, newest - width]  # the server's clock may be ahead
+    longest = max(LOOKBACK, width)
+    # The server's clock may be ahead.
+    starts = range(newest + width, slice_start(now - longest, width) - 1, -width)
     fields = [str(start) for start in starts]
     hashes = [
         (keys.total, template.counters),
@@ -94,16 +102,19 @@ def _read(keys: Keys, kept: Kept, template: Template, now: float) -> Query[_Valu
     ]
     totals = len(reads)
     reads += [("HMGET", keys.gauge(width, name), *fields) for name in template.gauges]
-    _, replies = yield reads
+    parts = {name for name in template.gauges if part_number(name) is not None}
+    view, replies = yield [*reads, *(live_reads(keys) if parts else ())]
+    live = live_numbers(view, replies[len(reads) :]) if parts else ()
     answers = iter(replies[:totals])
     counters, sums, spreads = (
         [text for chunk in _chunks(names) for text in there(next(answers), [None] * len(chunk))]
         for _, names in hashes
     )
     values: list[float | None] = []
-    for name, reply in zip(template.gauges, replies[totals:], strict=True):
-        part = INSTANCE in name and is_part(parse_name(name).labels)
-        lookback = PART_SECONDS if part and width <= LOOKBACK else max(LOOKBACK, width)
+    for name, reply in zip(template.gauges, replies[totals : len(reads)], strict=True):
+        lookback: float = longest
+        if name in parts and width <= LOOKBACK:
+            lookback = max(PART_SECONDS, held_seconds(name, live))
         texts = there(reply, [None] * len(starts))
         read = zip(starts, texts, strict=True)
         measured = [parse_gauge(text, start, width) for start, text in read if text is not None]

@@ -64,7 +64,7 @@ def measured(
     name: str, replies: Sequence[Reply], window: Coverage, _: Retention, now: float, of: int = 1
 ) -> Curve:
     """Read the curve of a gauge."""
-    values = samples.measured(replies[0], window.slots(now, window.fine))
+    values = samples.current(name, replies[0], window.slots(now, window.fine), now)
     return _curve_from("gauge", name, window, now, values, 1, of)
 
 
