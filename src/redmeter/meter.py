@@ -66,7 +66,9 @@ class Meter(Queries):
     Args:
         url: `redis://`, `rediss://`, `redis+sentinel://`, `redis+cluster://`, `unix://`,
             `embedded://PATH` or `off`. Default: the embedded server in the user's data directory.
-        client: a redis-py client of yours, used instead of a URL and never closed.
+        client: a client of yours, used instead of a URL and never closed: of redis-py, or of a fork
+            with its interface such as valkey-py, with whose options Redmeter connects. Not of
+            asyncio.
         next_url: the store to continue with after `redmeter migrate` has moved this one; a URL as
             above. Its prefix is the one that the move gave it.
         prefix: the beginning of every key.
@@ -107,7 +109,7 @@ class Meter(Queries):
         url: str | None = None,
         *,
         next_url: str | None = None,
-        client: "redis.Redis | None" = None,
+        client: "redis.Redis | Any | None" = None,
         prefix: str | None = None,
         retention: Mapping[int, int] | str | None = None,
         histogram_retention: Mapping[int, int] | str | None = None,

@@ -18,7 +18,7 @@ Pure functions over text. What a key looks like is keys.py's business.
 
 import contextlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -52,7 +52,7 @@ TASK_QUEUE_SECONDS, TASK_DB_SECONDS = "task_queue_seconds", "task_db_seconds"
 
 #: The label of the part of a gauge that belongs to one process: its instance number. A process
 #: that lives reports its parts at least every PART_SECONDS, so an older one is of a process that
-#: has ended, and no reader sums it.
+#: has ended, unless the store knows that it lives.
 INSTANCE, PART_SECONDS = "instance", 60
 
 #: Control characters, surrogates, line and paragraph separators, direction marks and overrides.
@@ -178,11 +178,6 @@ def parse_name(name: str) -> SeriesName:
         labels[key] = value
         at = label.end()
     return SeriesName(base, tuple(sorted(labels.items())))
-
-
-def is_part(labels: Iterable[tuple[str, str]]) -> bool:
-    """Return whether these are labels of a gauge's part that belongs to one process."""
-    return any(key == INSTANCE and value.isdigit() for key, value in labels)
 
 
 def format_name(base: str, labels: Mapping[str, str] | None = None) -> str:

@@ -66,7 +66,7 @@ def test_a_gauge_is_forecast_where_there_is_no_such_counter(
     del values[newest - 60 * 5]
     client.hset("redmeter:gauge:60:x", mapping={str(k): v for k, v in values.items()})
     found = meter.forecast("x", precision=60)
-    assert (found.kind, found.running, found.reason) == ("gauge", None, "")
+    assert (found.kind, found.running, found.reason) == ("gauge", 21.0, "")
     assert newest - 60 * 5 not in [one.start for one in found.past]
     assert all(18 <= one.low <= one.high <= 24 for one in found.ahead)
     meter.count("x")

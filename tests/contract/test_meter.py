@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import redis.asyncio
+import valkey.asyncio
 
 from redmeter import (
     InvalidName,
@@ -231,9 +232,19 @@ def test_a_client_in_place_of_the_url_is_told_where_it_goes(server: Server) -> N
 
 def test_a_client_that_is_none_is_told_with_its_module() -> None:
     """A cluster's of asyncio is called as one that may be given."""
-    told = "redis.Redis or redis.RedisCluster.*, not redis.asyncio.cluster.RedisCluster"
+    told = "redis.Redis or redis.RedisCluster.*, not redis.client.Pipeline"
     with pytest.raises(InvalidSetting, match=told):
-        Meter(client=redis.asyncio.RedisCluster("127.0.0.1", 1))  # type: ignore[arg-type]
+        Meter(client=redis.Redis().pipeline())
+    for client, named in (
+        (redis.asyncio.Redis(), "redis.asyncio.client.Redis"),
+        (redis.asyncio.RedisCluster("127.0.0.1", 1), "redis.asyncio.cluster.RedisCluster"),
+        (valkey.asyncio.Valkey(), "valkey.asyncio.client.Valkey"),
+    ):
+        with pytest.raises(InvalidSetting, match=rf"of asyncio \({named}\): .*the URL instead"):
+            Meter(client=client)
+    for other in (7, object(), valkey.Valkey().pubsub(), valkey.Valkey().pipeline()):  # type: ignore[no-untyped-call]
+        with pytest.raises(InvalidSetting, match="a redis-py client"):
+            Meter(client=other)
 
 
 def _fill(meter: Meter) -> None:

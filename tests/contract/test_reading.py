@@ -145,7 +145,7 @@ def test_a_series_is_what_a_plain_loop_makes_of_the_hash(
     reply = [part for s, n in stored.items() for part in (str(s).encode(), str(n).encode())]
     times = [None if bound is None else now + bound * precision for bound in (since, until)]
     window = Window(precision, *times)
-    grid = Grid(covered(window, Retention({precision: kept}), now))
+    grid = Grid(covered(window, Retention({precision: kept}), now), now)
     series = grid.counter("x", reply)
     wanted = [
         start

@@ -78,7 +78,7 @@ def test_a_failing_route_is_named_with_its_release(meter: Meter) -> None:
     assert end - 480 <= check.began <= end - 240
     assert check.mark is not None
     assert found.sentence.startswith("Error rate ")
-    assert " on /3 (usually 0." in found.sentence
+    assert ", mainly /3 (0." in found.sentence
     assert "since shop 2.4.0, " in found.sentence
     kinds = {part.kind for part in found.parts}
     assert {"metric", "value", "group", "usual", "mark", "time", "baseline"} <= kinds
@@ -99,7 +99,8 @@ def test_a_store_without_requests_has_too_little_data(meter: Meter) -> None:
     found = meter.status()
     assert found.state == "unknown"
     assert all(check.reason for check in found.checks)
-    assert found.sentence.startswith("Not enough data to compare requests, error rate and p95")
+    assert found.sentence.startswith("Not enough data to compare requests (")
+    assert found.sentence.endswith("), error rate and p95 response time.")
 
 
 @pytest.mark.parametrize("last", [40, 400])
@@ -130,7 +131,7 @@ def test_an_application_without_requests_is_judged_by_its_busiest_counters(
     assert [one.state for one in found.checks] == ["high", "usual", "usual"]
     assert [(one.label, one.value) for one in found.checks[0].causes] == [("queue", "pdf")]
     assert found.sentence.startswith("jobs ")
-    assert "on queue pdf (usually " in found.sentence
+    assert ", mainly queue pdf (210 to 2,000)" in found.sentence
 
 
 def test_few_requests_are_not_judged_by_their_errors(meter: Meter) -> None:
@@ -149,3 +150,24 @@ def test_a_meter_that_is_off_answers_that_it_is() -> None:
     """Instead of an error."""
     with Meter("off") as off:
         assert off.status().sentence == "Redmeter is off: nothing is recorded."
+
+
+def test_counters_of_bytes_are_judged_and_explained_in_bytes(meter: Meter) -> None:
+    """In the sentences, by the unit in the name."""
+    now = meter.clock.wall() if isinstance(meter, MemoryMeter) else time.time()
+    end = int(now) // 60 * 60
+    for minute in range(89):
+        at, factor = end - (88 - minute) * 60, 10 if minute >= 82 else 1
+        meter.count("sent_bytes", 400_000 * factor, labels={"zone": "eu"}, at=at)
+        for number, zone in enumerate(("us", "asia", "sea")):
+            amount = 100_000 + (minute + number) % 3 * 1000
+            meter.count("sent_bytes", amount, labels={"zone": zone}, at=at)
+    assert meter.flush(20)
+    (check,) = meter.status().checks
+    assert (check.unit, check.value) == ("bytes", 21_515_000)
+    sentence = meter.status().sentence
+    assert sentence.startswith("sent_bytes 21.5 MB (usually 3.5 MB) for ")
+    assert ", mainly zone eu (2 MB to 20 MB)" in sentence
+    explained = meter.explain("sent_bytes", end - 360, end)
+    assert explained.unit == "bytes"
+    assert ", from 4.2 MB to 25.8 MB, mainly zone eu (2.4 MB to 24 MB, " in explained.sentence

@@ -122,7 +122,7 @@ def test_a_gauge_is_a_finite_number_of_its_slice_or_nothing(texts: list[bytes | 
 def test_a_counter_has_counts_that_fit_a_number_or_none(fields: dict[bytes, bytes]) -> None:
     """By each of the ways in which hashes are read: for curves, for sums, for series."""
     flat = [part for pair in fields.items() for part in pair]
-    grid = Grid(CoveredWindow(60, 1_699_999_860, 1_700_000_040))
+    grid = Grid(CoveredWindow(60, 1_699_999_860, 1_700_000_040), NOW)
     series = grid.counter("x", flat)
     counts = [*counts_of(flat).values(), *map(number_of, fields.values())]
     for count in (*counts, *series.values):

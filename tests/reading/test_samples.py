@@ -49,6 +49,8 @@ def test_a_series_is_what_the_hash_holds_in_any_order(
     shuffled = random.sample(pairs, len(pairs))
     for some in (pairs, shuffled):
         for reply in ([part for pair in some for part in pair], dict(some)):
-            series = Grid(CoveredWindow(60, FIRST, LAST + 60, running=True)).counter("hits", reply)
+            series = Grid(CoveredWindow(60, FIRST, LAST + 60, running=True), NOW).counter(
+                "hits", reply
+            )
             assert (series.start, series.values) == (oldest, values)
             assert series.partial is bool(values)

@@ -191,7 +191,7 @@ function Row({ group, unit }: { group: ChangedGroup; unit: Unit }) {
       <span class="figure">
         {value(before, unit)} → {value(after, unit)}
       </span>
-      <span class="figure">
+      <span class="figure" title={share === null ? "effect on the total" : "share of the change"}>
         {share === null ? `${(change ?? 0) > 0 ? "+" : ""}${value(change, unit)}` : percent(share)}
       </span>
     </li>

@@ -131,7 +131,7 @@ function MetricTiles({ rows, logged }: { rows: readonly MetricRow[]; logged: Num
           title={row.name}
           value={row.count}
           before={row.before}
-          written={number}
+          written={(count) => value(count, unitOf(row.name))}
           meaning="neutral"
           to="series"
           more={{ name: row.name }}
@@ -230,7 +230,8 @@ export function Tiles({ numbers, window, now, rows, other, checks }: TilesProps)
     const { value } = checks.find((each) => each.measure === measure) ?? { value: null };
     return zoomed || value === null ? "" : `${written(value)} in the last 5 min`;
   };
-  // Histograms and counters have different retentions.
+  // Histograms and counters have different retentions. What is said of a tile's figure comes before
+  // the figure of the last five minutes.
   const apart =
     window.histograms !== window.precision ? `${observed}, by ${durationLabel(window.histograms)}` : "";
   return (
@@ -257,7 +258,7 @@ export function Tiles({ numbers, window, now, rows, other, checks }: TilesProps)
         to="routes"
         more={{ order: "failing" }}
         none={`${hits.count > 0 ? "not counted" : "no requests"} ${within}`}
-        detail={[latest("error rate", percent), since(errors.since)].filter(Boolean).join(", ")}
+        detail={[since(errors.since), latest("error rate", percent)].filter(Boolean).join(", ")}
       />
       <Tile
         title="p95 response time"
@@ -272,7 +273,7 @@ export function Tiles({ numbers, window, now, rows, other, checks }: TilesProps)
         detail={
           p95.value === null
             ? ""
-            : [latest("p95", seconds), apart, since(p95.since)].filter(Boolean).join(", ")
+            : [apart, since(p95.since), latest("p95", seconds)].filter(Boolean).join(", ")
         }
       />
       <Tile

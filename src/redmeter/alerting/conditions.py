@@ -14,12 +14,13 @@ from redmeter.alerting.rules import (
     BASELINE_NAMES,
     Rule,
     describe_duration,
+    per_second,
     percentile_of,
     times_its_rate,
     unit_of_values,
 )
 from redmeter.alerting.state import Reading, Readings
-from redmeter.analysis.comparing.sentences import unit_of, value_text
+from redmeter.analysis.comparing.sentences import value_text
 from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision, WrongKind
 
 if TYPE_CHECKING:
@@ -126,7 +127,8 @@ class RuleReader:
         def reading(value: float | None) -> Reading:
             if value is None:
                 return Reading(False, detail=f"no values in {window}")
-            detail = f"{rule.value} of {rule.metric} over {window} is {value_text(value, unit)}"
+            figure = f"{value_text(value, unit)}{per_second(rule)}"
+            detail = f"{rule.value} of {rule.metric} over {window} is {figure}"
             return _compared(rule, value, f"{detail} ({_intervals(precision)})")
 
         return Readings({key: reading(value) for key, value in values.items()})
@@ -323,7 +325,7 @@ def _outside(rule: Rule, forecast: "Forecast", at: float) -> Reading:
             break
         above = rule.direction != "below" and point.value > point.high
         below = rule.direction != "above" and point.value < point.low
-        unit = unit_of(rule.metric)
+        unit = unit_of_values(rule)
         value, low, high = (value_text(v, unit) for v in (point.value, point.low, point.high))
         detail = f"{value}, expected {low} to {high}"
         return Reading(above or below, point.value, f"{detail} ({_intervals(rule.precision)})")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from redmeter.alerting.conditions import RuleReader
 from redmeter.alerting.notifiers import SEND_TIMEOUT, NotDelivered, send
-from redmeter.alerting.rules import Notifier, Rule, Rules
+from redmeter.alerting.rules import Notifier, Rule, Rules, unit_of_values
 from redmeter.alerting.state import (
     FIRED,
     FIRING,
@@ -33,6 +33,7 @@ from redmeter.alerting.state import (
     split_name,
 )
 from redmeter.alerting.store import AlertSnapshot, AlertStore, Notice, Transition
+from redmeter.analysis.comparing.sentences import value_text
 from redmeter.errors import StoreError
 from redmeter.queries import Queries
 from redmeter.store import Store
@@ -293,18 +294,31 @@ def _values(rule: Rule, snapshot: AlertSnapshot) -> list[str | None]:
     return [value for name, label, value in split if (name, label) == (rule.name, rule.by)]
 
 
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A value in a template: a number if it has a format, else as people write it in its unit."""
+
+    value: float | None
+    unit: str
+
+    def __repr__(self) -> str:
+        return value_text(self.value, self.unit)
+
+    def __format__(self, form: str) -> str:
+        return format(math.nan if self.value is None else self.value, form) if form else repr(self)
+
+
 def message_of(
     rule: Rule, name: str, status: str, state: AlertState, labels: Mapping[str, str]
 ) -> str:
     """Return the message of a notice: the rule's template, or its name and the reading's detail."""
     if not rule.message:
         return f"{name}: {state.detail}"
-    value = state.value if state.value is not None else float("nan")
     return rule.message.format(
         name=name,
         status=FIRED if status != RESOLVED else RESOLVED,
         severity=rule.severity,
-        value=value,
+        value=_Figure(state.value, unit_of_values(rule)),
         detail=state.detail,
         window=rule.window,
         labels=", ".join(f"{label}={text}" for label, text in labels.items()),

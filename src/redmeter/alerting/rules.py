@@ -172,8 +172,7 @@ def describe_condition(rule: Rule) -> str:
     over = describe_duration(rule.window)
     match rule.when:
         case "threshold":
-            per = " per second" if rule.value == "rate" else ""
-            text = f"{rule.value} of {rule.metric} over {over} is {_limit(rule)}{per}"
+            text = f"{rule.value} of {rule.metric} over {over} is {_limit(rule)}{per_second(rule)}"
         case "ratio":
             text = f"{rule.metric} / {rule.of} over {over} is {_limit(rule)}"
         case "absent":
@@ -245,10 +244,18 @@ def _limit(rule: Rule) -> str:
 
 
 def unit_of_values(rule: Rule) -> str:
-    """Return the unit of what a rule compares: a share, a count, or values of its metric."""
+    """Return the unit of what a rule compares: a share, values of its metric, or a number.
+
+    That of a rate is per second.
+    """
     if rule.when == "ratio":
         return "ratio"
-    return "" if rule.value in ("rate", "count") else unit_of(rule.metric)
+    return unit_of(rule.metric) if rule.when in ("threshold", "expected") else ""
+
+
+def per_second(rule: Rule) -> str:
+    """Return what follows a figure of a rule: " per second" if it is a rate."""
+    return " per second" if rule.when == "threshold" and rule.value == "rate" else ""
 
 
 def times_its_rate(rate: float) -> str:

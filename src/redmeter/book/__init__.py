@@ -33,7 +33,8 @@ from redmeter.reading.samples import counts_of
 from redmeter.recording.logging.coalesce import TEXT_LIMIT
 from redmeter.recording.sync import check_written
 from redmeter.store import Store
-from redmeter.store.opening import check_client, location_of
+from redmeter.store.opening import location_of
+from redmeter.store.servers.client_options import check_client
 from redmeter.store.servers.connection import ServerLink
 from redmeter.store.servers.replies import raised
 from redmeter.stored import counter

@@ -6,7 +6,8 @@ import redis
 
 from redmeter.recording.sync import check_written
 from redmeter.store import Store
-from redmeter.store.opening import check_client, check_pipeline, location_of
+from redmeter.store.opening import check_pipeline, location_of
+from redmeter.store.servers.client_options import check_client
 from redmeter.store.servers.connection import ServerLink
 from redmeter.store.servers.replies import Command, Reply
 from redmeter.stored.keys import Kept, Retention

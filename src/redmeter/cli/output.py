@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from redmeter.analysis.comparing.sentences import unit_of
 from redmeter.cli.failure import Failure
 from redmeter.reading import foreign_keys
 from redmeter.results.series import CoveredWindow
@@ -325,14 +326,12 @@ def number_text(value: float) -> str:
 
 def writer_for(name: str) -> ValueWriter:
     """Return what writes the values of a series, by the unit in its name: 12.3 ms, 4.5 MB, 12 %."""
-    base = name.partition("{")[0]
-    if base.endswith("_seconds"):
-        return _seconds
-    if base.endswith("_bytes"):
-        return lambda value: _scaled(value, _BYTES)
-    if base.endswith("_ratio"):
-        return lambda value: f"{_short(value * 100)} %"
-    return number_text
+    writers: Mapping[str, ValueWriter] = {
+        "seconds": _seconds,
+        "bytes": lambda value: _scaled(value, _BYTES),
+        "ratio": lambda value: f"{_short(value * 100)} %",
+    }
+    return writers.get(unit_of(name), number_text)
 
 
 def _seconds(value: float) -> str:

@@ -73,8 +73,8 @@ class Dashboard(Starlette):
     Nothing is connected to before the first request.
 
     Args:
-        source: a Meter, a URL, or a redis-py client, which is never closed. None: by the
-            environment's settings.
+        source: a Meter, a URL, or a client of redis-py or a fork such as valkey-py, which is never
+            closed. None: by the environment's settings.
         access: a function, plain or async, that gets the request and returns whether it may
             pass, or a response; or "open" for everybody.
         prefix: the beginning of every key; not with a Meter, which has its own.

@@ -3,8 +3,9 @@
 Counters are summed interval by interval, and histograms are merged. Gauges are summed over their
 label `instance`, which identifies a process; a sum over another label may mean nothing, so
 the caller chooses how to aggregate it. The current interval sums live processes: a part is left out
-if no live process has its number and it was not reported for INSTANCE_SECONDS. See selection.py for
-which series a name means.
+if no live process has its number and it was not reported for INSTANCE_SECONDS; that of a live one
+counts before it has a sample in this interval, see samples.py. See selection.py for which
+series a name means.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,12 +17,18 @@ from redmeter.clock import UTC, Zone
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.names import INSTANCE, parse_name
 from redmeter.reading.distributions import SummaryGrid
-from redmeter.reading.foreign_keys import readable, there
-from redmeter.reading.samples import Grid, counts_among, covered, series_of
+from redmeter.reading.foreign_keys import readable
+from redmeter.reading.samples import (
+    Grid,
+    counts_among,
+    covered,
+    part_number,
+    read_live_numbers,
+    series_of,
+)
 from redmeter.reading.selection import (
     GroupKey,
     check_kind,
-    label_of,
     name_of,
     parse_state,
     read_selected,
@@ -34,7 +41,7 @@ from redmeter.results.summaries import Summary
 from redmeter.store import Store, View, indexes
 from redmeter.store.producers import INSTANCE_SECONDS
 from redmeter.store.query import Query, escaped, run_query, scan_fields, together
-from redmeter.store.servers.replies import Reply, mapped, pairs, raised, scored
+from redmeter.store.servers.replies import Reply, mapped, raised
 from redmeter.stored.keys import Kept, Keys
 from redmeter.types import Selection, Window
 
@@ -84,7 +91,7 @@ def counted(
     view: View, found: Mapping[str, Sequence[Reply]], selection: Selection, window: Window
 ) -> list[tuple[GroupKey, Series[int]]]:
     """Sum the hashes of counters."""
-    grid = Grid(covered(window, view.retention, view.now))
+    grid = Grid(covered(window, view.retention, view.now), view.now)
     parts = {name: grid.counter(name, reply).values for name, (reply,) in found.items()}
     return summed_up(parts, selection, grid.window)
 
@@ -152,13 +159,7 @@ def _live_instances(keys: Keys, selection: Selection) -> Query[Any]:
     """Read the numbers of live processes; None for an exact selection, which sums nothing."""
     if selection.exact:
         return None
-    view, (seen, numbers) = yield [
-        ("ZREVRANGE", keys.writers, "0", "-1", "WITHSCORES"),
-        ("HGETALL", keys.instances),
-    ]
-    since = view.now - INSTANCE_SECONDS
-    live = {producer for producer, last in scored(there(seen, [])) if last >= since}
-    return {number for producer, number in pairs(there(numbers, [])) if producer in live}
+    return (yield from read_live_numbers(keys))
 
 
 def measured(
@@ -175,12 +176,12 @@ def measured(
     Args:
         live: the numbers of live processes; None: sum all.
     """
-    grid = Grid(covered(window, view.retention, view.now))
+    grid = Grid(covered(window, view.retention, view.now), view.now)
     parts: dict[str, Values] = {}
     for name, (reply,) in found.items():
-        values = parts[name] = grid.state(kind, name, reply).values
-        number = (label_of(name, INSTANCE) or "").encode()
-        if live is None or not values or not grid.window.running or not number.isdigit():
+        values = parts[name] = grid.state(kind, name, reply, live).values
+        number = part_number(name)
+        if live is None or not values or not grid.window.running or number is None:
             continue
         at = grid.starts[-1]
         text = mapped(reply).get(b"%d" % at)

@@ -6,29 +6,38 @@ by the server's clock, unless the window ends earlier.
 
 A counter has no gaps: an interval that is missing after the first sample is a zero. A gauge has: it
 is None. Distributions of histograms are in distributions.py.
+
+The running interval of a gauge may have no sample yet. Its value is the current one then: the
+newest within HELD_SECONDS, of a gauge that set() sets, and of the part of a live process. PromQL
+and the text for Prometheus hold values that set() sets for Prometheus' five minutes, and the part
+of a process that has ended for PART_SECONDS.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from redmeter.analysis.comparing.significance import sum_counts
 from redmeter.errors import LimitExceeded, StoreError, StoreRefused
-from redmeter.reading.foreign_keys import readable, warn_of
-from redmeter.reading.selection import check_kinds, parse_state
+from redmeter.names import INSTANCE, PART_SECONDS
+from redmeter.reading.foreign_keys import readable, there, warn_of
+from redmeter.reading.selection import check_kinds, label_of, parse_state
 from redmeter.results.series import CoveredWindow, Series
 from redmeter.store import Store, View, indexes
-from redmeter.store.query import ParsedRead, run_query
-from redmeter.store.servers.replies import Reply, is_misplaced, mapped, pairs, raised
+from redmeter.store.producers import INSTANCE_SECONDS
+from redmeter.store.query import ParsedRead, Query, Read, run_query
+from redmeter.store.servers.replies import Reply, is_misplaced, mapped, pairs, raised, scored
 from redmeter.stored.counter import MAX_COUNT, count_of, parse_counter
-from redmeter.stored.keys import Retention, slice_end, slice_start
+from redmeter.stored.keys import Keys, Retention, slice_end, slice_start
 from redmeter.types import Window
 
 T = TypeVar("T", int, float | None)
 V = TypeVar("V")
 
+#: How long the last value is the current one, seconds.
+HELD_SECONDS: Final = INSTANCE_SECONDS
 #: Most series that one request can name.
 MAX_SERIES = 5_000
 
@@ -80,7 +89,7 @@ def _read_many(
     def grid_of(view: View) -> Grid:
         grid = grids.get(view.now)
         if grid is None:
-            grid = grids[view.now] = Grid(covered(window, view.retention, view.now))
+            grid = grids[view.now] = Grid(covered(window, view.retention, view.now), view.now)
         return grid
 
     def read_of(name: str) -> ParsedRead:
@@ -198,6 +207,26 @@ def states_of(kind: str, reply: Reply, starts: range) -> list[float | None]:
     return [value_of(kind, texts.get(b"%d" % start), start, starts.step) for start in starts]
 
 
+def current(
+    kind: str,
+    name: str,
+    reply: Reply,
+    starts: range,
+    now: float,
+    live: Collection[bytes] | None = None,
+) -> list[float | None]:
+    """Parse the same, with the current value in an interval that is still running.
+
+    Args:
+        now: Unix seconds, by the server's clock.
+        live: the numbers of live processes; None: unknown.
+    """
+    values = states_of(kind, reply, starts)
+    if values and values[-1] is None and starts[-1] + starts.step > now and not is_misplaced(reply):
+        values[-1] = held_value(kind, name, reply, starts[-1], starts.step, now, live)
+    return values
+
+
 def value_of(kind: str, text: bytes | None, start: int, precision: int) -> float | None:
     """Parse the value of an interval without its time: see parse_state()."""
     parsed = None if text is None else parse_state(kind, text, start, precision)
@@ -258,6 +287,75 @@ def newest_intervals(last: float, precision: int) -> int:
     return max(1, ceil(last / precision))
 
 
+# --- Current values of gauges ------------------------------------------------------------------
+
+
+def live_reads(keys: Keys) -> list[Read]:
+    """Return the reads of the numbers of live processes: see live_numbers()."""
+    return [("ZREVRANGE", keys.writers, "0", "-1", "WITHSCORES"), ("HGETALL", keys.instances)]
+
+
+def live_numbers(view: View, replies: Sequence[Reply]) -> set[bytes]:
+    """Return the instance numbers of live processes."""
+    seen, numbers = replies
+    since = view.now - INSTANCE_SECONDS
+    live = {producer for producer, last in scored(there(seen, [])) if last >= since}
+    return {number for producer, number in pairs(there(numbers, [])) if producer in live}
+
+
+def read_live_numbers(keys: Keys) -> Query[set[bytes]]:
+    """Read the same."""
+    view, replies = yield live_reads(keys)
+    return live_numbers(view, replies)
+
+
+def part_number(name: str) -> bytes | None:
+    """Return the number of the process that a gauge is the part of; None if it is no part."""
+    number = (INSTANCE in name and label_of(name, INSTANCE)) or ""
+    return number.encode() if number.isdigit() else None
+
+
+def held_seconds(name: str, live: Collection[bytes] | None) -> float:
+    """Return how long the last value of a gauge is its current one, seconds.
+
+    Args:
+        live: the numbers of live processes; None: unknown.
+    """
+    number = part_number(name)
+    if number is None or (live is not None and number in live):
+        return HELD_SECONDS
+    return PART_SECONDS if live is None else 0.0
+
+
+def held_value(
+    kind: str,
+    name: str,
+    reply: Reply,
+    running: int,
+    precision: int,
+    now: float,
+    live: Collection[bytes] | None,
+) -> float | None:
+    """Return the value of a running interval that has no sample yet; None if there is none.
+
+    Args:
+        reply: the gauge's hash.
+        running: the start of the running interval, Unix seconds.
+        now: by the server's clock.
+        live: see held_seconds().
+    """
+    since, texts = now - held_seconds(name, live), mapped(reply)
+    for start in range(running - precision, int(since // precision) * precision - 1, -precision):
+        measured = parse_state(kind, texts.get(b"%d" % start, b""), start, precision)
+        if measured is not None:
+            time, value = measured
+            return value if time >= since else None
+    return None
+
+
+# --- Series on a grid ----------------------------------------------------------------------------
+
+
 def series_of(name: str, window: CoveredWindow, values: Sequence[V]) -> Series[V]:
     """Return the series of the newest values of a window."""
     start = window.until - len(values) * window.precision
@@ -268,8 +366,8 @@ def series_of(name: str, window: CoveredWindow, values: Sequence[V]) -> Series[V
 class Grid:
     """The intervals of a window, from the oldest to the newest that counts."""
 
-    def __init__(self, window: CoveredWindow) -> None:
-        self.window, self.starts = window, window.starts
+    def __init__(self, window: CoveredWindow, now: float) -> None:
+        self.window, self.starts, self.now = window, window.starts, now
         # As they are spelled in a hash, so that most replies need no field parsed.
         self._fields = [b"%d" % start for start in self.starts]
 
@@ -298,12 +396,19 @@ class Grid:
         first = first_sample(values)
         return series_of(name, self.window, [value or 0 for value in values[first:]])
 
-    def state(self, kind: str, name: str, reply: Reply) -> Series[float | None]:
+    def state(
+        self, kind: str, name: str, reply: Reply, live: Collection[bytes] | None = None
+    ) -> Series[float | None]:
         """Align the hash of one of STATES, from its oldest sample on the grid to the end.
+
+        A running interval has the current value: see held_value().
+
+        Args:
+            live: the numbers of live processes; None: unknown.
 
         Raises:
             StoreError: the reply is an error, e.g. WRONGTYPE.
         """
-        values = states_of(kind, raised(reply), self.starts)
+        values = current(kind, name, raised(reply), self.starts, self.now, live)
         first = first_sample(values)
         return series_of(name, self.window, values[first:])

@@ -11,13 +11,19 @@ import redis
 from redis.backoff import NoBackoff
 from redis.cluster import RedisCluster
 from redis.retry import Retry
-from redis.sentinel import SentinelConnectionPool
 
 from redmeter import settings
 from redmeter.clock import SYSTEM, Clock, Zone
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.extras import install
 from redmeter.store.servers import urls
+from redmeter.store.servers.client_options import (
+    check_client,
+    client_target,
+    connection_options,
+    is_clusters,
+    node_pool,
+)
 from redmeter.store.servers.cluster import ClusterLink
 from redmeter.store.servers.connection import ServerLink
 from redmeter.store.servers.replies import Link
@@ -35,7 +41,7 @@ logger = logging.getLogger("redmeter")
 def open(  # noqa: A001
     url: str | None = None,
     *,
-    client: "redis.Redis | RedisCluster | None" = None,
+    client: "redis.Redis | RedisCluster | Any | None" = None,
     prefix: str | None = None,
     retention: Retention | str | dict[int, int] | None = None,
     histogram_retention: Retention | str | dict[int, int] | None = None,
@@ -51,7 +57,8 @@ def open(  # noqa: A001
     Args:
         url, prefix, retention, histogram_retention, timeout, embedded_idle, read_from, timezone:
             the settings of the same name; None: from the environment, else the default.
-        client: a redis-py client of the caller's, used instead of a URL and never closed.
+        client: a client of the caller's, of redis-py or of a fork such as valkey-py, used instead
+            of a URL and never closed.
         clock: where time comes from.
         announce: log an error if no program can serve the embedded server that would be used.
 
@@ -78,18 +85,20 @@ def open(  # noqa: A001
     if client is not None:
         if url is not None:
             raise InvalidSetting("url", "give either a URL or a client, not both")
-        if isinstance(client, RedisCluster):
+        check_client(client, "redis.Redis or redis.RedisCluster", forks=True)
+        if is_clusters(client):
             check_cluster_prefix(options["prefix"])
             return _replicated(partial(clients_cluster, client, seconds), options, replica=replica)
-        if replica:
-            options["reader"] = partial(_no_replicas, "a client of yours")
-        check_client(client, "redis.Redis or redis.RedisCluster")
-        return Store(ServerLink(lambda: client, location_of(client), owned=False), **options)
-    requested: Any = url
-    if isinstance(requested, redis.Redis | RedisCluster):
-        kind = type(requested).__name__
-        raise InvalidSetting("url", f"text, not {kind}: a client goes in as Meter(client=…)")
-    target = urls.parse_target(settings.resolve("url", url))
+        if isinstance(client, redis.Redis):
+            if replica:
+                options["reader"] = partial(_no_replicas, "a client of yours")
+            return Store(ServerLink(lambda: client, location_of(client), owned=False), **options)
+        target = client_target(client, location_of(client))
+    else:
+        if hasattr(url, "execute_command"):
+            kind = type(url).__name__
+            raise InvalidSetting("url", f"text, not {kind}: a client goes in as Meter(client=…)")
+        target = urls.parse_target(settings.resolve("url", url))
     if target.kind == "off":
         return None
     # No retries inside the client: it would send again what may have been carried out. And the
@@ -139,22 +148,20 @@ def check_cluster_prefix(prefix: str) -> None:
 
 
 def clients_cluster(
-    client: "RedisCluster", timeout: float, *, replicas: bool = False
+    client: "RedisCluster | Any", timeout: float, *, replicas: bool = False
 ) -> ClusterLink:
     """Return a link to the cluster of a caller's client, with connections of our own made as its.
 
     Its own would be blocked by one node that hangs: see ClusterLink.
     """
-    known = client.get_nodes()  # type: ignore[no-untyped-call]
+    pool, known = node_pool(client), client.get_nodes()
     nodes = [(node.host, int(node.port)) for node in known]
     shown = ",".join(f"{host}:{port}" for host, port in nodes[:3])
     more = f" … ({len(nodes) - 3} more)" if len(nodes) > 3 else ""
     # The startup nodes, to which the client returns when all known nodes are gone.
     first = client.nodes_manager.startup_nodes.values()
     nodes += [(node.host, int(node.port)) for node in first]
-    # Options of any node; a closed client has no default one, and can still be used.
-    pool = client.get_redis_connection(known[0]).connection_pool
-    options = {**pool.connection_kwargs, "connection_class": pool.connection_class}
+    options = connection_options(pool)
     options |= {"retry": Retry(NoBackoff(), 0), "max_connections": MAX_CONNECTIONS}
     for name in ("socket_timeout", "socket_connect_timeout"):
         options[name] = options.get(name) or timeout
@@ -162,21 +169,6 @@ def clients_cluster(
     remap = client.nodes_manager.address_remap or as_announced
     connect = partial(_connect_node, options)
     return ClusterLink(connect, nodes, location, replicas=replicas, remap=remap)
-
-
-def check_client(client: object, allowed: str = "redis.Redis") -> None:
-    """Check that a caller's client is one.
-
-    Args:
-        allowed: what may be given, in words.
-
-    Raises:
-        InvalidSetting: it is something else, e.g. a pipeline or a cluster's client.
-    """
-    if not isinstance(client, redis.Redis) or isinstance(client, redis.client.Pipeline):
-        kind = type(client)
-        named = f"{kind.__module__}.{kind.__qualname__}"
-        raise InvalidSetting("client", f"a redis-py client ({allowed}), not {named}")
 
 
 def check_pipeline(pipe: object) -> None:
@@ -189,12 +181,12 @@ def check_pipeline(pipe: object) -> None:
         raise InvalidSetting("pipe", f"a pipeline of redis-py, not {type(pipe).__name__}")
 
 
-def location_of(client: "redis.Redis") -> str:
+def location_of(client: "redis.Redis | Any") -> str:
     """Return where a caller's client connects to, without credentials."""
-    pool = client.connection_pool
+    pool: Any = client.connection_pool
     options = pool.connection_kwargs
     place = options.get("path") or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
-    if isinstance(pool, SentinelConnectionPool):
+    if hasattr(pool, "sentinel_manager"):
         place = f"{pool.service_name} of the sentinels"
     return f"{place} (database {options.get('db', 0)}, the caller's client)"
 

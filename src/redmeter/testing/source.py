@@ -32,7 +32,14 @@ from redmeter.reading.marks import read_marks
 from redmeter.reading.names import matching, read_names
 from redmeter.reading.promql import read_query
 from redmeter.reading.ranking import Order, rank, ranked_groups, ranked_window, single_name
-from redmeter.reading.samples import check_number, covered, read_gauges, read_series, series_of
+from redmeter.reading.samples import (
+    check_number,
+    covered,
+    held_seconds,
+    read_gauges,
+    read_series,
+    series_of,
+)
 from redmeter.reading.selection import (
     KINDS,
     GroupKey,
@@ -74,6 +81,9 @@ from redmeter.testing.recorder import RECORDED, STATE_VALUES, MemoryRecorder
 from redmeter.types import Mark, Selection, Top, Window
 
 T = TypeVar("T")
+
+#: The number of this process, by which its parts of gauges are stored.
+_LIVE = (b"0",)
 
 #: A result for each group of a selection.
 _Groups = list[tuple[GroupKey, T]]
@@ -192,10 +202,17 @@ class MemorySource(Answers):
 
     def _state(self, kind: str, name: str, window: Window) -> tuple[float | None, ...]:
         values: dict[int, list[Any]] = {}
+        now, held = self._clock.wall(), held_seconds(name, _LIVE)
+        current = slice_start(now, window.precision)
+        newest: list[Any] = []
         for event in sorted(self._memory.events, key=lambda event: event.time):
             value = RECORDED[kind](event)
             if event.series == name and value is not None:
                 values.setdefault(slice_start(event.time, window.precision), []).append(value)
+                if now - held <= event.time <= now:
+                    newest = [value]
+        if newest:
+            values.setdefault(current, newest)
         return tuple(
             STATE_VALUES[kind](values[start]) if start in values else None
             for start in self._kept(values, window)

@@ -14,7 +14,7 @@ _UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_ratio": "ratio"}
 
 def unit_of(name: str) -> str:
     """Return the unit of the values of a series, by the end of its name without labels."""
-    base = name.partition("{")[0]
+    base = f"_{name.partition('{')[0]}"
     return next((unit for end, unit in _UNITS.items() if base.endswith(end)), "")
 
 
@@ -98,35 +98,63 @@ def explanation_parts(explanation: Explanation, baseline: str, precision: str) -
         ratio = f" {abs(after / before - 1):.0%}".replace("%", " %") if before else ""
         parts += [text(f"{verb}{ratio}, from "), Part(kind="usual", text=value_text(before, unit))]
         parts += [text(" to "), Part(kind="value", text=value_text(after, unit))]
-    parts += _causes(explanation)
+    parts += _reasons(explanation)
     parts += [text(". Compared with "), Part(kind="baseline", text=baseline)]
     parts.append(text(f", in intervals of {precision}."))
     return parts
 
 
-def _causes(explanation: Explanation) -> list[Part]:
+def _reasons(explanation: Explanation) -> list[Part]:
     if not explanation.judged:
         return [text(" (too few intervals to name causes)")]
     if not explanation.causes:
         if explanation.even:
             return [text(", in all groups alike")]
         return [text(", within the usual variation")]
+    return cause_parts(
+        explanation.name,
+        explanation.causes[:3],
+        explanation.change,
+        lambda group: _extent(explanation, group),
+    )
+
+
+def cause_parts(
+    name: str,
+    causes: Sequence[ChangedGroup],
+    change: float | None,
+    extent: Callable[[ChangedGroup], str],
+) -> list[Part]:
+    """Return the groups that account for a change, each with its own figures in parentheses.
+
+    Args:
+        name: the series that the groups are of.
+        change: of the total; None if it is unknown.
+        extent: writes how far a group changed: see before_after().
+    """
     parts: list[Part] = []
-    for number, group in enumerate(explanation.causes[:3]):
-        if group.change * (explanation.change or 0.0) < 0:
+    for number, group in enumerate(causes):
+        if change is not None and group.change * change <= 0:
             parts.append(text(", despite "))
         else:
             parts.append(text(", mainly " if not number else ", then "))
-        parts.append(group_part(explanation.name, group))
-        parts.append(text(f" ({_extent(explanation, group)})"))
+        parts += [group_part(name, group), text(f" ({extent(group)})")]
     return parts
 
 
+def before_after(group: ChangedGroup, unit: str) -> str:
+    """Return the values of a group: "2 to 8"; "none" where it had no events."""
+    before, after = (
+        "none" if value is None else value_text(value, unit)
+        for value in (group.before, group.after)
+    )
+    return f"{before} to {after}"
+
+
 def _extent(explanation: Explanation, group: ChangedGroup) -> str:
-    unit = explanation.unit
+    extent = before_after(group, explanation.unit)
     if explanation.measure == "p95":
-        return change_text(group.change, unit)
-    extent = f"{value_text(group.before, unit)} to {value_text(group.after, unit)}"
+        return f"{extent}, effect {change_text(group.change, explanation.unit)}"
     if group.share is not None and 0 < group.share <= 1.2:
         extent += f", {group.share:.0%} of the change".replace("%", " %")
     return extent

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
+from redmeter.analysis.comparing.sentences import unit_of
 from redmeter.analysis.comparing.significance import split_probability
 from redmeter.analysis.forecasting.forecast import forecast
 from redmeter.names import REQUESTS, SECONDS
@@ -162,6 +163,6 @@ def check_of(
     return Check(
         measure=measure,
         name=name,
-        unit={"error rate": "ratio", "p95": "seconds"}.get(measure, ""),
+        unit={"error rate": "ratio", "p95": "seconds"}.get(measure, unit_of(name)),
         explain=ExplainLink(name=explained, failing=tuple(failing)),
     )

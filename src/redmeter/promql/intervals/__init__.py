@@ -11,13 +11,12 @@ window has no sample, functions that aggregate over time take the value held at 
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
-from redmeter.names import PART_SECONDS, is_part
 from redmeter.promql.errors import Limits, Note
 from redmeter.promql.histogram import Hint, NativeHistogram
 from redmeter.promql.intervals.grid import CounterTable, Grid
@@ -36,8 +35,6 @@ from redmeter.promql.values import (
 
 #: How long a gauge keeps its last value, in milliseconds; longer where its intervals are wider.
 LOOKBACK = 300_000
-#: The same for the part of one process, which reports it continually; in milliseconds.
-PART_LOOKBACK = PART_SECONDS * 1000
 #: The functions that are differences of cumulative functions.
 DIFFERENCES = ("rate", "increase", "delta")
 
@@ -89,11 +86,14 @@ class GaugeSamples:
         width: of the intervals, of which each has one sample at most; milliseconds.
         oldest: start of the oldest interval in milliseconds.
         series: one for each gauge, in the same order at all precisions.
+        held: by series, for how long its last value counts, milliseconds; of others, the
+            lookback of the query.
     """
 
     width: int
     oldest: int
     series: list[SampledSeries]
+    held: Mapping[LabelSet, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class Intervals:
             for row, series in enumerate(samples.series):
                 if not len(series.times):
                     continue
-                longest = PART_LOOKBACK if is_part(series.labels) else self._lookback
+                longest = samples.held.get(series.labels, self._lookback)
                 lookback = max(min(self._lookback, longest), samples.width)
                 newest = np.searchsorted(series.times, times[columns], side="right") - 1
                 known = (newest >= 0) & (series.times[newest] > times[columns] - lookback)

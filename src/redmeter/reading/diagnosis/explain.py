@@ -195,7 +195,7 @@ def _base(comparison: Comparison, name: str, measure: Measure) -> Explanation:
         name=name,
         labels=dict(request.labels),
         measure=measure,
-        unit={"count": "", "error rate": "ratio"}.get(measure, unit_of(name)),
+        unit="ratio" if measure == "error rate" else unit_of(name),
         precision=comparison.precision,
         reaches=comparison.reaches,
         since=window.start if window else comparison.since,

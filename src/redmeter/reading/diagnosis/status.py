@@ -4,11 +4,18 @@ One round trip; two or more if a measure is out of its range, to read what accou
 without requests is judged by its busiest counters: see busiest.py.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
-from redmeter.analysis.comparing.sentences import group_part, joined, text, value_text
+from redmeter.analysis.comparing.sentences import (
+    before_after,
+    cause_parts,
+    joined,
+    text,
+    value_text,
+)
 from redmeter.analysis.comparing.status import (
     BLOCK,
     LEAST_REQUESTS,
@@ -247,12 +254,12 @@ def _merged(vitals: Vitals, start: int) -> Distribution:
 
 
 def cause_request(check: Check, status: Status) -> ExplainRequest:
-    """Return the comparison that explains a check: since it began, with the half hour before."""
-    began = check.began or status.since
-    since = max(began, status.until - BLOCK)
+    """Return the comparison that explains a check: the same five minutes as the check's, with the
+    half hour before its change."""
+    began = min(check.began or status.since, status.since)
     return ExplainRequest(
         check.explain.name,
-        since,
+        status.since,
         status.until,
         "custom",
         began - _BASELINE,
@@ -278,15 +285,39 @@ def with_sentence(status: Status, now: float) -> Status:
         parts.append(text(" as expected. "))
     judged = [check for check in status.checks if check.state != "unknown"]
     if judged:
-        reach = max(check.against_until - check.against_since for check in judged)
-        parts += [text("Compared with "), Part(kind="baseline", text=f"the {length(reach)} before")]
-        parts.append(text("."))
+        parts += _baselines(judged, groups=any(part.kind == "group" for part in parts))
     else:
-        reason = next((check.reason for check in status.checks if check.reason), "no data")
-        *others, last = [_inner_title(check) for check in status.checks]
-        titles = f"{', '.join(others)} and {last}" if others else last
-        parts.append(text(f"Not enough data to compare {titles}: {reason}."))
+        parts.append(text(_too_little(status.checks)))
     return replace(status, parts=tuple(parts), sentence=joined(parts))
+
+
+def _baselines(judged: Sequence[Check], *, groups: bool) -> list[Part]:
+    """Return what each check was compared with, and groups if there are any."""
+    lengths: dict[str, list[str]] = {}
+    for check in judged:
+        reach = length(check.against_until - check.against_since)
+        lengths.setdefault(reach, []).append(_inner_title(check))
+    parts: list[Part] = []
+    for reach, titles in lengths.items():
+        parts.append(text(f", {_listed(titles)} with " if parts else "Compared with "))
+        parts.append(Part(kind="baseline", text=f"the {reach} before"))
+    if groups:
+        before = f"the {length(_BASELINE)} before the change"
+        parts += [text(", groups with "), Part(kind="baseline", text=before)]
+    return [*parts, text(".")]
+
+
+def _too_little(checks: Sequence[Check]) -> str:
+    """Return why nothing could be judged; the reason is beside the check that it is of."""
+    titles = [_inner_title(check) for check in checks]
+    at, reason = next(((n, one.reason) for n, one in enumerate(checks) if one.reason), (0, ""))
+    titles[at] += f" ({reason or 'no data'})"
+    return f"Not enough data to compare {_listed(titles)}."
+
+
+def _listed(titles: Sequence[str]) -> str:
+    *others, last = titles
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _age(seconds: float) -> str:
@@ -297,8 +328,6 @@ def _age(seconds: float) -> str:
 def _unusual(check: Check, now: float) -> list[Part]:
     parts = [Part(kind="metric", text=_title(check), name=check.name), text(" ")]
     parts.append(Part(kind="value", text=value_text(check.value, check.unit)))
-    if check.causes:
-        parts += [text(" on "), group_part(check.explain.name, check.causes[0])]
     parts += [text(" (usually "), Part(kind="usual", text=value_text(check.mid, check.unit))]
     parts.append(text(")"))
     if check.mark is not None:
@@ -310,4 +339,7 @@ def _unusual(check: Check, now: float) -> list[Part]:
     elif check.began is not None:
         age = _age(now - check.began)
         parts += [text(" for "), Part(kind="time", text=age, time=check.began)]
-    return parts
+    change = (check.value or 0.0) - (check.mid or 0.0)
+    causes = [group for group in check.causes if group.change * change > 0]
+    extent = partial(before_after, unit=check.unit)
+    return parts + cause_parts(check.explain.name, causes[:1], change, extent)

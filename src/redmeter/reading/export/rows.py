@@ -15,7 +15,7 @@ from redmeter.names import parse_name
 from redmeter.reading.distributions import read_summaries
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.names import read_names
-from redmeter.reading.samples import Grid, covered, read_series, start_of
+from redmeter.reading.samples import covered, read_series, start_of, states_of
 from redmeter.reading.selection import hashes_of
 from redmeter.store import Store
 from redmeter.stored.families import STATES
@@ -133,11 +133,11 @@ def _counters(store: Store, names: Sequence[str], window: Window) -> Iterator[Ro
 
 def _states(kind: str, store: Store, names: Sequence[str], window: Window) -> Iterator[Row]:
     view, replies = store.read(hashes_of(store.keys, kind, names, window.precision))
-    grid = Grid(covered(window, view.retention, view.now))
+    starts = covered(window, view.retention, view.now).starts
     by_name = {name: [reply] for name, reply in zip(names, replies, strict=True)}
     for stored, (reply,) in readable(by_name, needed=False).items():
         base, labels = _parsed(stored)
-        for start, value in grid.state(kind, stored, reply):
+        for start, value in zip(starts, states_of(kind, reply, starts), strict=True):
             if value is not None:
                 yield Row(start, kind, base, labels, value)
 

@@ -12,9 +12,15 @@ from typing import NamedTuple
 
 from redmeter.export.exposition import Format, Template
 from redmeter.export.prometheus_names import Catalog
-from redmeter.names import INSTANCE, PART_SECONDS, is_part, parse_name
+from redmeter.names import PART_SECONDS
 from redmeter.reading.export.listing import ExportList
 from redmeter.reading.foreign_keys import there
+from redmeter.reading.samples import (
+    held_seconds,
+    live_numbers,
+    live_reads,
+    part_number,
+)
 from redmeter.reading.selection import parse_state
 from redmeter.store import Store, indexes
 from redmeter.store.query import Query, Read, run_query
@@ -82,7 +88,9 @@ class Scraper:
 def _read(keys: Keys, kept: Kept, template: Template, now: float) -> Query[_Values]:
     width = max((p for p in kept.series if p <= LOOKBACK), default=min(kept.series))
     newest = slice_start(now, width)
-    starts = [newest + width, newest, newest - width]  # the server's clock may be ahead
+    longest = max(LOOKBACK, width)
+    # The server's clock may be ahead.
+    starts = range(newest + width, slice_start(now - longest, width) - 1, -width)
     fields = [str(start) for start in starts]
     hashes = [
         (keys.total, template.counters),
@@ -95,16 +103,19 @@ def _read(keys: Keys, kept: Kept, template: Template, now: float) -> Query[_Valu
     totals = len(reads)
     gauges = template.gauges
     reads += [("HMGET", *keys.hashes(one.kind, width, one.stored), *fields) for one in gauges]
-    _, replies = yield reads
+    parts = {one.stored for one in gauges if part_number(one.stored) is not None}
+    view, replies = yield [*reads, *(live_reads(keys) if parts else ())]
+    live = live_numbers(view, replies[len(reads) :]) if parts else ()
     answers = iter(replies[:totals])
     counters, sums, spreads = (
         [text for chunk in _chunks(names) for text in there(next(answers), [None] * len(chunk))]
         for _, names in hashes
     )
     values: list[float | None] = []
-    for one, reply in zip(gauges, replies[totals:], strict=True):
-        part = INSTANCE in one.stored and is_part(parse_name(one.stored).labels)
-        lookback = PART_SECONDS if part and width <= LOOKBACK else max(LOOKBACK, width)
+    for one, reply in zip(gauges, replies[totals : len(reads)], strict=True):
+        lookback: float = longest
+        if one.stored in parts and width <= LOOKBACK:
+            lookback = max(PART_SECONDS, held_seconds(one.stored, live))
         texts = there(reply, [None] * len(starts))
         read = zip(starts, texts, strict=True)
         measured = [

@@ -72,7 +72,7 @@ def _stated(
     of: int = 1,
 ) -> Curve:
     """Read the curve of one of STATES."""
-    values = samples.states_of(kind, replies[0], window.slots(now, window.fine))
+    values = samples.current(kind, name, replies[0], window.slots(now, window.fine), now)
     return _curve_from(kind, name, window, now, values, 1, of)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.page.curves import QUANTILE
 from redmeter.reading.page.rows import RowGroup
-from redmeter.reading.samples import number_of, states_of, summed
+from redmeter.reading.samples import current, number_of, states_of, summed
 from redmeter.reading.selection import hashes_of
 from redmeter.reading.windows import Coverage
 from redmeter.results.summaries import Texts
@@ -141,6 +141,7 @@ class _Samples:
     def __init__(self, group: RowGroup, window: Coverage, now: float, keys: Keys) -> None:
         self._row, names = group.row, group.names()
         row, self._slots = self._row, window.slots(now, window.fine)
+        self._name, self._now = next(iter(names), row.name), now
         row.drawn, row.start, row.precision = len(names), self._slots.start, window.fine
         self.commands = hashes_of(keys, row.kind, names[: row.series == 1], window.fine)
 
@@ -149,9 +150,10 @@ class _Samples:
         if not replies or is_misplaced(replies[0]):
             return
         row = self._row
-        row.values = states_of(row.kind, replies[0], self._slots)
-        known = [value for value in row.values if value is not None]
-        row.count, row.value = len(known), known[-1] if known else None
+        samples = states_of(row.kind, replies[0], self._slots)
+        row.count = sum(value is not None for value in samples)
+        row.values = current(row.kind, self._name, replies[0], self._slots, self._now)
+        row.value = next((value for value in reversed(row.values) if value is not None), None)
 
 
 class _Percentiles:

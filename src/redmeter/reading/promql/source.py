@@ -13,6 +13,7 @@ import numpy as np
 
 from redmeter.errors import StoreError
 from redmeter.export.prometheus_names import COUNTER, HISTOGRAM, Exported
+from redmeter.names import PART_SECONDS
 from redmeter.promql.errors import Limits, QueryError
 from redmeter.promql.intervals import GaugeSamples, Native, Stored
 from redmeter.promql.intervals.buckets import classic_buckets, named_bounds
@@ -22,6 +23,7 @@ from redmeter.promql.semantics import SampledSeries, matches
 from redmeter.promql.values import METRIC_NAME, Bools, Floats, LabelSet, with_label
 from redmeter.reading.export.listing import Exports
 from redmeter.reading.foreign_keys import readable
+from redmeter.reading.samples import held_seconds, part_number, read_live_numbers
 from redmeter.reading.selection import parse_state
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import ParsedRead, Query, Read, run_query
@@ -233,6 +235,12 @@ class _Request:
         """Read gauges."""
         needed = self._precisions(kept.series)
         samples: dict[int, GaugeSamples] = {}
+        parts = [one for one in chosen if part_number(one.series.stored) is not None]
+        live = (yield from read_live_numbers(self._keys)) if parts else ()
+        held = {
+            one.labels: round(1000 * max(PART_SECONDS, held_seconds(one.series.stored, live)))
+            for one in parts
+        }
         for chunk in _chunks(chosen, _CHUNK):
             self._limits.interrupt()
             view, replies = yield [
@@ -246,7 +254,7 @@ class _Request:
             for row in _by_series(chunk, replies, len(needed)).values():
                 for (precision, count), series in zip(needed.items(), row, strict=True):
                     oldest = (int(view.now) // precision - count + 1) * precision
-                    empty = GaugeSamples(precision * 1000, oldest * 1000, [])
+                    empty = GaugeSamples(precision * 1000, oldest * 1000, [], held)
                     samples.setdefault(precision, empty).series.append(series)
         return list(samples.values())
 
