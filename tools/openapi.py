@@ -26,7 +26,7 @@ from redmeter.dashboard.api import prometheus
 from redmeter.dashboard.api import schemas as answers
 from redmeter.dashboard.api.endpoints import ENDPOINTS
 from redmeter.dashboard.api.parameters import Endpoint, Parameter
-from redmeter.dashboard.guard import VITAL
+from redmeter.dashboard.guard import ALIVE, VITAL
 from redmeter.export.exposition import BUCKETS, OPENMETRICS, RESOLUTIONS, TEXT
 
 ROOT = Path(__file__).parents[1]
@@ -52,12 +52,15 @@ def document() -> dict[str, Any]:
     }
     alive = {"$ref": _SCHEMAS.format(model="LivenessAnswer")}
     for path in VITAL:
+        subject, replies = "page", {"200": _json("It does.", alive)}
+        if path != ALIVE:
+            subject, replies["503"] = "store", _json("It does not.", alive)
         paths[path] = {
             "get": {
                 "operationId": path.rpartition("/")[2],
-                "summary": "Whether the store answers; needs no access",
+                "summary": f"Whether the {subject} answers; needs no access",
                 "security": [],
-                "responses": {"200": _json("It does.", alive), "503": _json("It does not.", alive)},
+                "responses": replies,
             }
         }
     paths |= {"/metrics": {"get": _scrape()}, **_prometheus()}

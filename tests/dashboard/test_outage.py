@@ -29,7 +29,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_store_that_is_away_is_a_503_until_it_is_back(server: Server, meter: Meter) -> None:
-    """Without a restart of anything; whether it is alive says the same."""
+    """Without a restart of anything; /-/ready says the same, and /-/healthy that the page runs."""
     meter.count("hits")
     dashboard = Dashboard(server.url, access="open")
     with asking(dashboard) as client:
@@ -39,6 +39,9 @@ def test_a_store_that_is_away_is_a_503_until_it_is_back(server: Server, meter: M
         server.kill()
         eventually(lambda: client.get("/healthz").status_code == 503)
         assert client.get("/healthz").json() == {"status": "unavailable"}
+        assert client.get("/-/ready").status_code == 503
+        alive = client.get("/-/healthy")
+        assert (alive.status_code, alive.json()) == (200, {"status": "ok"})
         for path in PATHS:
             answer = client.get(path)
             assert answer.status_code == 503
@@ -46,7 +49,7 @@ def test_a_store_that_is_away_is_a_503_until_it_is_back(server: Server, meter: M
             assert answer.headers["retry-after"] == "1"
             assert str(server.port) in error_of(answer)["message"]
         server.start()
-        for path in [*PATHS, "/healthz"]:
+        for path in [*PATHS, "/healthz", "/-/ready"]:
             eventually(lambda path=path: client.get(path).status_code == 200)  # type: ignore[misc]
     dashboard.close()
 

@@ -17,14 +17,18 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import yaml  # type: ignore[import-untyped]
 from starlette.requests import Request
 
 import redmeter
+from redmeter.dashboard import Dashboard
+from redmeter.dashboard.guard import own_hosts
 from redmeter.settings import SETTINGS
 from redmeter.store import embedded
 from support.asking import asking
 from support.servers import Server
 from support.tools import loaded
+from support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 GENERATED = (
@@ -37,7 +41,7 @@ WRITTEN = [page for page in PAGES if str(page.relative_to(ROOT)) not in GENERATE
 #: Pages of which each section is to be had by itself; the others are read from top to bottom.
 BY_SECTION = (
     "README.md",
-    *(f"docs/how-to/{name}.md" for name in ("logs", "operate", "read", "record", "servers")),
+    *(f"docs/how-to/{name}.md" for name in ("logs", "operate", "read", "record", "run", "servers")),
 )
 #: Commands that make what the tests have already: an environment with the command in it.
 PREPARED = (". .venv/", "pip install", "make ")
@@ -146,9 +150,15 @@ def programs() -> Iterator[Any]:
 @pytest.mark.parametrize("code", [*programs()])
 def test_the_python_of_the_docs_runs(code: str, server: Server, home: dict[str, str]) -> None:
     """From top to bottom, warnings being errors, with the values that its comments promise."""
+    done = followed(code, server, home)
+    assert done.returncode == 0, done.stderr
+
+
+def followed(code: str, server: Server, home: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run the Python of a page or a section on a server."""
     code = checked(code)
     code = code.replace("localhost", "127.0.0.1").replace("port=6379", f"port={server.port}")
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         env=home | {"REDMETER_URL": server.url},
         cwd=home["HOME"],
@@ -156,7 +166,42 @@ def test_the_python_of_the_docs_runs(code: str, server: Server, home: dict[str, 
         text=True,
         timeout=30.0,
     )
-    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [1, -1], ids=["forwards", "backwards"])
+def test_the_docs_can_be_followed_in_any_order_on_one_server(
+    step: int, server: Server, home: dict[str, str]
+) -> None:
+    """Pages share no names and no prefix whose values or retention they promise."""
+    failed = {}
+    for program in [*programs()][::step]:
+        done = followed(program.values[0], server, home)
+        if done.returncode:
+            failed[program.id] = done.stderr.splitlines()[-1]
+    assert failed == {}
+
+
+def test_the_manifest_for_kubernetes_runs(known: dict[str, Any], server: Server) -> None:
+    """Its arguments start the page, and its probes are answered; on loopback, at another port."""
+    (manifest,) = blocks(ROOT / "docs" / "how-to" / "run.md", "yaml")
+    deployment, service = yaml.safe_load_all(manifest)
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    name, *arguments = container["args"]
+    with known[name].make_context(name, [*arguments]) as context:
+        assert context.params["host"] == "0.0.0.0"
+        (port,) = (one["containerPort"] for one in container["ports"])
+        assert context.params["port"] == port == service["spec"]["ports"][0]["targetPort"]
+        hosts = own_hosts(context.params["host"], context.params["allow_host"])
+    assert hosts.allow(service["metadata"]["name"])
+    dashboard = Dashboard(server.url, access="open", allowed_hosts=hosts)
+    with asking(dashboard) as client:
+        paths = {k: container[k]["httpGet"]["path"] for k in ("livenessProbe", "readinessProbe")}
+        assert {client.get(path).status_code for path in paths.values()} == {200}
+        server.kill()
+        eventually(lambda: client.get(paths["readinessProbe"]).status_code == 503)
+        assert client.get(paths["livenessProbe"]).status_code == 200
+    dashboard.close()
 
 
 def test_the_page_of_the_example_is_shown_to_who_logged_in(

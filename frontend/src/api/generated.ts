@@ -757,7 +757,7 @@ export interface components {
             share: number;
             value: string;
         };
-        /** @description /healthz. */
+        /** @description /healthz, /-/ready and /-/healthy. */
         LivenessAnswer: {
             /** @enum {string} */
             status: "ok" | "unavailable";

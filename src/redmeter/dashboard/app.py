@@ -37,6 +37,7 @@ from redmeter.dashboard.cache import MAX_ANSWER_BYTES, AnswerCache, Body
 from redmeter.dashboard.errors import HTTPError, http_error_of
 from redmeter.dashboard.files import Files, no_such
 from redmeter.dashboard.guard import (
+    ALIVE,
     HEADERS,
     VITAL,
     Guard,
@@ -110,7 +111,7 @@ class Dashboard(Starlette):
         routes = [
             Route("/", self._page),
             Route("/assets/{name}", self._asset),
-            *(Route(path, self._alive) for path in VITAL),
+            *(Route(path, self._probe) for path in VITAL),
             Route("/api/openapi.json", self._openapi),
             *(Route(one.path, partial(self._api, one)) for one in ENDPOINTS),
             Route("/metrics", self._metrics),
@@ -195,10 +196,14 @@ class Dashboard(Starlette):
         body = await self._answered(self._queries, (name, pairs), make, keep)
         return body.response(request)
 
-    async def _alive(self, request: Request) -> Response:
+    async def _probe(self, request: Request) -> Response:
+        ok = Body(as_json({"status": "ok"}), "application/json", cache="no-store")
+        if route_path(request.scope) == ALIVE:
+            return ok.response(request)
+
         def make() -> Body:
             _there(self._answers).reader.read()
-            return Body(as_json({"status": "ok"}), "application/json", cache="no-store")
+            return ok
 
         try:
             body = await self._answered(self._vital, "/healthz", make, KEEP_FINE)

@@ -58,8 +58,10 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 
-#: Whether the store answers: paths that need no credentials; the last two are Prometheus'.
-VITAL = ("/healthz", "/-/healthy", "/-/ready")
+#: Paths of probes, which need no credentials; two are Prometheus'. The first one answers as long as
+#: this process does: a probe that fails with the store would restart a page that is fine.
+ALIVE = "/-/healthy"
+VITAL = (ALIVE, "/-/ready", "/healthz")
 #: What may be asked; nothing here changes state.
 ALLOWED_METHODS = ("GET", "HEAD")
 #: Longest path, bytes.

@@ -583,6 +583,6 @@ class ErrorAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class LivenessAnswer:
-    """/healthz."""
+    """/healthz, /-/ready and /-/healthy."""
 
     status: Literal["ok", "unavailable"]
