@@ -27,7 +27,12 @@ def test_a_file_is_checked(redmeter: Run, file: str) -> None:
     """A valid one, and one with a mistake, which names the alert."""
     assert redmeter("alerts", "check", "--file", file).out == "valid: 1 alert, 2 notifiers\n"
     found = json.loads(redmeter("alerts", "check", "--file", file, "--json").out)
-    assert found == {"alerts": ["queue"], "notifiers": ["ops", "log"], "valid": True}
+    assert found == {
+        "alerts": ["queue"],
+        "notifiers": ["ops", "log"],
+        "valid": True,
+        "warnings": [],
+    }
     Path(file).write_text(RULES.replace("above", "abov"))
     done = redmeter("alerts", "check", "-f", file)
     assert done.code == 2

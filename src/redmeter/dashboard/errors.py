@@ -14,6 +14,7 @@ from redmeter.errors import (
     StoreError,
     StoreRefused,
     StoreUnavailable,
+    UnknownLabel,
     UnknownPrecision,
     WrongKind,
 )
@@ -70,6 +71,8 @@ def http_error_of(error: RedmeterError) -> HTTPError:
     if isinstance(error, WrongKind):
         message = text.removesuffix(f": {error.fix}")
         return HTTPError(400, "wrong-kind", message, _CALLS[error.kind])
+    if isinstance(error, UnknownLabel):
+        return HTTPError(400, "unknown-label", error.problem, error.fix)
     if isinstance(error, LimitExceeded):
         message, _, fix = text.partition(": ")
         return HTTPError(400, "too-many", message, fix)

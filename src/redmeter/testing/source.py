@@ -13,7 +13,7 @@ from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.names import parse_name
 from redmeter.queries.source import Answers
 from redmeter.reading import aggregates
-from redmeter.reading.diagnosis.explain import read_explanation
+from redmeter.reading.diagnosis.explain import EXPLAINED, read_explanation
 from redmeter.reading.diagnosis.status import read_status
 from redmeter.reading.diagnosis.verdict import VerdictQuestion, build, find_mark, read_verdict
 from redmeter.reading.diagnosis.verdict_data import plan
@@ -40,6 +40,8 @@ from redmeter.reading.selection import (
     base_of,
     check_found,
     check_label_sets,
+    check_labels,
+    labels_in,
     name_of,
     selects,
     split,
@@ -139,7 +141,7 @@ class MemorySource(Answers):
 
     def series(self, selection: Selection, window: Window) -> _Groups[Series[int]]:
         self._retention.check(window.precision)
-        self._check_kind(selection, "counter")
+        self._check(selection, "counter")
         return self._counters(selection, window)
 
     def _counters(self, selection: Selection, window: Window) -> _Groups[Series[int]]:
@@ -172,7 +174,7 @@ class MemorySource(Answers):
         self, selection: Selection, window: Window, aggregate: str | None
     ) -> _Groups[Series[float | None]]:
         self._retention.check(window.precision)
-        self._check_kind(selection, "gauge")
+        self._check(selection, "gauge")
         return self._gauges(selection, window, aggregate)
 
     def _gauges(
@@ -207,7 +209,7 @@ class MemorySource(Answers):
     ) -> _Groups[Forecast]:
         window = Window(precision)
         self._retention.check(precision)
-        self._check_kind(selection, "counter", "gauge")
+        self._check(selection, "counter", "gauge")
         counters = self._counters(selection, window)
         counted = any(series for _, series in counters)
         gauges = [] if counted else self._gauges(selection, window, aggregate)
@@ -219,6 +221,23 @@ class MemorySource(Answers):
             if event.series == name and event.value is not None:
                 newest[slice_start(event.time, window.precision)] = event.value
         return tuple(newest.get(start) for start in self._kept(newest, window))
+
+    def _check(self, selection: Selection, *expected: str, failing: Iterable[str] = ()) -> None:
+        """Check the name and the labels of a query; see check_asked().
+
+        Raises:
+            WrongKind: the name has kinds other than these only.
+            UnknownLabel: the name has series, and none of them has a certain label.
+        """
+        self._check_kind(selection, *expected)
+        names = {name for kind in _RECORDED for name in self.names("*", kind)}
+        base, labels = selection.name, list(selection.labels)
+        if selection.exact:
+            if any(base in self.names("*", kind) for kind in expected):
+                return
+            base, labels = base_of(selection.name), [*labels, *labels_in(selection.name)]
+        stored = [name for name in names if base_of(name) == base]
+        check_labels(base, [*labels, *selection.by, *failing], stored)
 
     def _check_kind(self, selection: Selection, *expected: str) -> None:
         """Check that the name has one of these kinds, or none.
@@ -261,7 +280,7 @@ class MemorySource(Answers):
 
     def summary(self, selection: Selection, window: Window) -> _Groups[Summary]:
         self._histograms.check(window.precision)
-        self._check_kind(selection, "histogram")
+        self._check(selection, "histogram")
         names = self._selected(selection, "histogram")
         starts, now = starts_of(window, self._histograms, self._clock.wall()), self._clock.wall()
         groups = split(selection, dict.fromkeys(names))
@@ -336,7 +355,7 @@ class MemorySource(Answers):
         return group_in(stored, window)
 
     def totals(self, selection: Selection) -> dict[GroupKey, int]:
-        self._check_kind(selection, "counter")
+        self._check(selection, "counter")
         totals = Multiset[str]()
         for event in self._memory.events:
             if event.amount is not None and selects(selection, event.series):
@@ -357,8 +376,12 @@ class MemorySource(Answers):
         )
         now = self._clock.wall()
         intervals = intervals_of(wanted, self._retention if counted else self._histograms, now)
+        failing = wanted.failing or ()
         if (name := single_name(wanted)) is not None:
-            self._check_kind(name, *order.kinds)
+            self._check(name, *order.kinds, failing=failing)
+        else:
+            stored = [one for kind in _RECORDED for one in self.names(wanted.name, kind)]
+            check_labels(wanted.name, [*(wanted.where or ()), *failing], stored)
         spreads: dict[str, Distribution] = {}
         if counted:
             within = Window(wanted.window.precision, intervals.start, intervals.stop)
@@ -381,6 +404,7 @@ class MemorySource(Answers):
     def explain(self, request: ExplainRequest) -> tuple[float, Explanation]:
         kept = self._retention, self._histograms
         now = self._clock.wall()
+        self._check_kind(Selection(request.name), *EXPLAINED)
         return now, explained(self._memory, request, *kept, self._clock, self._zone)
 
     def status(self) -> tuple[float, Status]:
