@@ -132,14 +132,14 @@ class UnknownLabel(RedmeterError, ValueError):
 
     @property
     def problem(self) -> str:
-        """What is asked for and not there."""
+        """The problem, without the fix."""
         if not self.labels:
             return f"{shown(self.name)} has no labels"
         return f"no series of {shown(self.name)} has the label {self.label}"
 
     @property
     def fix(self) -> str:
-        """The labels there are."""
+        """The labels of the name, or to leave out the label if there are none."""
         if not self.labels:
             return f"leave out {self.label}"
         more = len(self.labels) - _LISTED_LABELS

@@ -299,7 +299,7 @@ class MemorySource(Answers):
         return {name: event_sums(events, name, [name], starts, now) for name in names}
 
     def statistics(self, name: str) -> Statistics:
-        self._check_kinds([name], "histogram")
+        self._check(Selection(name, exact=True), "histogram")
         return by_the_hour(self._memory.events, name, self._clock.wall())
 
     def marks(self, *, since: float | None, until: float | None) -> list[Mark]:
