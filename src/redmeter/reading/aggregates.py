@@ -350,19 +350,17 @@ def read_total(
         view, (reply,) = yield [indexes.grand_totals(keys, [selection.name])]
         (value,) = raised(reply)
         texts = {} if value is None else {selection.name: value}
+        totals = None
     else:
         whole = name_of(selection)
         one = _total_of(keys, whole)
         scan = scan_fields(keys, keys.total, escaped(selection.name) + "{*")
         both: list[Query[Any]] = [one, scan]
         (view, base), others = yield from together(both)
-        texts = {}
-        for field, value in (base | others).items():
-            name = field.decode(errors="replace")
-            if selects(selection, name):
-                texts[name] = value
+        totals = {field.decode(errors="replace"): value for field, value in (base | others).items()}
+        texts = {name: value for name, value in totals.items() if selects(selection, name)}
     if checked:
-        yield from check_asked(keys, view, selection, ("counter",), texts)
+        yield from check_asked(keys, view, selection, ("counter",), texts, counted=totals)
     counts = counts_among(texts, keys.total, of=len(texts))
     return {key: sum(some.values()) for key, some in split(selection, counts).items()}
 

@@ -16,7 +16,7 @@ series without labels has an entry of its own, which is not next to them.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from redmeter.errors import InvalidName, LimitExceeded, StoreRefused, UnknownLabel, WrongKind
 from redmeter.names import SeriesName, canonical, parse_name
@@ -339,13 +339,17 @@ def check_asked(
     expected: Collection[str],
     found: Collection[str],
     failing: Collection[str] = (),
+    counted: Collection[str] | None = None,
 ) -> Query[None]:
-    """Check the name and the labels of a query; no round trip if it found series with these labels.
+    """Check the name and the labels of a query, if it found no series with these labels.
+
+    Otherwise it takes no round trip; else one, and another one before an UnknownLabel.
 
     Args:
         expected: the kinds that the query reads.
         found: the stored names of the series that it found.
         failing: more labels that it names: those of events that failed.
+        counted: the stored names of all grand totals of the name, if the query read them.
 
     Raises:
         WrongKind: it found nothing, and the name has other kinds only.
@@ -353,21 +357,24 @@ def check_asked(
         LimitExceeded: over MAX_SCANNED label sets have to be looked at.
         StoreError: the server is unreachable or refuses.
     """
+    name, labels = selection.name, [*selection.labels, *selection.by, *failing]
+    if selection.exact:
+        name, labels = base_of(name), [*labels, *labels_in(name)]
     if found:
-        asked = lacking((*selection.by, *failing), found)
-    else:
-        yield from check_kind(keys, view, selection, expected)
-        if selection.exact:
-            labels = {**selection.labels, **labels_in(selection.name)}
-            selection = selection._replace(name=base_of(selection.name), labels=labels)
-        asked = [*selection.labels, *selection.by, *failing]
-    if asked:
-        names = yield from stored_names(keys, view, selection.name)
-        if lacking(asked, names):  # grand totals do not expire
-            totals = yield from scan_fields(keys, keys.total, escaped(selection.name) + "*")
-            counted = (field.decode(errors="replace") for field in totals)
-            names += [one for one in counted if base_of(one) == selection.name]
-            check_labels(selection.name, asked, names)
+        labels = lacking((*selection.by, *failing), found)
+    checks: list[Query[Any]] = [] if found else [check_kind(keys, view, selection, expected)]
+    if labels:
+        checks.append(stored_names(keys, view, name))
+    answers = yield from together(checks)
+    if not labels:
+        return
+    names = [*answers[-1], *(counted or ())]
+    if names and lacking(labels, names):
+        if counted is None:  # grand totals do not expire
+            totals = yield from scan_fields(keys, keys.total, escaped(name) + "*")
+            fields = (field.decode(errors="replace") for field in totals)
+            names += [one for one in fields if base_of(one) == name]
+        check_labels(name, labels, names)
 
 
 def stored_names(

@@ -8,7 +8,7 @@ exceptions. Further ones are read for each 1,000 label sets, and one for histogr
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import add
-from typing import Final
+from typing import Any, Final
 
 from redmeter.analysis.comparing.explain import (
     Causes,
@@ -41,7 +41,7 @@ from redmeter.reading.diagnosis.label_counts import (
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compare
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.samples import number_of
-from redmeter.reading.selection import LabelSets, check_asked, labels_in, stored_names
+from redmeter.reading.selection import LabelSets, check_asked, check_kind, labels_in, stored_names
 from redmeter.results.explanation import Explanation, Measure, Part
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Query, Read, run_query, together
@@ -113,17 +113,19 @@ def explain(
     if name in (REQUESTS, SECONDS):
         same = _same_time(comparison, view.histograms, view.now)
     read = read_histograms if histogram else read_counts
-    events, around = yield from together(
-        [
-            read(keys, name, comparison, request.labels),
-            circumstances(keys, comparison, same, view.now),
-        ]
-    )
+    queries: list[Query[Any]] = [
+        read(keys, name, comparison, request.labels),
+        circumstances(keys, comparison, same, view.now),
+    ]
+    recorded = bool(counted or observed)
+    if checked and not recorded:
+        queries.append(check_kind(keys, view, Selection(name), EXPLAINED))
+    events, around, *_ = yield from together(queries)
     assert isinstance(events, LabelEvents)
     assert isinstance(around, Circumstances)
     if name in (REQUESTS, SECONDS) and same is None:
         around.not_compared.append("time in the database: not kept for these windows")
-    if checked:
+    if checked and recorded:
         around.none_failed = yield from _check_labels(
             keys, view, name, request, events, histogram=histogram
         )
@@ -145,6 +147,8 @@ def _check_labels(
         See none_failed().
     """
     label_sets, failing = events.label_sets(), request.failing
+    if not failing and (label_sets or not request.labels):
+        return ""
     if label_sets and not none_failed(name, failing, label_sets):
         return ""
     kinds = ("histogram",) if histogram else ("counter",)
