@@ -34,7 +34,7 @@ from redmeter.cli.selectors import (
     time_option,
 )
 from redmeter.cli.suggestions import label_values, series_of_name, suggestion
-from redmeter.errors import InvalidSetting, LimitExceeded, WrongKind
+from redmeter.errors import InvalidSetting, LimitExceeded, UnknownLabel, WrongKind
 from redmeter.queries import Queries
 from redmeter.reading.ranking import CANDIDATES, MAX_CANDIDATES, MAX_RANKED_HISTOGRAMS, Order
 from redmeter.results.series import Ranked, Ranking
@@ -129,6 +129,9 @@ def top_command(
                 until=end,
                 last=length,
             )
+        except UnknownLabel:
+            fail_where_left_out(store)  # a series there may have the label
+            raise
         except WrongKind as error:
             if error.kind == "gauge":  # which is not ranked
                 raise

@@ -155,6 +155,8 @@ def _check_labels(
     found = [canonical(name, labels) for labels in label_sets]
     selection = Selection(name, request.labels)
     yield from check_asked(keys, view, selection, EXPLAINED, found, failing)
+    if not failing:
+        return ""
     stored = yield from stored_names(keys, view, name, kinds)
     return none_failed(name, failing, list(map(labels_in, stored)))
 
