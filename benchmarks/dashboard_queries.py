@@ -44,6 +44,7 @@ from redmeter.promql.semantics import SampledSeries, matches  # noqa: E402
 from redmeter.promql.values import METRIC_NAME, Floats, LabelSet, with_label, without  # noqa: E402
 from redmeter.reading.export.listing import ExportList  # noqa: E402
 from redmeter.reading.promql import query as promql  # noqa: E402
+from redmeter.reading.promql.source import StoreSource  # noqa: E402
 from regex_samples import samples  # noqa: E402
 from support.servers import Server  # noqa: E402
 
@@ -319,7 +320,7 @@ def compare(queries: Sequence[str], server: str, *, listed: bool) -> Comparison:
         store = stores.open(redis.url)
         assert store is not None
         exports = ExportList(store, seconds=3600)
-        intervals = promql.engine(store, exports.read())
+        intervals = promql.engine(StoreSource(store, exports.read()))
         for query in queries:
             comparison.add(
                 query,

@@ -35,6 +35,7 @@ from redmeter.errors import (
     StoreRefused,
     StoreUnavailable,
     Unconfirmed,
+    UnknownLabel,
     UnknownPrecision,
     WrongKind,
     shown,
@@ -51,6 +52,10 @@ SAMPLES: list[tuple[RedmeterError, dict[str, object]]] = [
     (InvalidSetting("url", "why"), {"setting": "url", "reason": "why"}),
     (UnknownPrecision(7, [1, 60]), {"precision": 7, "kept": (1, 60)}),
     (UnknownPrecision(1, [5], of="histograms"), {"of": "histograms", "kept": (5,)}),
+    (
+        UnknownLabel("x", "rout", ["route"]),
+        {"name": "x", "label": "rout", "labels": ("route",), "fix": "labels: route"},
+    ),
     (WrongKind("x", "gauge", "use y()"), {"name": "x", "kind": "gauge", "fix": "use y()"}),
     (LimitExceeded("rows", 5000, 1000, "ask for fewer"), {"asked": 5000, "limit": 1000}),
     (MissingExtra("the page", "rich", "pip"), {"package": "rich", "fix": "pip"}),

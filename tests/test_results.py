@@ -95,7 +95,7 @@ QUERIES: Mapping[str, Callable[[MemoryMeter], Any]] = {
     "series_by": lambda m: m.series("orders", precision=60, by="plan"),
     "series_many": lambda m: m.series_many(['orders{plan="pro"}'], precision=60),
     "gauge": lambda m: m.gauge_series("queue", precision=60),
-    "gauge_by": lambda m: m.gauge_series("queue", precision=60, by="instance"),
+    "gauge_by": lambda m: m.gauge_series("heat", precision=60, by="room"),
     "forecast": lambda m: m.forecast("orders", precision=60),
     "no_forecast": lambda m: m.forecast("nothing", precision=60),
     "summary": lambda m: m.summary("checkout_seconds", precision=60),
@@ -128,6 +128,7 @@ def meter() -> MemoryMeter:
         meter.count("orders", 5 + minute % 3, labels={"plan": "pro" if minute % 2 else "free"})
         clock.advance(60)
     meter.gauge("queue").set(3)
+    meter.gauge("heat", labels={"room": "attic"}).set(21.5)
     clock.advance(120)
     meter.gauge("queue").set(2.5)
     for value in (-1.5, 0.0, 0.2, 0.25, 3.0):

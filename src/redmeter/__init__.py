@@ -23,6 +23,7 @@ from redmeter.errors import (
     StoreRefused,
     StoreUnavailable,
     Unconfirmed,
+    UnknownLabel,
     UnknownPrecision,
     WrongKind,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "StoreUnavailable",
     "Timer",
     "Unconfirmed",
+    "UnknownLabel",
     "UnknownPrecision",
     "WrongKind",
     "__version__",

@@ -5,6 +5,7 @@
     ├── InvalidValue         (ValueError)  an amount or a time that cannot be stored
     ├── InvalidSetting       (ValueError)  a URL, a prefix, a retention, an environment variable
     ├── WrongKind            (ValueError)  a name is recorded, but as another kind
+    ├── UnknownLabel         (ValueError)  a query names a label that no series of the name has
     ├── UnknownPrecision     (ValueError)  asked for a precision that the store does not keep
     ├── LimitExceeded        (ValueError)  asked for more than one request may answer
     ├── QueryError           (ValueError)  a PromQL query that cannot be answered
@@ -28,6 +29,9 @@ migrating/report.py. Imports no other module of Redmeter.
 """
 
 from collections.abc import Iterable
+
+#: Labels that the text of an UnknownLabel lists.
+_LISTED_LABELS = 20
 
 
 class RedmeterError(Exception):
@@ -109,6 +113,38 @@ class WrongKind(RedmeterError, ValueError):
         self.kind = kind
         self.fix = fix
         super().__init__(f"{shown(name)} is recorded as a {kind}: {fix}")
+
+
+class UnknownLabel(RedmeterError, ValueError):
+    """A query names a label that no series of the name has: a misspelled one, for instance.
+
+    Attributes:
+        name: the name, without labels, or the pattern.
+        label: the label.
+        labels: the labels that series of the name have, sorted; empty if none has any.
+    """
+
+    def __init__(self, name: str, label: str, labels: Iterable[str]) -> None:
+        self.name = name
+        self.label = label
+        self.labels = tuple(labels)
+        super().__init__(f"{self.problem}: {self.fix}")
+
+    @property
+    def problem(self) -> str:
+        """The problem, without the fix."""
+        if not self.labels:
+            return f"{shown(self.name)} has no labels"
+        return f"no series of {shown(self.name)} has the label {self.label}"
+
+    @property
+    def fix(self) -> str:
+        """The labels of the name, or to leave out the label if there are none."""
+        if not self.labels:
+            return f"leave out {self.label}"
+        more = len(self.labels) - _LISTED_LABELS
+        rest = f" … ({more:,} more)" if more > 0 else ""
+        return f"labels: {', '.join(self.labels[:_LISTED_LABELS])}{rest}"
 
 
 class UnknownPrecision(RedmeterError, ValueError):

@@ -105,6 +105,33 @@ def test_percentiles_and_gauges(meter: Meter, conditions: RuleReader) -> None:
     assert nothing == Reading(False, None, "no values in 5 min")
 
 
+def test_a_label_that_no_series_has_is_no_data(meter: Meter, conditions: RuleReader) -> None:
+    """Unknown, so nothing fires and nothing resolves; only `absent` holds, as without events."""
+    at = time.time() - 90
+    meter.count("requests", 100, labels={"status": "2xx"}, at=at)
+    meter.observe("seconds", 2.0, labels={"status": "2xx"}, at=at)
+    meter.gauge("queue", labels={"status": "2xx"}).set(4, at=at)
+    typo, text = '{statu="5xx"}', "no data: no series of 'requests' has the label statu"
+    for misspelled in (
+        rule("threshold", metric=f"requests{typo}", below=1.0),
+        rule("threshold", metric=f"seconds{typo}", value="p95", above=1.0),
+        rule("threshold", metric=f"queue{typo}", value="max", above=1.0),
+        rule("ratio", metric=f"requests{typo}", of="requests", above=0.1),
+        rule("ratio", metric="requests", of="requests", by="statu", above=0.1),
+        rule("burn", metric=f"requests{typo}", of="requests", objective=0.9),
+        rule("expected", metric=f"requests{typo}", precision=60),
+        rule("absent", metric="requests", by="statu"),
+    ):
+        reading = read(conditions, misspelled)
+        name = misspelled.metric.partition("{")[0]
+        assert reading.holds is None, misspelled
+        assert reading.detail == f"{text.replace('requests', name)}: labels: status"
+    absent = read(conditions, rule("absent", metric=f"requests{typo}"))
+    assert absent == Reading(True, 0, f"{text}: labels: status")
+    unseen = read(conditions, rule("absent", metric='requests{status="5xx"}'))
+    assert unseen.detail.startswith("0 events in ")
+
+
 def test_what_is_not_kept_is_unknown(meter: Meter, conditions: RuleReader) -> None:
     """No coarser precision takes its place, and the reason says how far back it reaches."""
     meter.count("requests")

@@ -27,11 +27,34 @@ def test_a_file_is_checked(redmeter: Run, file: str) -> None:
     """A valid one, and one with a mistake, which names the alert."""
     assert redmeter("alerts", "check", "--file", file).out == "valid: 1 alert, 2 notifiers\n"
     found = json.loads(redmeter("alerts", "check", "--file", file, "--json").out)
-    assert found == {"alerts": ["queue"], "notifiers": ["ops", "log"], "valid": True}
+    assert found == {
+        "alerts": ["queue"],
+        "notifiers": ["ops", "log"],
+        "valid": True,
+        "warnings": [],
+    }
     Path(file).write_text(RULES.replace("above", "abov"))
     done = redmeter("alerts", "check", "-f", file)
     assert done.code == 2
     assert f"{file}, line 7: alert \"queue\": unknown key 'abov'" in done.err
+
+
+def test_a_file_is_compared_with_the_store(redmeter: Run, meter: Meter, file: str) -> None:
+    """A label that no series has is a warning; so is a store that does not answer."""
+    meter.gauge("queue_length", labels={"queue": "mail"}).set(3, at=time.time() - 30)
+    named = RULES.replace('"queue_length"', "'queue_length{queu=\"mail\"}'")
+    Path(file).write_text(named + RULES[: RULES.index("[notify")].replace('"queue"', '"all"'))
+    done = redmeter("alerts", "check", "--file", file)
+    assert (done.code, done.out) == (0, "valid: 2 alerts, 2 notifiers\n")
+    unknown = "queue: no data: no series of 'queue_length' has the label queu: labels: queue"
+    assert f"warning: {unknown}\n" in done.err
+    assert "warning: all: cannot be evaluated: " in done.err
+    document = json.loads(redmeter("alerts", "check", "--file", file, "--json").out)
+    assert document["warnings"][0] == unknown
+    nowhere = redmeter("alerts", "check", "--file", file, "--url", "redis://127.0.0.1:1/0")
+    assert nowhere.code == 0
+    assert "warning: the file was not compared with the store: no answer from " in nowhere.err
+    assert "warning" not in redmeter("alerts", "check", "--file", file, REDMETER_URL="").err
 
 
 def test_silences_are_made_listed_and_removed(redmeter: Run) -> None:

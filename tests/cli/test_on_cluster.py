@@ -262,6 +262,9 @@ def test_partly_shows_what_there_is_and_says_what_is_missing(
     for done in (names, top, logs):
         assert told(done)["missing"] == [f"{unreachable.address} does not answer"]
     assert told(top)["complete"] is False
+    labelled = run("top", "n*", "--best-effort", "--label", "rout=/")
+    assert labelled.code == 3
+    assert "error: not found on the nodes that answer (" in labelled.err
 
 
 def test_partly_does_not_take_what_lies_elsewhere_for_nothing(cluster: Cluster, run: Run) -> None:

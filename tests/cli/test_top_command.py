@@ -55,13 +55,13 @@ def test_top_by_a_label_that_no_series_has_lists_those_there_are(
     meter.count("http2", labels={"other": "1"})
     meter.count("hits")
     for name, labels, told in (
-        ("http", "nope", "no series of http has the label nope; labels: method, route, status"),
+        ("http", "nope", "no series of 'http' has the label nope; labels: method, route, status"),
         ('http2{other="1"}', "nope", "has the label nope; labels: other"),
-        ("hits", "nope", "error: hits has no labels; omit --by"),
+        ("hits", "nope", "error: 'hits' has no labels; leave out nope"),
     ):
         done = redmeter("top", name, "--by", labels, *option)
         assert done.code == 1
-        assert json.loads(done.out)["rows"] == [] if option else done.out == ""
+        assert json.loads(done.out)["error"]["code"] == "unknown-label" if option else not done.out
         assert done.err.endswith(f"{told}\n")
 
 
@@ -345,8 +345,11 @@ def test_that_nothing_failed_where_nothing_happened_says_both(redmeter: Run, met
     [
         (["htp", "--by", "route"], "nothing is stored under htp; redmeter names "),
         (["htp*"], "no counter matches htp*; "),
-        (["http*", "--failing", "statsu=5xx"], "no counter that matches http* has the label "),
-        (["hits*"], "no counter that matches hits* has the label status; none has labels"),
+        (
+            ["http*", "--failing", "statsu=5xx"],
+            "no series of 'http*' has the label statsu; labels: route, status",
+        ),
+        (["hits*"], "'hits*' has no labels; leave out status"),
     ],
 )
 def test_a_name_that_cannot_have_failed_is_no_good_news(
@@ -432,16 +435,16 @@ def test_what_is_counted_and_observed_has_the_labels_of_both(
         ("depth", "'depth' is recorded as a gauge; redmeter series depth"),
         (
             "requests --by route --label methd=GET",
-            "no series of requests has the label methd; labels: route, status",
+            "no series of 'requests' has the label methd; labels: route, status",
         ),
         (
             "requests --by route --label status=9xx",
             "no series of requests has status=9xx; values: 2xx, 5xx",
         ),
-        ("hits --label status=9xx", "hits has no labels; omit --label"),
+        ("hits --label status=9xx", "'hits' has no labels; leave out status"),
         (
             "requests --by route --failing statsu=5xx",
-            "no series of requests has the label statsu; labels: route, status",
+            "no series of 'requests' has the label statsu; labels: route, status",
         ),
         (
             "requests --failing status=5xx",

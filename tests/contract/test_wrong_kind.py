@@ -53,7 +53,9 @@ EXACT: dict[str, tuple[set[str], Callable[..., Any]]] = {
     ),
     "top of failures": (
         {"counter"},
-        lambda meter, name: meter.top(name, precision=60, order="failing", failing={"a": "b"}),
+        lambda meter, name: meter.top(
+            name, precision=60, order="failing", failing={"place": "cellar"}
+        ),
     ),
     "top by p95": ({"histogram"}, lambda meter, name: meter.top(name, precision=60, order="p95")),
 }
@@ -76,6 +78,7 @@ def test_a_meter_names_the_right_call(
     kinds, call = QUERIES[query]
     meters = [open_meter(), MemoryMeter()]
     for meter in meters:
+        record(meter, place="attic")
         record(meter, **labels)
     options: list[dict[str, Any]] = [{}, {"labels": {"place": "cellar"}}, {"by": "place"}]
     options += [{"exact": True, "labels": labels}]
@@ -99,6 +102,7 @@ def test_exact_queries_and_rankings_name_the_right_call(
     """With the same text; a list is refused for one of its names."""
     kinds, call = EXACT[query]
     for meter in (open_meter(), MemoryMeter()):
+        record(meter, place="attic")
         record(meter, **labels)
         for kind, name in NAMES.items():
             if kind in kinds:
@@ -121,9 +125,10 @@ def test_a_name_that_nothing_has_is_no_error(query: str, open_meter: OpenMeter) 
     for meter in (open_meter(), MemoryMeter(), open_meter(url="off")):
         record(meter)
         call(meter, "nothing")
-        meter.count("shared")
-        meter.gauge("shared").set(1)
-        meter.observe("shared", 1.0)
+        labels = {"place": "attic"}
+        meter.count("shared", labels=labels)
+        meter.gauge("shared", labels=labels).set(1)
+        meter.observe("shared", 1.0, labels=labels)
         meter.flush(10.0)
         call(meter, "shared")
 

@@ -99,9 +99,13 @@ def test_with_a_node_away_the_page_shows_what_there_is(
     assert (health["level"], health["findings"][0]["level"]) == ("fail", "fail")
     assert health["findings"][0]["text"] == f"{told[0]}: its data is missing"
     assert client.get("/api/top?name=n*").json()["complete"] is False
+    unknown = client.get("/api/top?name=n*&label=rout=/")
+    assert unknown.status_code == 503
+    assert f"on the nodes that answer ({node.address} " in error_of(unknown)["message"]
     cluster.resume(node)
     eventually(lambda: counters(client)["missing"] == [], 10.0)
     assert len(counters(client)["rows"]) == len(NAMES)
+    eventually(lambda: client.get("/api/top?name=n*&label=rout=/").status_code == 400, 10.0)
 
 
 def test_a_node_that_stands_still_holds_up_no_other_question(

@@ -21,12 +21,14 @@ from redmeter.alerting.rules import (
 )
 from redmeter.alerting.state import Reading, Readings
 from redmeter.analysis.comparing.sentences import value_text
-from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision, WrongKind
+from redmeter.errors import InvalidValue, LimitExceeded, UnknownLabel, UnknownPrecision, WrongKind
 
 if TYPE_CHECKING:
     from redmeter.queries import Queries
     from redmeter.results.forecasts import Forecast
 
+#: How the detail of a reading begins if its metric has no series with a label of the rule.
+NO_DATA = "no data"
 #: Groups of exceptions that are read, the newest first.
 _GROUPS = 100
 #: Seconds after the end of an interval before it counts as complete: writers flush every second.
@@ -108,6 +110,11 @@ class RuleReader:
                     return self._verdict(rule)
         except _NotKept as error:
             return Readings({}, Reading(None, detail=str(error)))
+        except UnknownLabel as error:
+            detail = f"{NO_DATA}: {error}"
+            if rule.when == "absent" and not rule.by:
+                return Readings({None: Reading(True, 0, detail)})
+            return Readings({}, Reading(None, detail=detail))
         except (UnknownPrecision, LimitExceeded, InvalidValue, WrongKind) as error:
             return Readings({}, Reading(None, detail=f"cannot be evaluated: {error}"))
 

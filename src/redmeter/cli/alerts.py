@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from redmeter.alerting.conditions import RuleReader
+from redmeter.alerting.conditions import NO_DATA, RuleReader
 from redmeter.alerting.evaluator import CYCLE_SECONDS, Evaluator, Replay, replay_rule
 from redmeter.alerting.notifiers import NotDelivered, send
 from redmeter.alerting.rules import Rules
@@ -33,7 +33,7 @@ from redmeter.cli.app import (
     precision_seconds,
 )
 from redmeter.cli.selectors import time_option
-from redmeter.errors import InvalidSetting
+from redmeter.errors import InvalidSetting, StoreError
 from redmeter.queries import Queries
 from redmeter.store import Store
 from redmeter.stored.keys import check_times
@@ -68,7 +68,8 @@ def alerts_command(
         Action,
         typer.Argument(
             help="list: states, silences and undelivered notices. history: the newest transitions. "
-            "check: read the file. replay: when rules would have fired. run: evaluate them. "
+            "check: read the file; with a URL, warn of rules without data there. "
+            "replay: when rules would have fired. run: evaluate them. "
             "test: send a test notice to a notifier. silence, unsilence: stop notifying.",
         ),
     ] = Action.list,
@@ -108,7 +109,8 @@ def alerts_command(
     if target is not None and action not in (Action.test, Action.silence, Action.unsilence):
         raise InvalidSetting(action.value, f"takes no further argument, not {target!r:.40}")
     if action is Action.check:
-        _check(_rules(file), json=json)
+        checked = _rules(file)
+        _check(checked, _not_evaluated(checked, url, prefix, timezone), json=json)
     elif action is Action.test:
         assert target is not None
         _test(_rules(file), target, json=json)
@@ -151,15 +153,43 @@ def _rules(file: Path | None) -> Rules:
         raise InvalidSetting("--file", f"{file}: not UTF-8 text") from None
 
 
-def _check(rules: Rules, *, json: bool) -> None:
+def _not_evaluated(
+    rules: Rules, url: str | None, prefix: str | None, timezone: str | None
+) -> list[str]:
+    """Return which rules cannot be evaluated with a store, and why; nothing if no URL names one."""
+    if url in (None, "", "off"):
+        return []
+    warnings = []
+    try:
+        with opened_store(url, prefix, reading=True, timezone=timezone) as store:
+            now = store.read()[0].now
+            conditions = RuleReader(Queries(store), store.seen.series, store.seen.histograms)
+            for rule in rules.alerts:
+                readings = conditions.read(rule, now, now)
+                warnings += [
+                    f"{rule.name}: {reading.detail}"
+                    for reading in (*readings.values.values(), readings.others)
+                    if reading.holds is None or reading.detail.startswith(NO_DATA)
+                ]
+    except StoreError as error:
+        return [f"the file was not compared with the store: {error}"]
+    return warnings
+
+
+def _check(rules: Rules, warnings: list[str], *, json: bool) -> None:
     if json:
         names = [rule.name for rule in rules.alerts]
-        output.print_json({"alerts": names, "notifiers": list(rules.notifiers), "valid": True})
+        notifiers = list(rules.notifiers)
+        output.print_json(
+            {"alerts": names, "notifiers": notifiers, "valid": True, "warnings": warnings}
+        )
         return
     output.line(
         f"valid: {output.many(len(rules.alerts), 'alert')}, "
         f"{output.many(len(rules.notifiers), 'notifier')}"
     )
+    for warning in warnings:
+        output.note(f"warning: {warning}")
     silent = [rule.name for rule in rules.alerts if not rule.notify]
     if silent:
         output.note(f"without notify, so nobody is notified: {', '.join(silent)}")

@@ -141,6 +141,8 @@ def explain_command(
             _show(explanation)
         elif explanation.state == "compared":
             output.table(_COLUMNS, _rows(explanation))
+            if explanation.measure == "error rate" and not explanation.after:
+                output.note(explanation.sentence)  # which may say that nothing can have failed
         if explanation.state == "not kept":
             others = [output.span(one.precision) for one in explanation.alternatives]
             hint = f"other windows are kept: try -p {' or '.join(others)}" if others else ""

@@ -27,6 +27,7 @@ from redmeter.errors import (
     StoreMoving,
     StoreRefused,
     StoreUnavailable,
+    UnknownLabel,
     UnknownPrecision,
     WrongKind,
 )
@@ -40,6 +41,7 @@ MEANINGS = {
     "bad-parameter": "a name, a value, a setting or a file cannot be used",
     "too-many": "the request exceeds a limit",
     "wrong-kind": "the name is recorded as another kind",
+    "unknown-label": "no series of the name has the label",
     "unknown-precision": "the store does not keep this precision",
     "store-unavailable": "the server does not reply",
     "store-denied": "wrong password, or an ACL that forbids it",
@@ -66,6 +68,7 @@ _KINDS: dict[type[Exception], str] = {
     StoreMoving: "store-moving",
     StoreRefused: "store-refused",
     StoreUnavailable: "store-unavailable",
+    UnknownLabel: "unknown-label",
     UnknownPrecision: "unknown-precision",
     WrongKind: "wrong-kind",
 }
@@ -124,6 +127,8 @@ def failure_of(error: BaseException) -> Failure | None:
         if isinstance(error, WrongKind):
             reader = "summary" if error.kind == "histogram" else "series"
             return wrong_kind(error, f"redmeter {reader} {shlex.quote(error.name)}")
+        if isinstance(error, UnknownLabel):
+            return Failure(error.problem, NOT_FOUND, fix=error.fix, code=code)
         lines = isinstance(error, EmbeddedServerError)
         return Failure(str(error), STORE if store else USAGE, code=code, lines=lines)
     if isinstance(error, UsageError):

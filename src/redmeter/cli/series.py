@@ -279,7 +279,8 @@ def _rows(
 
     def queries(_: Kept) -> Query[list[Any]]:
         samples: list[Query[Any]] = [
-            read_counter(keys, one, window, needed=needed, kinds=None) for one in selections
+            read_counter(keys, one, window, needed=needed, kinds=("counter", *STATES))
+            for one in selections
         ]
         return together([*samples, *(read_total(keys, one, checked=False) for one in selections)])
 

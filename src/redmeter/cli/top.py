@@ -34,7 +34,7 @@ from redmeter.cli.selectors import (
     window_options,
 )
 from redmeter.cli.suggestions import label_values, series_of_name, suggestion
-from redmeter.errors import InvalidSetting, LimitExceeded, WrongKind
+from redmeter.errors import InvalidSetting, LimitExceeded, UnknownLabel, WrongKind
 from redmeter.queries import Queries
 from redmeter.reading.ranking import CANDIDATES, MAX_CANDIDATES, MAX_RANKED_HISTOGRAMS, Order
 from redmeter.results.series import CoveredWindow, Ranked, Ranking
@@ -122,6 +122,9 @@ def top_command(
                 failing=wrong,
                 **options,
             )
+        except UnknownLabel:
+            fail_where_left_out(store)  # a series there may have the label
+            raise
         except WrongKind as error:
             if error.kind == "gauge":  # which is not ranked
                 raise
@@ -130,9 +133,8 @@ def top_command(
             raise wrong_kind(error, fix) from None
         assert rows.window is not None, "it was read"
         shown, why, covered = list(rows), "", rows.window
-        if not shown or (by and all(row.key is None for row in rows)):
+        if not shown:
             why = _why_nothing(store, name, by, order, only, wrong)
-            shown = [] if why else shown
         if json:
             output.print_json(_as_dict(rows, shown, store.skipped()))
         elif shown:
@@ -165,7 +167,7 @@ def _why_nothing(
 ) -> str:
     """Return why no window has anything to rank; "" if there is no such reason."""
     if glob.escape(name) != name:
-        return _why_none_failed(store, name, failing) if failing else ""
+        return _why_nothing_matches(store, name) if failing else ""
     try:
         available = series_of_name(store, name)
     except LimitExceeded:
@@ -178,16 +180,10 @@ def _why_nothing(
     if not candidates:
         return f"nothing is stored under {name}; {suggestion(store, name, histograms=observed)}"
     labels = label_values([*available.counters, *available.observed])
-    for key in (label, *where, *failing):
-        if key and key not in labels:
-            if labels:
-                names = ", ".join(labels)
-                return f"no series of {name} has the label {key}; labels: {names}"
-            option = "--by" if key == label else "--label" if key in where else "--failing"
-            return f"{name} has no labels; omit {option}"
     for key, value in where.items():
-        if value not in labels[key]:
-            return f"no series of {name} has {key}={value}; values: {_few(labels[key])}"
+        values = labels.get(key, set())
+        if value not in values:
+            return f"no series of {name} has {key}={value}; values: {_few(values)}"
     if label is None and name not in candidates:
         words = f" --order {order}" if observed else ""
         for option, given in (("--failing", failing), ("--label", where)):
@@ -200,21 +196,16 @@ def _why_nothing(
     return ""
 
 
-def _why_none_failed(store: Store, pattern: str, failing: Mapping[str, str]) -> str:
-    """Return why no series that matches a pattern can have failed; "" if some can."""
+def _why_nothing_matches(store: Store, pattern: str) -> str:
+    """Return that no counter matches a pattern; "" if some do."""
     try:
         names = Queries(store).names(pattern)
     except LimitExceeded:
         return ""
-    labels = label_values(names)
-    missing = next((key for key in failing if key not in labels), None)
-    if not names:
-        what = "nothing is recorded yet" if pattern == "*" else f"no counter matches {pattern}"
-        return f"{what}; {suggestion(store, pattern)}"
-    if missing is None:
+    if names:
         return ""
-    available = f"labels: {', '.join(labels)}" if labels else "none has labels"
-    return f"no counter that matches {pattern} has the label {missing}; {available}"
+    what = "nothing is recorded yet" if pattern == "*" else f"no counter matches {pattern}"
+    return f"{what}; {suggestion(store, pattern)}"
 
 
 def _nothing_failed(
@@ -234,8 +225,9 @@ def _nothing_failed(
         names = Queries(store).names(name) if patterned else series_of_name(store, name).counters
         labels = label_values(names)
         for key, value in failing.items():
-            if value not in labels.get(key, ()):
-                text.append(f"no series has {key}={value} so far; values: {_few(labels[key])}")
+            values = labels.get(key, set())
+            if value not in values:
+                text.append(f"no series has {key}={value} so far; values: {_few(values)}")
     return "; ".join(text)
 
 

@@ -14,13 +14,15 @@ from redmeter.errors import (
     StoreError,
     StoreRefused,
     StoreUnavailable,
+    UnknownLabel,
     UnknownPrecision,
     WrongKind,
 )
 from redmeter.stored.families import STATES
 from redmeter.stored.keys import span
 
-_RETRY = {"Retry-After": "1"}
+#: The header and the fix of an error that may pass.
+RETRY, RETRIED = {"Retry-After": "1"}, "it retries automatically"
 #: Kind of a name -> the request that reads it.
 _CALLS = {
     "counter": "ask /api/series for it",
@@ -71,6 +73,8 @@ def http_error_of(error: RedmeterError) -> HTTPError:
     if isinstance(error, WrongKind):
         message = text.removesuffix(f": {error.fix}")
         return HTTPError(400, "wrong-kind", message, _CALLS[error.kind])
+    if isinstance(error, UnknownLabel):
+        return HTTPError(400, "unknown-label", error.problem, error.fix)
     if isinstance(error, LimitExceeded):
         message, _, fix = text.partition(": ")
         return HTTPError(400, "too-many", message, fix)
@@ -78,12 +82,12 @@ def http_error_of(error: RedmeterError) -> HTTPError:
         return HTTPError(400, "bad-parameter", text, "see /api/openapi.json")
     if isinstance(error, StoreUnavailable):
         message = f"the store at {error.location} does not answer: {error.reason}"
-        fix = error.fix or "it retries automatically"
-        return HTTPError(503, "store-unavailable", message, fix, _RETRY)
+        fix = error.fix or RETRIED
+        return HTTPError(503, "store-unavailable", message, fix, RETRY)
     if isinstance(error, AccessDenied):
-        return HTTPError(503, "store-denied", text, error.fix, _RETRY)
+        return HTTPError(503, "store-denied", text, error.fix, RETRY)
     if isinstance(error, IncompatibleStore):
-        return HTTPError(503, "store-incompatible", text, "use the version that made it", _RETRY)
+        return HTTPError(503, "store-incompatible", text, "use the version that made it", RETRY)
     code = "store-refused" if isinstance(error, StoreRefused) else "store-trouble"
     fix = "run redmeter doctor for details" if isinstance(error, StoreError) else "see the log"
-    return HTTPError(503, code, text, fix, _RETRY)
+    return HTTPError(503, code, text, fix, RETRY)

@@ -88,6 +88,7 @@ class CounterQueries(QueryBase):
 
         Raises:
             WrongKind: only a gauge or a histogram has this name; the error names its call.
+            UnknownLabel: no series has a label of `labels` or `by`; the error lists the labels.
             UnknownPrecision: the store does not keep it; the error lists those it keeps.
             LimitExceeded: over 2,000 label sets.
             InvalidName: the name or a label is not allowed.
@@ -183,6 +184,7 @@ class CounterQueries(QueryBase):
 
         Raises:
             WrongKind: only a gauge or a histogram has this name; the error names its call.
+            UnknownLabel: no series has a label of `labels` or `by`; the error lists the labels.
             InvalidName: the name or a label is not allowed.
             InvalidValue: `exact` and `by` together.
             StoreError: the store is unreachable or refuses.
@@ -264,6 +266,7 @@ class CounterQueries(QueryBase):
         Raises:
             WrongKind: `name` is no pattern, and nothing of this name can be ranked by this order;
                 the error names the call for its kind.
+            UnknownLabel: no series has a label of the arguments; the error lists the labels.
             UnknownPrecision: the store does not keep it; the error lists those it keeps.
             LimitExceeded: over 1,000 rows, or over 20,000 series.
             InvalidName: a label is not allowed.

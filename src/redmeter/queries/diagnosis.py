@@ -69,9 +69,13 @@ class DiagnosisQueries(QueryBase):
                 keep the baseline, the state of the result is "not kept", and its `alternatives`
                 are the precisions that keep both.
             labels: only label sets that have these labels.
-            failing: the labels of events that failed, such as {"status": "5xx"}.
+            failing: the labels of events that failed, such as {"status": "5xx"}. If no series has
+                ever had them, the sentence of the result says so.
 
         Raises:
+            WrongKind: only a gauge has this name; the error names its call.
+            UnknownLabel: no series of the name has a label of `labels` or `failing`; the error
+                lists the labels.
             UnknownPrecision: the store does not keep this precision.
             InvalidName: the name or a label is not allowed.
             InvalidValue: a time, the baseline or a combination of arguments cannot be used.

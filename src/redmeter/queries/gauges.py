@@ -78,6 +78,7 @@ class GaugeQueries(QueryBase):
 
         Raises:
             WrongKind: only a counter or a histogram has this name; the error names its call.
+            UnknownLabel: no series has a label of `labels` or `by`; the error lists the labels.
             UnknownPrecision: the store does not keep it; the error lists those it keeps.
             LimitExceeded: over 2,000 label sets.
             InvalidName: the name or a label is not allowed.
@@ -181,6 +182,7 @@ class GaugeQueries(QueryBase):
 
         Raises:
             WrongKind: the name is that of a histogram only.
+            UnknownLabel: no series has a label of `labels` or `by`; the error lists the labels.
             UnknownPrecision: the store does not keep it; the error lists those it keeps.
             LimitExceeded: fewer than 1 or more than 48 intervals; over 2,000 label sets; over 50
                 groups.

@@ -65,6 +65,7 @@ class HistogramQueries(QueryBase):
 
         Raises:
             WrongKind: only a counter or a gauge has this name; the error names its call.
+            UnknownLabel: no series has a label of `labels` or `by`; the error lists the labels.
             UnknownPrecision: not kept for histograms; the error lists those that are.
             LimitExceeded: over 500 label sets.
             InvalidName: the name or a label is not allowed.
@@ -119,6 +120,7 @@ class HistogramQueries(QueryBase):
 
         Raises:
             WrongKind: only a counter or a gauge has this name; the error names its call.
+            UnknownLabel: no series has a label of `labels`; the error lists the labels.
             InvalidName: the name or a label is not allowed.
             StoreError: the store is unreachable or refuses.
         """

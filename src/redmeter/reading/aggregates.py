@@ -28,7 +28,7 @@ from redmeter.reading.samples import (
 )
 from redmeter.reading.selection import (
     GroupKey,
-    check_kind,
+    check_asked,
     name_of,
     parse_state,
     read_selected,
@@ -68,21 +68,21 @@ def read_counter(
     window: Window,
     *,
     needed: bool = True,
-    kinds: Collection[str] | None = ("counter",),
+    kinds: Collection[str] = ("counter",),
 ) -> Query[list[tuple[GroupKey, Series[int]]]]:
     """Read the samples of counters, summed within each group; the busiest group comes first.
 
     Args:
         needed: see readable(); if not, and nothing can be read, there is no group.
-        kinds: if there is no counter of this name, it has one of these kinds, or none; None: any.
+        kinds: if there is no counter of this name, it has one of these kinds, or none.
 
     Raises:
         WrongKind: see `kinds`.
+        UnknownLabel: no series of the name has a label of the selection.
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
     view, replies = yield from read_selected(keys, "counter", selection, window.precision)
-    if kinds is not None and _nothing(replies):
-        yield from check_kind(keys, view, selection, kinds)
+    yield from check_asked(keys, view, selection, kinds, _found(replies))
     replies_of = readable(replies, needed=needed)
     return counted(view, replies_of, selection, window)
 
@@ -140,6 +140,7 @@ def read_gauge(
 
     Raises:
         WrongKind: see `kinds`.
+        UnknownLabel: no series of the name has a label of the selection.
         InvalidValue: they do differ, and `aggregate` is None.
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
@@ -149,8 +150,7 @@ def read_gauge(
             _live_instances(keys, selection),
         ]
     )
-    if _nothing(replies):
-        yield from check_kind(keys, view, selection, kinds or (kind,))
+    yield from check_asked(keys, view, selection, kinds or (kind,), _found(replies))
     replies_of = readable(replies, needed=needed)
     return measured(view, replies_of, live, selection, window, aggregate, kind)
 
@@ -253,11 +253,11 @@ def read_summary(
 
     Raises:
         WrongKind: there is no histogram of this name, but another kind has it.
+        UnknownLabel: no series of the name has a label of the selection.
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
     view, replies = yield from read_selected(keys, "histogram", selection, window.precision)
-    if _nothing(replies):
-        yield from check_kind(keys, view, selection, ("histogram",))
+    yield from check_asked(keys, view, selection, ("histogram",), _found(replies))
     replies_of = readable(replies, needed=needed)
     grid = SummaryGrid(covered(window, view.histograms, view.now))
     stored = {name: hashes if any(hashes) else () for name, hashes in replies_of.items()}
@@ -292,6 +292,7 @@ def read_forecasts(
 
     Raises:
         WrongKind: it is a histogram.
+        UnknownLabel: no series of the name has a label of the selection.
         LimitExceeded: too many label sets, or over MAX_FORECASTS groups.
         InvalidValue: see read_gauge().
         UnknownPrecision, StoreError: see read_selected().
@@ -303,8 +304,8 @@ def read_forecasts(
             _live_instances(keys, selection),
         ]
     )
-    if _nothing(counts) and _nothing(settings):
-        yield from check_kind(keys, view, selection, ("counter", "gauge"))
+    found = _found(counts) or _found(settings)
+    yield from check_asked(keys, view, selection, ("counter", "gauge"), found)
     replies: dict[tuple[bool, str], Sequence[Reply]] = {}
     for is_gauge, some in ((False, counts), (True, settings)):
         replies |= {(is_gauge, name): own for name, own in some.items()}
@@ -340,25 +341,24 @@ def read_total(
 
     Raises:
         WrongKind: there is no counter of this name, but another kind has it; not without `checked`.
+        UnknownLabel: no series of the name has a label of the selection; not without `checked`.
         StoreError: the server is unreachable or refuses.
     """
     if selection.exact:
         view, (reply,) = yield [indexes.grand_totals(keys, [selection.name])]
         (value,) = raised(reply)
         texts = {} if value is None else {selection.name: value}
+        totals = None
     else:
         whole = name_of(selection)
         one = _total_of(keys, whole)
         scan = scan_fields(keys, keys.total, escaped(selection.name) + "{*")
         both: list[Query[Any]] = [one, scan]
         (view, base), others = yield from together(both)
-        texts = {}
-        for field, value in (base | others).items():
-            name = field.decode(errors="replace")
-            if selects(selection, name):
-                texts[name] = value
-    if checked and not texts:
-        yield from check_kind(keys, view, selection, ("counter",))
+        totals = {field.decode(errors="replace"): value for field, value in (base | others).items()}
+        texts = {name: value for name, value in totals.items() if selects(selection, name)}
+    if checked:
+        yield from check_asked(keys, view, selection, ("counter",), texts, counted=totals)
     counts = counts_among(texts, keys.total, of=len(texts))
     return {key: sum(some.values()) for key, some in split(selection, counts).items()}
 
@@ -369,9 +369,9 @@ def _total_of(keys: Keys, name: str) -> Query[tuple[View, dict[bytes, bytes]]]:
     return view, {} if value is None else {name.encode(): value}
 
 
-def _nothing(replies: Mapping[str, Sequence[Reply]]) -> bool:
-    """Return whether no series has anything; an error is something."""
-    return not any(any(hashes) for hashes in replies.values())
+def _found(replies: Mapping[str, Sequence[Reply]]) -> list[str]:
+    """Return the series that have anything; an error is something."""
+    return [name for name, hashes in replies.items() if any(hashes)]
 
 
 def _groups(selection: Selection, found: Mapping[str, T]) -> dict[GroupKey, dict[str, T]]:

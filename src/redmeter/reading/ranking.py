@@ -116,14 +116,15 @@ def ranked_window(wanted: Top, retention: Retention, now: float) -> CoveredWindo
 
 
 def single_name(wanted: Top) -> Selection | None:
-    """Return the selection of the one name that a ranking reads; None for a pattern."""
+    """Return the selection of the one name that a ranking reads, or None for a pattern."""
     if not wanted.by and any(sign in wanted.name for sign in "*?["):
         return None
     try:
         canonical(wanted.name)
     except InvalidName:
         return None
-    return Selection(wanted.name, exact="{" in wanted.name)
+    by = (wanted.by,) if wanted.by else ()
+    return Selection(wanted.name, wanted.where or {}, by, exact="{" in wanted.name)
 
 
 # --- Members, sums, groups, order ----------------------------------------------------------

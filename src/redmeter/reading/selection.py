@@ -13,13 +13,13 @@ So the label sets of a name are one range of it, from `PRECISION:NAME{` up to `P
 series without labels has an entry of its own, which is not next to them.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
-from redmeter.errors import InvalidName, LimitExceeded, StoreRefused, WrongKind
-from redmeter.names import canonical, parse_name
+from redmeter.errors import InvalidName, LimitExceeded, StoreRefused, UnknownLabel, WrongKind
+from redmeter.names import SeriesName, canonical, parse_name
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import (
     Ask,
@@ -32,7 +32,7 @@ from redmeter.reading.join import (
     read_on,
 )
 from redmeter.store import View, indexes
-from redmeter.store.query import Query, Read, together
+from redmeter.store.query import Query, Read, escaped, scan_fields, together
 from redmeter.store.servers.replies import Command, Reply, translate
 from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.gauge import Measured, parse_gauge
@@ -288,6 +288,10 @@ class LabelSets:
         ends, cut = (f"[{self._entry}", f"[{self._entry}"), len(entry(self.precision, ""))
         return join(self.keys, self.index, ends, cut, asks, count=1)
 
+    def has_base(self) -> Read:
+        """Read whether the index lists the series without labels."""
+        return indexes.has(self.keys, self.index, self._entry)
+
     def size(self) -> Read:
         """Read how many label sets there are; the series without labels is not counted."""
         return indexes.size_between(self.keys, self.index, *self._ends())
@@ -305,10 +309,19 @@ class LabelSets:
 
 def base_of(name: str) -> str:
     """Return a stored name without its labels; a name of another form is returned as it is."""
+    return _parts(name).base
+
+
+def labels_in(name: str) -> dict[str, str]:
+    """Return the labels of a stored name; a name of another form has none."""
+    return dict(_parts(name).labels)
+
+
+def _parts(name: str) -> SeriesName:
     try:
-        return parse_name(name).base
+        return parse_name(name)
     except InvalidName:
-        return name
+        return SeriesName(name)
 
 
 def label_of(name: str, label: str) -> str | None:
@@ -316,28 +329,111 @@ def label_of(name: str, label: str) -> str | None:
 
     The series that stands for those beyond the limit of label sets has lost its labels: OTHER.
     """
-    try:
-        parsed = parse_name(name)
-    except InvalidName:
-        return None
+    parsed = _parts(name)
     value = parsed.label(label)
     return OTHER if value is None and parsed.label("overflow") == "true" else value
 
 
 def has_labels(name: str, labels: Mapping[str, str]) -> bool:
     """Return whether a stored name has certain labels; it may have others, too."""
-    try:
-        labels_of = dict(parse_name(name).labels)
-    except InvalidName:
-        return False
+    labels_of = labels_in(name)
     return all(labels_of.get(label) == value for label, value in labels.items())
 
 
-# --- The kind of a name ----------------------------------------------------------------------
+# --- The kind and the labels of a name --------------------------------------------------------
 # Why a query found nothing, though the name is recorded. A counter, a gauge and a histogram may
 # share a name, so a query reads its own kind only. If that has nothing at all, one more round trip
 # finds out whether another kind has the name, and that is an error which names the right call. A
-# name without any series is just not recorded yet.
+# name without any series is just not recorded yet. In the same way, a label is looked for if the
+# query found no series that has it.
+
+
+def check_asked(
+    keys: Keys,
+    view: View,
+    selection: Selection,
+    expected: Collection[str],
+    found: Collection[str],
+    failing: Collection[str] = (),
+    counted: Collection[str] | None = None,
+) -> Query[None]:
+    """Check the name and the labels of a query, if it found no series with these labels.
+
+    Otherwise it takes no round trip; else one, and another one before an UnknownLabel.
+
+    Args:
+        expected: the kinds that the query reads.
+        found: the stored names of the series that it found.
+        failing: more labels that it names: those of events that failed.
+        counted: the stored names of all grand totals of the name, if the query read them.
+
+    Raises:
+        WrongKind: it found nothing, and the name has other kinds only.
+        UnknownLabel: the name has series, and none of them has a certain label.
+        LimitExceeded: over MAX_SCANNED label sets have to be looked at.
+        StoreError: the server is unreachable or refuses.
+    """
+    name, labels = selection.name, [*selection.labels, *selection.by, *failing]
+    if selection.exact:
+        name, labels = base_of(name), [*labels, *labels_in(name)]
+    if found:
+        labels = lacking((*selection.by, *failing), found)
+    checks: list[Query[Any]] = [] if found else [check_kind(keys, view, selection, expected)]
+    if labels:
+        checks.append(stored_names(keys, view, name))
+    answers = yield from together(checks)
+    if not labels:
+        return
+    names = [*answers[-1], *(counted or ())]
+    if names and lacking(labels, names):
+        if counted is None:  # grand totals do not expire
+            totals = yield from scan_fields(keys, keys.total, escaped(name) + "*")
+            fields = (field.decode(errors="replace") for field in totals)
+            names += [one for one in fields if base_of(one) == name]
+        check_labels(name, labels, names)
+
+
+def stored_names(
+    keys: Keys, view: View, name: str, kinds: Collection[str] = tuple(SERIES_KINDS)
+) -> Query[list[str]]:
+    """Read the stored names of all series of a name, of each precision.
+
+    Raises:
+        LimitExceeded: over MAX_SCANNED label sets.
+        StoreError: the server is unreachable or refuses.
+    """
+    sets = [
+        LabelSets(keys, keys.key(SERIES_KINDS[kind].index.name), width, name)
+        for kind in kinds
+        for width in view.retention_of(kind)
+    ]
+    _, replies = yield [
+        read for one in sets for read in (one.first_names(MAX_SCANNED), one.has_base())
+    ]
+    names = [name] if any(there(reply, 0) for reply in replies[1::2]) else []
+    listed = yield from together(
+        [one.names(MAX_SCANNED, first=first) for one, first in zip(sets, replies[::2], strict=True)]
+    )
+    return sorted({*names, *(each for some in listed for each in some)})
+
+
+def check_labels(name: str, asked: Iterable[str], stored: Collection[str]) -> None:
+    """Check the labels that a query of a name, or of a pattern, asks for.
+
+    Args:
+        stored: the names of the series; without any, nothing is recorded yet.
+
+    Raises:
+        UnknownLabel: none of them has one of the labels.
+    """
+    if stored and (unknown := lacking(asked, stored)):
+        labels = {label for one in stored for label in labels_in(one)}
+        raise UnknownLabel(name, unknown[0], sorted(labels))
+
+
+def lacking(labels: Iterable[str], stored: Collection[str]) -> list[str]:
+    """Return those labels that no series has, of their stored names."""
+    return [one for one in labels if all(label_of(name, one) is None for name in stored)]
 
 
 def check_kind(

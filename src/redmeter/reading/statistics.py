@@ -4,7 +4,7 @@ They are kept in addition to the histograms, in the layout of "Redis in Action",
 values of other programs: see stored/histogram.py.
 """
 
-from redmeter.reading.selection import check_kinds
+from redmeter.reading.selection import check_asked
 from redmeter.results.summaries import HourlyStats, Statistics
 from redmeter.store import Store
 from redmeter.store.query import run_query
@@ -12,18 +12,20 @@ from redmeter.store.servers.replies import Reply, raised, scored
 from redmeter.stored.histogram import statistics_moments
 from redmeter.stored.intervals import hours_of
 from redmeter.stored.keys import HOUR, slice_start
+from redmeter.types import Selection
 
 
 def read_statistics(store: Store, name: str) -> Statistics:
     """Read the statistics of this hour and of the one before, in one round trip.
 
-    A second one follows if there are none: see check_kinds().
+    A second one follows if there are none: see check_asked().
 
     Args:
         name: in its stored spelling.
 
     Raises:
         WrongKind: the name is one of another kind.
+        UnknownLabel: no series of the name has one of its labels.
         StoreError: the server cannot be reached or refuses.
     """
     key, start, last, *others = store.keys.stats(name)
@@ -39,7 +41,8 @@ def read_statistics(store: Store, name: str) -> Statistics:
     newest = _hour(newest_reply, this if begun is None else begun)
     before = _hour(older_reply, earlier)
     if newest is None and before is None:
-        run_query(store, lambda _: check_kinds(store.keys, view, [name], "histogram"))
+        selection = Selection(name, exact=True)
+        run_query(store, lambda _: check_asked(store.keys, view, selection, ("histogram",), ()))
     if newest is None or newest.start >= this:
         return Statistics(name, newest, before)
     # Nobody has recorded since that hour ended: it is the one before.

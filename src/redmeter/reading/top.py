@@ -18,7 +18,7 @@ from redmeter.errors import LimitExceeded, StoreRefused
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.foreign_keys import warn_of
 from redmeter.reading.join import Budget, Joined, of_counts, of_window, read_on
-from redmeter.reading.names import matching
+from redmeter.reading.names import find_names, matching
 from redmeter.reading.ranking import (
     MatchingSeries,
     Order,
@@ -32,11 +32,11 @@ from redmeter.reading.ranking import (
     sums_of,
 )
 from redmeter.reading.samples import newest_intervals
-from redmeter.reading.selection import LabelSets, check_kind, has_labels
+from redmeter.reading.selection import LabelSets, check_asked, check_labels, has_labels, lacking
 from redmeter.reading.windows import Coverage, window_of
 from redmeter.results.series import CoveredWindow, Ranking
 from redmeter.store import Store, View
-from redmeter.store.query import Query, run_query
+from redmeter.store.query import Query, run_query, together
 from redmeter.store.servers.replies import raised
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.families import SERIES_KINDS
@@ -70,6 +70,7 @@ def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
 
     Raises:
         WrongKind: nothing can be ranked, and the name is one of another kind.
+        UnknownLabel: no series of the name, or of the pattern, has a label of the arguments.
         UnknownPrecision: it is not kept.
         LimitExceeded: over MAX_RANKED_SERIES series.
         StoreError: the server is unreachable or refuses.
@@ -81,8 +82,14 @@ def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
         replies = yield from other.read()
         series = other if replies else series
     window = series.window()
-    if not replies and (name := single_name(wanted)) is not None:
-        yield from check_kind(keys, series.view, name, order.kinds)
+    if (name := single_name(wanted)) is not None:
+        failing = wanted.failing or ()
+        yield from check_asked(keys, series.view, name, order.kinds, replies, failing)
+    elif asked := lacking([*(wanted.where or ()), *(wanted.failing or ())], replies):
+        found = yield from together(
+            [find_names(keys, kept, wanted.name, kind) for kind in SERIES_KINDS]
+        )
+        check_labels(wanted.name, asked, [one for names in found for one in names])
     groups = ranked_groups({name: series.sums_of(reply) for name, reply in replies.items()}, wanted)
     if order.q is None:
         values = {key: group.value(order) for key, group in groups.items()}

@@ -22,7 +22,7 @@ from redmeter.reading.diagnosis.context import (
     not_kept,
     windows_of,
 )
-from redmeter.reading.diagnosis.explain import WEB_TOTALS, compose, not_compared
+from redmeter.reading.diagnosis.explain import WEB_TOTALS, compose, none_failed, not_compared
 from redmeter.reading.diagnosis.label_counts import LabelEvents
 from redmeter.reading.diagnosis.status import (
     MINUTE,
@@ -33,6 +33,7 @@ from redmeter.reading.diagnosis.status import (
 )
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compare
 from redmeter.reading.exceptions import ExceptionWindow
+from redmeter.reading.selection import base_of, check_labels, labels_in
 from redmeter.results.explanation import (
     DatabaseTime,
     ExceptionChanges,
@@ -58,8 +59,14 @@ def explained(
     histograms: Retention,
     clock: ManualClock,
     zone: Zone = UTC,
+    *,
+    checked: bool = True,
 ) -> Explanation:
-    """Return what accounts for a rise or a fall of recorded events."""
+    """Return what accounts for a rise or a fall of recorded events; see explain().
+
+    Raises:
+        UnknownLabel: no series of the name has a label of the request; not without `checked`.
+    """
     counters = {parse_name(e.series).base for e in memory.events if e.amount is not None}
     observed = {parse_name(e.series).base for e in memory.events if e.observed is not None}
     name = WEB_TOTALS.get(request.name, request.name)
@@ -79,6 +86,12 @@ def explained(
     if name in (REQUESTS, SECONDS):
         around.database = _database(memory, comparison)
     events = _events(memory, name, comparison, histogram=histogram)
+    if checked:
+        mine = [event for event in memory.events if base_of(event.series) == name]
+        asked = [*request.labels, *request.failing]
+        check_labels(name, asked, [event.series for event in mine])
+        stored = {e.series for e in mine if (e.observed if histogram else e.amount) is not None}
+        around.none_failed = none_failed(name, request.failing, list(map(labels_in, stored)))
     return compose(comparison, name, events, around, histogram=histogram)
 
 
@@ -116,7 +129,7 @@ def status_of(
     for check in status.checks:
         if check.state in ("high", "low"):
             request = cause_request(check, status)
-            explanation = explained(memory, request, retention, histograms, clock)
+            explanation = explained(memory, request, retention, histograms, clock, checked=False)
             checks.append(replace(check, causes=explanation.causes))
         else:
             checks.append(check)

@@ -12,7 +12,7 @@ from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.names import parse_name
 from redmeter.queries.source import Answers
 from redmeter.reading import aggregates
-from redmeter.reading.diagnosis.explain import read_explanation
+from redmeter.reading.diagnosis.explain import EXPLAINED, read_explanation
 from redmeter.reading.diagnosis.status import read_status
 from redmeter.reading.diagnosis.verdict import VerdictQuestion, build, find_mark, read_verdict
 from redmeter.reading.diagnosis.verdict_data import plan
@@ -46,6 +46,8 @@ from redmeter.reading.selection import (
     base_of,
     check_found,
     check_label_sets,
+    check_labels,
+    labels_in,
     name_of,
     selects,
     split,
@@ -142,7 +144,7 @@ class MemorySource(Answers):
 
     def series(self, selection: Selection, window: Window) -> _Groups[Series[int]]:
         self._retention.check(window.precision)
-        self._check_kind(selection, "counter")
+        self._check(selection, "counter")
         return self._counters(selection, window)
 
     def _counters(self, selection: Selection, window: Window) -> _Groups[Series[int]]:
@@ -171,7 +173,7 @@ class MemorySource(Answers):
         self, selection: Selection, window: Window, aggregate: str | None, *, kind: str = "gauge"
     ) -> _Groups[Series[float | None]]:
         self._retention.check(window.precision)
-        self._check_kind(selection, kind)
+        self._check(selection, kind)
         return self._gauges(selection, window, aggregate, kind)
 
     def _gauges(
@@ -194,7 +196,7 @@ class MemorySource(Answers):
     ) -> _Groups[Forecast]:
         window = Window(precision)
         self._retention.check(precision)
-        self._check_kind(selection, "counter", "gauge")
+        self._check(selection, "counter", "gauge")
         counters = self._counters(selection, window)
         counted = any(series for _, series in counters)
         gauges = [] if counted else self._gauges(selection, window, aggregate)
@@ -217,6 +219,23 @@ class MemorySource(Answers):
             STATE_VALUES[kind](values[start]) if start in values else None
             for start in self._kept(values, window)
         )
+
+    def _check(self, selection: Selection, *expected: str, failing: Iterable[str] = ()) -> None:
+        """Check the name and the labels of a query; see check_asked().
+
+        Raises:
+            WrongKind: the name has kinds other than these only.
+            UnknownLabel: the name has series, and none of them has a certain label.
+        """
+        self._check_kind(selection, *expected)
+        names = {name for kind in RECORDED for name in self.names("*", kind)}
+        base, labels = selection.name, list(selection.labels)
+        if selection.exact:
+            if any(base in self.names("*", kind) for kind in expected):
+                return
+            base, labels = base_of(selection.name), [*labels, *labels_in(selection.name)]
+        stored = [name for name in names if base_of(name) == base]
+        check_labels(base, [*labels, *selection.by, *failing], stored)
 
     def _check_kind(self, selection: Selection, *expected: str) -> None:
         """Check that the name has one of these kinds, or none.
@@ -258,7 +277,7 @@ class MemorySource(Answers):
 
     def summary(self, selection: Selection, window: Window) -> _Groups[Summary]:
         self._histograms.check(window.precision)
-        self._check_kind(selection, "histogram")
+        self._check(selection, "histogram")
         names = self._selected(selection, "histogram")
         within = self._covered(window, "histogram")
         groups = split(selection, dict.fromkeys(names))
@@ -276,7 +295,7 @@ class MemorySource(Answers):
         return {name: event_sums(events, name, [name], within) for name in names}
 
     def statistics(self, name: str) -> Statistics:
-        self._check_kinds([name], "histogram")
+        self._check(Selection(name, exact=True), "histogram")
         return by_the_hour(self._memory.events, name, self._clock.wall())
 
     def marks(self, *, since: float | None, until: float | None) -> list[Mark]:
@@ -332,7 +351,7 @@ class MemorySource(Answers):
         return group_in(stored, window)
 
     def totals(self, selection: Selection) -> dict[GroupKey, int]:
-        self._check_kind(selection, "counter")
+        self._check(selection, "counter")
         totals = Multiset[str]()
         for event in self._memory.events:
             if event.amount is not None and selects(selection, event.series):
@@ -353,8 +372,12 @@ class MemorySource(Answers):
         )
         window = ranked_window(wanted, *self.kept("counter" if counted else "histogram"))
         intervals = window.starts
+        failing = wanted.failing or ()
         if (name := single_name(wanted)) is not None:
-            self._check_kind(name, *order.kinds)
+            self._check(name, *order.kinds, failing=failing)
+        else:
+            stored = [one for kind in RECORDED for one in self.names(wanted.name, kind)]
+            check_labels(wanted.name, [*(wanted.where or ()), *failing], stored)
         spreads: dict[str, Distribution] = {}
         if counted:
             within = Window(wanted.window.precision, intervals.start, intervals.stop)
@@ -377,6 +400,7 @@ class MemorySource(Answers):
     def explain(self, request: ExplainRequest) -> tuple[float, Explanation]:
         kept = self._retention, self._histograms
         now = self._clock.wall()
+        self._check_kind(Selection(request.name), *EXPLAINED)
         return now, explained(self._memory, request, *kept, self._clock, self._zone)
 
     def status(self) -> tuple[float, Status]:

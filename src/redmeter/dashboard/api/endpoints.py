@@ -11,6 +11,8 @@ from redmeter.dashboard.api.schemas import EndpointAnswer
 from redmeter.dashboard.api.serialize import convert
 from redmeter.dashboard.api.series import SERIES_ENDPOINTS
 from redmeter.dashboard.cache import Body
+from redmeter.dashboard.errors import RETRIED, RETRY, HTTPError
+from redmeter.errors import UnknownLabel
 from redmeter.health.writers import health_panel
 from redmeter.reading.page.background_ranking import RowRankings, Start
 from redmeter.reading.page.overview import Watch
@@ -58,7 +60,13 @@ class API:
         # A caller's client may wait for as long as it likes; a thread of ours may not.
         with reader.link.bounded(ANSWER_SECONDS):
             context = Context(reader, self.store, self._watch, self._rankings)
-            result = endpoint.handler(context, values)
+            try:
+                result = endpoint.handler(context, values)
+            except UnknownLabel as error:
+                if missing := "; ".join(reader.skipped()):  # a series there may have the label
+                    text = f"{error.problem} on the nodes that answer ({missing})"
+                    raise HTTPError(503, "store-unavailable", text, RETRIED, RETRY) from None
+                raise
         fields = {"now": result.now, "missing": reader.skipped(), **result.given}
         return convert(endpoint.answer, result.source, **fields)
 

@@ -68,6 +68,8 @@ class Circumstances:
     marks: list[Mark] = field(default_factory=list)
     database: DatabaseTime | None = None
     not_compared: list[str] = field(default_factory=list)
+    #: That no series has the labels of failures; "" if some has, or none are given.
+    none_failed: str = ""
 
 
 def circumstances(

@@ -8,7 +8,7 @@ exceptions. Further ones are read for each 1,000 label sets, and one for histogr
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import add
-from typing import Final
+from typing import Any, Final
 
 from redmeter.analysis.comparing.explain import (
     Causes,
@@ -21,7 +21,15 @@ from redmeter.analysis.comparing.explain import (
 from redmeter.analysis.comparing.outliers import Events
 from redmeter.analysis.comparing.sentences import explanation_parts, joined, text, unit_of
 from redmeter.clock import UTC, Zone
-from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, is_failure
+from redmeter.names import (
+    HITS,
+    HITS_FAILED,
+    HITS_SECONDS,
+    REQUESTS,
+    SECONDS,
+    canonical,
+    is_failure,
+)
 from redmeter.reading.diagnosis.context import Circumstances, circumstances, window_note
 from redmeter.reading.diagnosis.label_counts import (
     LabelEvents,
@@ -33,19 +41,26 @@ from redmeter.reading.diagnosis.label_counts import (
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compare
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.samples import number_of
-from redmeter.reading.selection import LabelSets
+from redmeter.reading.selection import LabelSets, check_asked, check_kind, labels_in, stored_names
 from redmeter.results.explanation import Explanation, Measure, Part
-from redmeter.store import Store, indexes
+from redmeter.store import Store, View, indexes
 from redmeter.store.query import Query, Read, run_query, together
 from redmeter.store.servers.replies import Reply
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.keys import Kept, Keys, Retention, entry, span
 from redmeter.stored.moments import merge_all
+from redmeter.types import Selection
 
 #: Totals of a web application, and the metric whose label sets explain them.
 WEB_TOTALS: Final = {HITS: REQUESTS, HITS_FAILED: REQUESTS, HITS_SECONDS: SECONDS}
 #: The failures of web requests: any status class or status that is_failure() accepts.
 FAILING: Final = {"status": "5xx"}
+
+#: Values of a label that a sentence lists.
+_VALUES: Final = 5
+
+#: Kinds that are explained.
+EXPLAINED: Final = ("counter", "histogram")
 
 Rows = list[tuple[Mapping[str, str], Mapping[int, int]]]
 
@@ -63,11 +78,16 @@ def read_explanation(store: Store, request: ExplainRequest) -> tuple[float, Expl
 
 
 def explain(
-    keys: Keys, kept: Kept, request: ExplainRequest, zone: Zone = UTC
+    keys: Keys, kept: Kept, request: ExplainRequest, zone: Zone = UTC, *, checked: bool = True
 ) -> Query[Explanation]:
     """Read what accounts for a rise or a fall.
 
+    Args:
+        checked: check the name and the labels, which nothing takes with a status.
+
     Raises:
+        WrongKind: only a gauge has this name; not without `checked`.
+        UnknownLabel: no series of the name has a label of the request; not without `checked`.
         UnknownPrecision: the precision of the request is not kept.
         StoreError: the server is unreachable or refuses.
     """
@@ -93,17 +113,84 @@ def explain(
     if name in (REQUESTS, SECONDS):
         same = _same_time(comparison, view.histograms, view.now)
     read = read_histograms if histogram else read_counts
-    events, around = yield from together(
-        [
-            read(keys, name, comparison, request.labels),
-            circumstances(keys, comparison, same, view.now),
-        ]
-    )
+    queries: list[Query[Any]] = [
+        read(keys, name, comparison, request.labels),
+        circumstances(keys, comparison, same, view.now),
+    ]
+    recorded = bool(counted or observed)
+    if checked and not recorded:
+        queries.append(check_kind(keys, view, Selection(name), EXPLAINED))
+    events, around, *_ = yield from together(queries)
     assert isinstance(events, LabelEvents)
     assert isinstance(around, Circumstances)
     if name in (REQUESTS, SECONDS) and same is None:
         around.not_compared.append("time in the database: not kept for these windows")
+    if checked and recorded:
+        around.none_failed = yield from _check_labels(
+            keys, view, name, request, events, histogram=histogram
+        )
     return compose(comparison, name, events, around, histogram=histogram)
+
+
+def _check_labels(
+    keys: Keys,
+    view: View,
+    name: str,
+    request: ExplainRequest,
+    events: LabelEvents,
+    *,
+    histogram: bool,
+) -> Query[str]:
+    """Check the name and the labels of a request; no round trip if it found what it asked for.
+
+    Returns:
+        See none_failed().
+    """
+    label_sets, failing = events.label_sets(), request.failing
+    if not failing and (label_sets or not request.labels):
+        return ""
+    if label_sets and not none_failed(name, failing, label_sets):
+        return ""
+    kinds = ("histogram",) if histogram else ("counter",)
+    found = [canonical(name, labels) for labels in label_sets]
+    selection = Selection(name, request.labels)
+    yield from check_asked(keys, view, selection, EXPLAINED, found, failing)
+    if not failing:
+        return ""
+    stored = yield from stored_names(keys, view, name, kinds)
+    return none_failed(name, failing, list(map(labels_in, stored)))
+
+
+def none_failed(
+    name: str, failing: Mapping[str, str], label_sets: Sequence[Mapping[str, str]]
+) -> str:
+    """Return that no series has the labels of failures, and the values there are; else "".
+
+    Args:
+        label_sets: of all series. One that has lost its labels may have had them.
+    """
+    web = name == REQUESTS
+    if not failing or any(_failed(one, failing, web=web) or _lost(one) for one in label_sets):
+        return ""
+    pairs = ", ".join(f"{label}={value}" for label, value in failing.items())
+    text = f"no series of {name} has {pairs} so far"
+    for label in failing:
+        values = sorted({labels[label] for labels in label_sets if label in labels})
+        more = " …" if len(values) > _VALUES else ""
+        text += f"; {label} is {', '.join(values[:_VALUES])}{more}" if values else ""
+    return text
+
+
+def _lost(labels: Mapping[str, str]) -> bool:
+    """Return whether a series stands for all label sets over the limit."""
+    return labels.get("overflow") == "true"
+
+
+def _failed(labels: Mapping[str, str], failing: Mapping[str, str], *, web: bool) -> bool:
+    """Return whether the events of a label set failed."""
+    if web and failing == FAILING:
+        return is_failure(labels.get("status"))
+    return all(labels.get(label) == value for label, value in failing.items())
 
 
 def not_compared(comparison: Comparison, name: str, *, histogram: bool) -> Explanation:
@@ -161,11 +248,11 @@ def compose(
         reason = f"no events in {side if count or count_before else 'either window'}"
         base = replace(base, state="no data", reason=reason)
         return _with(base, [text(f"Nothing to compare: {reason}.")])
-    return _complete(base, comparison, causes, judged(len(history)))
+    return _complete(base, comparison, causes, judged(len(history)), around.none_failed)
 
 
 def _complete(
-    base: Explanation, comparison: Comparison, causes: Causes, unsure: str
+    base: Explanation, comparison: Comparison, causes: Causes, unsure: str, none_failed: str
 ) -> Explanation:
     explanation = replace(
         base,
@@ -181,7 +268,10 @@ def _complete(
     )
     assert comparison.precision is not None, "it is compared"
     width = span(comparison.precision)
-    return _with(explanation, explanation_parts(explanation, comparison.baseline_name, width))
+    parts = explanation_parts(explanation, comparison.baseline_name, width)
+    if none_failed:  # which is no all-clear: the value may be misspelled
+        parts.append(text(f" {none_failed[0].upper()}{none_failed[1:]}."))
+    return _with(explanation, parts)
 
 
 def _with(explanation: Explanation, parts: Sequence[Part]) -> Explanation:
@@ -235,7 +325,6 @@ def _rate_rows(
 ) -> list[Events]:
     """Return the failures of label sets among their requests, without the failing labels."""
     rows: dict[tuple[tuple[str, str], ...], tuple[Events, Events]] = {}
-    any_failure = web and failing == FAILING
     for row, (own, _) in zip(_count_rows(counts, comparison, history), counts, strict=True):
         labels = {key: value for key, value in row.labels.items() if key not in failing}
         key = tuple(sorted(labels.items()))
@@ -245,12 +334,7 @@ def _rate_rows(
             rows[key] = Events(labels, 0, 0, *none, requests), requests
         failures, requests = rows[key]
         _add(requests, row)
-        failed = (
-            is_failure(own.get("status"))
-            if any_failure
-            else all(own.get(label) == value for label, value in failing.items())
-        )
-        if failed:
+        if _failed(own, failing, web=web):
             _add(failures, row)
     return [failures for failures, _ in rows.values()]
 

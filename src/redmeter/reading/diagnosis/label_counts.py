@@ -43,6 +43,10 @@ class LabelEvents:
     #: Sentences about label sets that were not read.
     not_compared: list[str] = field(default_factory=list)
 
+    def label_sets(self) -> list[Mapping[str, str]]:
+        """Return the label sets."""
+        return [labels for labels, _ in [*self.counts, *self.histograms]]
+
 
 def read_counts(
     keys: Keys, name: str, comparison: Comparison, labels: Mapping[str, str]

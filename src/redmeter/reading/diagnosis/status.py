@@ -118,7 +118,9 @@ def read_vitals(keys: Keys, kept: Kept) -> Query[Status]:
     status = judge_vitals(vitals, view.now)
     unusual = [check for check in status.checks if check.state in ("high", "low")]
     requests = [cause_request(check, status) for check in unusual]
-    explanations = yield from together([explain(keys, kept, request) for request in requests])
+    explanations = yield from together(
+        [explain(keys, kept, request, checked=False) for request in requests]
+    )
     causes = {
         check.name: explanation.causes
         for check, explanation in zip(unusual, explanations, strict=True)

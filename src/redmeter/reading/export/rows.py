@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from redmeter.errors import InvalidName, UnknownPrecision
-from redmeter.names import parse_name
+from redmeter.errors import UnknownPrecision
 from redmeter.reading.distributions import read_summaries
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.names import read_names
 from redmeter.reading.samples import covered, read_series, start_of, states_of
-from redmeter.reading.selection import hashes_of
+from redmeter.reading.selection import base_of, check_labels, hashes_of, labels_in
 from redmeter.store import Store
-from redmeter.stored.families import STATES
+from redmeter.stored.families import SERIES_KINDS, STATES
 from redmeter.stored.keys import slice_start
 from redmeter.types import Window
 
@@ -75,6 +74,7 @@ def export_rows(
 
     Raises:
         UnknownPrecision: no kind keeps it.
+        UnknownLabel: no series of the pattern has a label of the filter.
         LimitExceeded: more than 100,000 series begin like the pattern.
         StoreError: the server is unreachable or refuses.
     """
@@ -91,6 +91,10 @@ def export_rows(
     window = Window(precision, since, newest if until is None else min(until, newest))
     chosen = {kind: _chosen(store, wanted, kind) for kind in kinds}
     number, done = sum(map(len, chosen.values())), 0
+    if not number and wanted.labels:
+        every = wanted._replace(labels={})
+        names = [name for kind in SERIES_KINDS for name in _chosen(store, every, kind)]
+        check_labels(wanted.pattern, wanted.labels, names)
     progress(0, number)
     for kind, names in chosen.items():
         chunk_size, read = _KINDS[kind]
@@ -116,11 +120,7 @@ def _chosen(store: Store, wanted: Export, kind: str) -> list[str]:
 
 def _parsed(stored: str) -> tuple[str, dict[str, str]]:
     """Return a name without labels, and labels; other programs' names may have another form."""
-    try:
-        base, labels = parse_name(stored)
-    except InvalidName:
-        return stored, {}
-    return base, dict(labels)
+    return base_of(stored), labels_in(stored)
 
 
 def _counters(store: Store, names: Sequence[str], window: Window) -> Iterator[Row]:

@@ -45,11 +45,9 @@ UNBOUNDED = (
 )
 
 
-def engine(
-    store: Store, exports: Exports, limits: Limits | None = None, lookback: int = LOOKBACK
-) -> Engine:
+def engine(source: StoreSource, limits: Limits | None = None, lookback: int = LOOKBACK) -> Engine:
     """Return an engine that answers queries from a store; `lookback` is in milliseconds."""
-    semantics = Intervals(StoreSource(store, exports), lookback)
+    semantics = Intervals(source, lookback)
     return Engine(semantics, limits or Limits(), rewrite=full_resolution)
 
 
@@ -73,12 +71,15 @@ def answer(
         LimitExceeded, StoreError: of the store.
     """
     series = exports.read()
-    evaluator = engine(exports.store, series, limits, lookback)
+    source = StoreSource(exports.store, series)
+    evaluator = engine(source, limits, lookback)
     if window is not None:
         start, end, step = (round(number * 1000) for number in window)
-        return evaluator.range(text, start, end, step)
-    time = series.time() if at is None else at
-    return evaluator.instant(text, round(time * 1000))
+        found = evaluator.range(text, start, end, step)
+    else:
+        time = series.time() if at is None else at
+        found = evaluator.instant(text, round(time * 1000))
+    return replace(found, infos=[*found.infos, *source.infos])
 
 
 def result_of(answer: Answer) -> QueryResult:

@@ -4,7 +4,7 @@ One round trip lists the names, unless that was done a moment ago; one more for 
 reads their intervals of as many precisions as the query needs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -14,7 +14,7 @@ import numpy as np
 from redmeter.errors import StoreError
 from redmeter.export.prometheus_names import COUNTER, HISTOGRAM, Exported
 from redmeter.names import PART_SECONDS
-from redmeter.promql.errors import Limits, QueryError
+from redmeter.promql.errors import Limits, QueryError, quoted
 from redmeter.promql.intervals import GaugeSamples, Native, Stored
 from redmeter.promql.intervals.buckets import classic_buckets, named_bounds
 from redmeter.promql.intervals.grid import CounterTable, Grid, GridPart, accumulate, lay, make_grid
@@ -81,6 +81,42 @@ def choose_series(exports: Exports, matchers: Sequence[Matcher]) -> list[Chosen]
     return chosen
 
 
+def _unknown_labels(
+    exports: Exports, matchers: Sequence[Matcher], chosen: Sequence[Chosen]
+) -> Iterator[str]:
+    """Yield a text about each label that matchers name and no series of the metric has.
+
+    Matchers that are meant to fit series without the label, as x="" and x=~".*", need none.
+
+    Args:
+        chosen: the series that fulfill all matchers.
+    """
+    asked = {
+        one.name: None
+        for one in matchers
+        if not (one.operator in ("=", "=~") and matches((), [one]))
+        and not any(has_label(series, one.name) for series in chosen)
+    }
+    if not asked:
+        return
+    names = [one for one in matchers if one.name == METRIC_NAME]
+    every = choose_series(exports, names)
+    known = {label for one in every for label, _ in one.labels} - {METRIC_NAME}
+    metric = ", ".join(one.value for one in names)
+    there = f"labels: {', '.join(sorted(known))}" if known else "they have no labels"
+    for label in asked if every else ():
+        if not any(has_label(series, label) for series in every):
+            yield (
+                f"PromQL info: no series of metric name {quoted(metric)} has the label"
+                f" {quoted(label)}; {there}"
+            )
+
+
+def has_label(one: Chosen, label: str) -> bool:
+    """Return whether a chosen series has a label; buckets get theirs when they are read."""
+    return any(name == label for name, _ in one.labels) or (label == "le" and one.suffix == BUCKET)
+
+
 def _as_total(exports: Exports, name: str) -> dict[str, tuple[str, str]]:
     """Return the view of `x_total` where x is a histogram: its sum.
 
@@ -97,10 +133,13 @@ class StoreSource:
 
     def __init__(self, store: Store, exports: Exports) -> None:
         self._store, self._exports = store, exports
+        #: What selectors ask for that no series has, each text once.
+        self.infos: dict[str, None] = {}
 
     def read(self, matchers: Sequence[Matcher], since: int, limits: Limits) -> Stored:
         """Return the data that fulfills all matchers, from a time in milliseconds on."""
         chosen = choose_series(self._exports, matchers)
+        self.infos |= dict.fromkeys(_unknown_labels(self._exports, matchers, chosen))
         limits.check_series(len(chosen))
         return self.read_chosen(chosen, matchers, since, limits)
 
