@@ -125,10 +125,14 @@ def explain_command(
     length = length_of(last, since, until)
     with opened_store(url, prefix, reading=True, timezone=timezone) as store:
         now = store.clock.wall()
+        start, end = time_option("--since", since, now), time_option("--until", until, now)
+        if start is not None and end is not None and start >= end:
+            fix = "an age is longer for the earlier time, e.g. --since 2h --until 1h"
+            raise InvalidSetting("--until", f"is not after --since: {fix}")
         request = explanation_of(
             selection_of(store, name, label),
-            since=time_option("--since", since, now),
-            until=time_option("--until", until, now),
+            since=start,
+            until=end,
             last=length,
             against=_against(against, now),
             precision=None if precision is None else precision_seconds(precision),
@@ -160,6 +164,8 @@ def _against(text: str, now: float) -> str | tuple[float, float]:
     first, last = time_option("--against", start, now), time_option("--against", end, now)
     assert first is not None, "a text"
     assert last is not None, "a text"
+    if first >= last:
+        raise InvalidSetting("--against", f"{text!r:.40}: START is not before END")
     return first, last
 
 
