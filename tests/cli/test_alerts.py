@@ -50,6 +50,14 @@ def test_every_mistake_of_a_file_is_on_a_line(redmeter: Run, file: str) -> None:
     assert redmeter("alerts", "run", "-f", file).err == done.err
 
 
+def test_a_file_is_utf_8_text(redmeter: Run, file: str) -> None:
+    """With or without a byte order mark; another byte is named with its line."""
+    Path(file).write_bytes(b"\xef\xbb\xbf" + RULES.encode())
+    assert redmeter("alerts", "check", "--file", file).code == 0
+    Path(file).write_bytes(b"# 1\n# \xff\n" + RULES.encode())
+    assert f"{file}, line 2: not UTF-8 text" in redmeter("alerts", "check", "-f", file).err
+
+
 def test_messages_are_shown_with_sample_values(redmeter: Run, file: str) -> None:
     """Each once: the template of a rule, or its condition."""
     text = RULES.replace(

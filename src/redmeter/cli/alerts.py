@@ -44,7 +44,6 @@ from redmeter.cli.selectors import time_option
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.queries import Queries
 from redmeter.store import Store
-from redmeter.store.servers.urls import parse_target
 from redmeter.stored.keys import Kept, check_times
 
 #: Largest file of alerts, bytes.
@@ -156,7 +155,7 @@ def alerts_command(
 
 def _kept(url: str | None, prefix: str | None) -> Kept | None:
     """Return the retention of the store that the options name; None if they name none."""
-    if url is None or parse_target(url).kind == "off":
+    if url in (None, "", "off"):
         return None
     try:
         with opened_store(url, prefix, reading=True) as store:
@@ -176,11 +175,12 @@ def _rules(file: Path | None, kept: Kept | None = None) -> Rules:
             content = stream.read(_LARGEST + 1)
         if len(content) > _LARGEST:
             raise InvalidSetting("--file", f"{file}: larger than {_LARGEST:,} bytes")
-        return parse_rules(content.decode(), str(file), kept=kept)
+        return parse_rules(content.decode("utf-8-sig"), str(file), kept=kept)
     except OSError as error:
         raise InvalidSetting("--file", f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidSetting("--file", f"{file}: not UTF-8 text") from None
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InvalidSetting("--file", f"{file}, line {line}: not UTF-8 text") from None
 
 
 def _check(file: Path | None, kept: Kept | None, *, test: bool, json: bool) -> None:
