@@ -2,6 +2,7 @@
 
 import pytest
 
+from redmeter.alerting.evaluator import sample_message
 from redmeter.alerting.rules import describe_condition, describe_query
 from redmeter.alerting.rules_file import parse_rules
 from support.rights import ALL_CONDITIONS
@@ -91,6 +92,18 @@ def test_a_condition_in_words_and_as_promql(text: str, condition: str, query: st
     (rule,) = parse_rules(f'[[alert]]\nname = "a"\n{text}').alerts
     assert describe_condition(rule) == condition
     assert describe_query(rule) == (query or condition)
+
+
+def test_a_sample_message_has_the_values_of_a_rule() -> None:
+    """Of every condition: its limit, its labels, and the condition as the detail."""
+    for rule in parse_rules(ALL_CONDITIONS).alerts:
+        name, message = sample_message(rule)
+        assert name.startswith(rule.name)
+        assert describe_condition(rule) in message
+    text = 'by = "route"\nlabels = {team = "shop"}\nmessage = "{name}: {value:.0%} of {labels}"'
+    (rule,) = parse_rules(f'[[alert]]\nname = "a"\n{RATIO}{text}').alerts
+    name = 'a{route="example"}'
+    assert sample_message(rule) == (name, f"{name}: 5% of team=shop, route=example")
 
 
 def test_queries_parse() -> None:

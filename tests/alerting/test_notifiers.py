@@ -1,6 +1,7 @@
 """Notifiers, each with a real receiver on loopback."""
 
 import json
+import socket
 import socketserver
 import sys
 import threading
@@ -114,6 +115,32 @@ def test_an_unreachable_receiver_and_a_missing_secret_are_named() -> None:
         send(Notifier("ops", "webhook", {"url": "http://127.0.0.1:1/"}), NOTICE)
     with pytest.raises(NotDelivered, match="variable REDMETER_NO_SUCH is not set"):
         send(Notifier("ops", "slack", {"url_env": "REDMETER_NO_SUCH"}), NOTICE)
+
+
+def test_a_receiver_that_does_not_speak_http_did_not_receive() -> None:
+    """The evaluator goes on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"220 mail.example ESMTP\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        with pytest.raises(NotDelivered, match="BadStatusLine: 220 mail"):
+            send(Notifier("ops", "webhook", {"url": url}), NOTICE)
+        thread.join()
+
+
+@pytest.mark.parametrize("url", ["https://exa mple.com", "file:///etc/passwd", "http://h:99999"])
+def test_a_url_of_the_environment_is_checked(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one in the file is; only when a notice is sent is it known."""
+    monkeypatch.setenv("SLACK_URL", url)
+    with pytest.raises(NotDelivered, match=r"the URL (has|begins)"):
+        send(Notifier("ops", "slack", {"url_env": "SLACK_URL"}), NOTICE)
 
 
 def test_pagerduty_and_slack_get_their_own_forms(

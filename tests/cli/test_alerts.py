@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from redmeter import Meter
+from redmeter.alerting.evaluator import Evaluator
+from redmeter.alerting.rules_file import parse_rules
 from support.alerts import RULES
 from support.commands import Home
 from support.invoking import Run
 from support.servers import Server
+from support.stores import opened_store
 from support.waiting import eventually
 
 
@@ -33,10 +36,23 @@ def test_a_file_is_checked(redmeter: Run, file: str) -> None:
         "valid": True,
         "warnings": [],
     }
-    Path(file).write_text(RULES.replace("above", "abov"))
-    done = redmeter("alerts", "check", "-f", file)
+
+
+def test_every_mistake_of_a_file_is_on_a_line(redmeter: Run, file: str) -> None:
+    """With the file, the line and the key, also for programs; other actions report them too."""
+    Path(file).write_text(RULES.replace("100", "inf").replace('"1m"', '"1"'))
+    done = redmeter("alerts", "check", "-f", file, "--json")
     assert done.code == 2
-    assert f"{file}, line 7: alert \"queue\": unknown key 'abov'" in done.err
+    first, second = done.err.removeprefix("error: ").splitlines()
+    assert first.startswith(f'{file}, line 7: alert "queue": above: a number, not inf')
+    assert second.startswith(f'{file}, line 8: alert "queue": window: ')
+    document = json.loads(done.out)
+    assert not document["valid"]
+    assert [(each["file"], each["line"], each["key"]) for each in document["mistakes"]] == [
+        (file, 7, "above"),
+        (file, 8, "window"),
+    ]
+    assert redmeter("alerts", "run", "-f", file).err == done.err
 
 
 def test_a_file_is_compared_with_the_store(redmeter: Run, meter: Meter, file: str) -> None:
@@ -53,13 +69,51 @@ def test_a_file_is_compared_with_the_store(redmeter: Run, meter: Meter, file: st
     assert document["warnings"][0] == unknown
     nowhere = redmeter("alerts", "check", "--file", file, "--url", "redis://127.0.0.1:1/0")
     assert nowhere.code == 0
-    assert "warning: the file was not compared with the store: no answer from " in nowhere.err
+    assert "the store's retention is not checked: no answer from " in nowhere.err
     assert "warning" not in redmeter("alerts", "check", "--file", file, REDMETER_URL="").err
 
 
-def test_silences_are_made_listed_and_removed(redmeter: Run) -> None:
+def test_a_file_is_utf_8_text(redmeter: Run, file: str) -> None:
+    """With or without a byte order mark; another byte is named with its line."""
+    Path(file).write_bytes(b"\xef\xbb\xbf" + RULES.encode())
+    assert redmeter("alerts", "check", "--file", file).code == 0
+    Path(file).write_bytes(b"# 1\n# \xff\n" + RULES.encode())
+    assert f"{file}, line 2: not UTF-8 text" in redmeter("alerts", "check", "-f", file).err
+
+
+def test_messages_are_shown_with_sample_values(redmeter: Run, file: str) -> None:
+    """Each once: the template of a rule, or its condition."""
+    text = RULES.replace(
+        "notify = ", 'by = "shop"\nmessage = "{value:.1f} in {labels}"\nnotify = ', 1
+    )
+    Path(file).write_text(text)
+    done = redmeter("alerts", "check", "-f", file, "--test", "--json")
+    name = 'queue{shop="example"}'
+    assert json.loads(done.out)["messages"] == {name: "100.0 in shop=example"}
+    assert (
+        f"{name}\t100.0 in shop=example\n" in redmeter("alerts", "check", "-f", file, "--test").out
+    )
+    done = redmeter("alerts", "list", "--test")
+    assert (done.code, done.err) == (2, "error: --test: only for redmeter alerts check\n")
+
+
+def test_the_retention_of_the_store_is_checked_if_it_is_named(
+    redmeter: Run, server: Server, file: str
+) -> None:
+    """A store that is unreachable is no mistake of the file."""
+    Path(file).write_text(RULES.replace('"1m"', '"200d"'))
+    done = redmeter("alerts", "check", "-f", file)
+    assert f'{file}, line 8: alert "queue": window: not kept' in done.err
+    for url in ("redis://127.0.0.1:1", "off"):
+        done = redmeter("alerts", "check", "-f", file, "--url", url)
+        assert (done.code, done.out) == (0, "valid: 1 alert, 2 notifiers\n")
+        assert ("the store's retention is not checked" in done.err) == (url != "off")
+
+
+def test_silences_are_made_listed_and_removed(redmeter: Run, file: str) -> None:
     """With an ID; a second removal says that there is none."""
-    made = json.loads(redmeter("alerts", "silence", "q*", "--for", "2h", "--json").out)["silence"]
+    done = redmeter("alerts", "silence", "q*", "--file", file, "--for", "2h", "--json")
+    made = json.loads(done.out)["silence"]
     assert made["alerts"] == "q*"
     assert made["until"] > time.time() + 7000
     listed = redmeter("alerts")
@@ -70,6 +124,23 @@ def test_silences_are_made_listed_and_removed(redmeter: Run) -> None:
     assert redmeter("alerts", "unsilence", made["id"]).code == 1
 
 
+def test_an_unknown_alert_cannot_be_silenced(redmeter: Run, server: Server, file: str) -> None:
+    """The alerts are those of the file, and of the evaluator that ran last."""
+    done = redmeter("alerts", "silence", "queue")
+    assert done.code == 1
+    assert "no evaluator has run yet: name the file of alerts by --file" in done.err
+    by_shop = RULES.replace('"queue"', '"shops"') + '[[alert]]\nname = "x"\nwhen = "verdict"\n'
+    with opened_store(server.url) as store:
+        Evaluator(store, parse_rules(by_shop.replace("above", 'by = "shop"\nabove'))).cycle()
+    for known in ("shops", "s*", 'shops{shop="a"}', "shops{*", "?"):
+        assert redmeter("alerts", "silence", known).code == 0
+    for unknown in ("queue", "shop", 'shops{plan="a"}', 'x{shop="a"}'):
+        done = redmeter("alerts", "silence", unknown)
+        assert done.code == 1
+        assert "; alerts: shops, x; * and ? match any text" in done.err
+    assert redmeter("alerts", "silence", "queue", "--file", file).code == 0
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -78,8 +149,13 @@ def test_silences_are_made_listed_and_removed(redmeter: Run) -> None:
         (("list", "queue"), "takes no further argument, not 'queue'"),
         (("check", "--file", "/no/such/file"), "No such file or directory"),
         (("check", "--file", "/dev/zero"), "larger than 1,000,000 bytes"),
-        (("silence", "x", "--for", "soon"), "soon"),
-        (("fire",), "fire"),
+        (("silence", "x", "--for", "soon"), "--for: 'soon': give seconds, or 5s, 1m, 5h, 1d"),
+        (("silence", "x", "--for", "0"), "--for: '0': give 1s or more"),
+        (("silence", "x", "--for", "999d"), "--for: '999d': give 366d or less"),
+        (("run", "--interval", "0"), "--interval: '0': give 1s or more"),
+        (("run", "--interval", "abc"), "--interval: 'abc': give seconds"),
+        (("run", "--interval", "2d"), "--interval: '2d': give 1d or less"),
+        (("fire",), "ACTION: 'fire' is none: give one of 'list', 'history', 'check'"),
     ],
 )
 def test_a_wrong_call_says_what_would_be_right(

@@ -86,17 +86,17 @@ def test_a_baseline_that_is_not_kept_exits_with_1(redmeter: Run, end: int) -> No
         ("--against", "tomorrow"),
         ("--against", "2h/3h"),
         ("--failing", "5xx"),
-        ("--since", "1h", "--until", "2h"),
-        ("-p", "7s"),
+        ("--until", "2h", "--since", "1h"),
+        ("--precision", "7x"),
     ],
 )
 def test_options_that_cannot_be_used_exit_with_2(
     redmeter: Run, end: int, arguments: tuple[str, ...]
 ) -> None:
-    """Each names what to give."""
+    """Each names the option and what to give."""
     done = redmeter("explain", "jobs", *arguments)
     assert (done.code, done.out) == (2, ""), end
-    assert done.err.startswith("error: ")
+    assert done.err.startswith(f"error: {arguments[0]}: ")
 
 
 def test_a_name_that_does_not_exist_exits_with_1(redmeter: Run, end: int) -> None:

@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 import typing
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -47,30 +48,42 @@ def test_an_option_without_its_value_points_at_the_help_of_its_command(redmeter:
         assert redmeter("top", word) == Done(2, "", f"error: {text}\n")
 
 
-def number_options() -> list[tuple[str, str]]:
-    """Return command and name of all options that take a number."""
+def options() -> Iterator[tuple[str, set[Any], str]]:
+    """Yield command, types and name of all options."""
     assert commands
-    found = []
     for command in app.registered_commands:
         assert command.callback
         for parameter in inspect.signature(command.callback, eval_str=True).parameters.values():
             kind, info = typing.get_args(parameter.annotation)
-            if isinstance(info, OptionInfo) and {int, float} & {kind, *typing.get_args(kind)}:
+            if isinstance(info, OptionInfo):
                 named = map(str, (info.default, *(info.param_decls or ())))
-                found.append((command.name or "", next(n for n in named if n[:2] == "--")))
-    return found
+                name = next(n for n in named if n[:2] == "--")
+                yield command.name or "", {kind, *typing.get_args(kind)}, name
 
 
 def test_no_words_of_a_library_reach_the_user(redmeter: Run) -> None:
     """Whichever option is not a number."""
-    options = number_options()
-    assert len(options) >= 10
-    for command, option in options:
+    numbers = [(command, option) for command, kinds, option in options() if {int, float} & kinds]
+    assert len(numbers) >= 10
+    for command, option in numbers:
         for text in ("x", "1x"):
             done = redmeter(command, f"{option}={text}")
             assert done.code == 2, (command, option)
             assert re.match("error: (missing argument|--[a-z-]+: give a )", done.err)
             assert len(done.err.splitlines()) == 1
+
+
+def test_a_duration_that_cannot_be_read_is_named_by_its_option(redmeter: Run) -> None:
+    """Whichever command has it."""
+    durations = {"--precision", "--last", "--interval", "--for", "--step"}
+    named = [(command, option) for command, _, option in options() if option in durations]
+    assert len(named) >= 15
+    for command, option in named:
+        words = [] if command in ("alerts", "verdict") else ["hits"]
+        done = redmeter(
+            command, *words, *(["--last", "1h"] if option == "--step" else []), option, "5x"
+        )
+        assert (done.code, done.err.partition(": '")[0]) == (2, f"error: {option}"), command
 
 
 @pytest.mark.parametrize(

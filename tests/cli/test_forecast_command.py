@@ -188,7 +188,7 @@ def test_a_name_that_is_not_there_says_what_is(redmeter: Run, meter: Meter) -> N
         (["--ahead", "49"], "49 intervals ahead asked for, at most 48 are allowed"),
         (["--ahead", "0"], "0 intervals ahead asked for, at most 48 are allowed"),
         (["-p", "7"], "precision 7 is not kept"),
-        (["-p", "1w"], "precision: '1w': give seconds"),
+        (["-p", "1w"], "--precision: '1w': give seconds"),
     ],
 )
 def test_wrong_use_is_exit_code_2(redmeter: Run, meter: Meter, words: list[str], told: str) -> None:

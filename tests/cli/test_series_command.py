@@ -310,11 +310,11 @@ def test_a_precision_may_have_a_unit(redmeter: Run, meter: Meter, given: str, se
     ("given", "words"),
     [
         ("7", "precision 7 is not kept; kept are (seconds): 1, 5, 60, 300, 3600, 18000, 86400"),
-        ("1w", "precision: '1w': give seconds, or 5s, 1m, 5h, 1d"),
-        ("-5", "precision: '-5': give seconds"),
-        ("", "precision: '': give seconds"),
-        ("1e9", "precision: '1e9': give seconds"),
-        ("\x1b[31m", "precision: '\\x1b[31m': give seconds"),
+        ("1w", "--precision: '1w': give seconds, or 5s, 1m, 5h, 1d"),
+        ("-5", "--precision: '-5': give seconds"),
+        ("", "--precision: '': give seconds"),
+        ("1e9", "--precision: '1e9': give seconds"),
+        ("\x1b[31m", "--precision: '\\x1b[31m': give seconds"),
     ],
 )
 @pytest.mark.parametrize("command", [["series", "hits"], ["top"]])

@@ -262,7 +262,8 @@ def test_top_refuses_a_window_that_ends_before_it_begins(
     """The two were mixed up."""
     meter.count("hits")
     done = redmeter("top", "--since", "2h", "--until", "3h", *option)
-    said = "error: --until: is before --since, so the window is empty\n"
+    said = "error: --until: is not after --since: an age is longer for the earlier time, "
+    said += "e.g. --since 2h --until 1h\n"
     assert (done.code, done.err) == (2, said)
 
 

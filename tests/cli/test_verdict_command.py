@@ -80,6 +80,27 @@ def test_wrong_usage_and_a_missing_mark_are_exit_code_2(redmeter: Run, words: li
     assert done.err.startswith("error: ")
 
 
+def test_an_unknown_mark_is_answered_with_those_that_resemble_it(
+    redmeter: Run, meter: Meter
+) -> None:
+    """Or with the newest ones, and with the command that lists all."""
+    assert (
+        "there is no mark '2.4.0'; redmeter mark --list lists all"
+        in redmeter("verdict", "2.4.0").err
+    )
+    for ago, label in ((3600, "v1.0.0"), (1800, "v2.4.0"), (60, "autumn")):
+        meter.mark(label, at=time.time() - ago)
+    assert meter.flush(30)
+    done = redmeter("verdict", "2.4.0", "--json")
+    assert json.loads(done.out)["error"] == {
+        "code": "not-found",
+        "message": "there is no mark '2.4.0'",
+        "fix": "the nearest: v2.4.0; redmeter mark --list lists all",
+    }
+    assert done.code == 2
+    assert "the newest: autumn, v2.4.0, v1.0.0; redmeter" in redmeter("verdict", "zzz").err
+
+
 @pytest.mark.parametrize("json_option", [[], ["--json"]])
 def test_an_unreachable_store_is_exit_code_4(
     redmeter: Run, server: Server, json_option: list[str]

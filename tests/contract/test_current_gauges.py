@@ -64,8 +64,8 @@ def readers_of(open_meter: OpenMeter, open_store: OpenStore, url: str, width: in
 
     whole: dict[str, Current] = {
         "samples": lambda name: last(meter.gauge_series(name, precision=width).values),
-        "split": lambda name: last(
-            [group.series.values[-1] for group in meter.gauge_series(name, by="x", precision=width)]
+        "aggregated": lambda name: last(
+            meter.gauge_series(name, aggregate="sum", precision=width).values
         ),
         "forecast": lambda name: meter.forecast(name, precision=width).running,
         "command": command,

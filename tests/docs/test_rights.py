@@ -353,7 +353,7 @@ COMMANDS = {
     "writer": ("mark v2", "retention 60=60", "replay access.log"),
     "cleaner": ("mark --remove v1", "clean --forget hits", "clean --forget-logger shop", "clean"),
     "doctor": ("doctor",),
-    "alerts": ("alerts", "alerts history", "alerts silence x"),
+    "alerts": ("alerts", "alerts history", "alerts silence x --file alerts.toml"),
 }
 
 
@@ -371,6 +371,7 @@ def test_each_command_works_with_the_rights_of_its_user(
     monkeypatch.chdir(tmp_path)
     line = '- - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1\n'
     (tmp_path / "access.log").write_text(line)
+    (tmp_path / "alerts.toml").write_text('[[alert]]\nname = "x"\nwhen = "verdict"\n')
     with invoking() as redmeter:
         for command in COMMANDS[role]:
             done = redmeter(*command.split(), REDMETER_URL=USERS[role].url(any_server))

@@ -22,6 +22,7 @@ from redmeter.alerting.rules import (
 from redmeter.alerting.state import Reading, Readings
 from redmeter.analysis.comparing.sentences import value_text
 from redmeter.errors import InvalidValue, LimitExceeded, UnknownLabel, UnknownPrecision, WrongKind
+from redmeter.stored.keys import Kept
 
 if TYPE_CHECKING:
     from redmeter.queries import Queries
@@ -60,6 +61,52 @@ def window_precision(
 def end_of(at: float, precision: int) -> int:
     """Return the end of the last interval that is complete at a time."""
     return math.floor((at - DELAY) / precision) * precision
+
+
+class Period(NamedTuple):
+    """The complete intervals of a window, Unix seconds."""
+
+    precision: int
+    since: float
+    until: float
+
+
+class WindowNotKept(Exception):
+    """Data of a window are not kept."""
+
+
+def kept_period(retention: Mapping[int, int], window: int, at: float, now: float) -> Period:
+    """Return the intervals of a window that ends before a time.
+
+    Args:
+        retention: precision -> number of intervals that are kept.
+        window: seconds.
+        at: the time to evaluate for.
+        now: the server's clock.
+
+    Raises:
+        WindowNotKept: no precision is kept that far back, or the window is no multiple of any.
+    """
+    precision = window_precision(retention, window, at, now)
+    if precision is not None:
+        until = end_of(at, precision)
+        return Period(precision, until - window, until)
+    fitting = [each for each in retention if window % each == 0]
+    if not fitting:
+        widths = ", ".join(f"{each} s" for each in retention)
+        raise WindowNotKept(
+            f"{describe_duration(window)} is no multiple of a precision that is kept: {widths}"
+        )
+    reach = max(each * retention[each] for each in fitting)
+    raise WindowNotKept(
+        f"not kept: {describe_duration(window)} is kept for {describe_duration(reach)}"
+    )
+
+
+def retention_of(rule: Rule, kept: Kept) -> Mapping[int, int]:
+    """Return the retention of the intervals that a rule reads."""
+    percentile = rule.when == "threshold" and percentile_of(rule.value) is not None
+    return kept.histograms if percentile else kept.series
 
 
 class RuleReader:
@@ -108,7 +155,7 @@ class RuleReader:
                     return self._new_exceptions(rule, now)
                 case _:
                     return self._verdict(rule)
-        except _NotKept as error:
+        except WindowNotKept as error:
             return Readings({}, Reading(None, detail=str(error)))
         except UnknownLabel as error:
             detail = f"{NO_DATA}: {error}"
@@ -170,7 +217,7 @@ class RuleReader:
 
         Fine intervals are forgotten within minutes, and so are the values that only they name.
         """
-        period = self._period(self._series, SEEN, at, now)._replace(since=at - SEEN, until=at)
+        period = kept_period(self._series, SEEN, at, now)._replace(since=at - SEEN, until=at)
         series = _by_value(rule, self._queries.series, rule.metric, period)
         return [value for value, each in series.items() if any(each.values)]
 
@@ -181,7 +228,7 @@ class RuleReader:
         for pair in rule.windows:
             try:
                 long, short = (self._burn_rates(rule, window, at, now) for window in pair[:2])
-            except _NotKept as error:
+            except WindowNotKept as error:
                 unknown.append(str(error))
             else:
                 burns.append(
@@ -243,30 +290,11 @@ class RuleReader:
         rows = {row.route: reading(row.verdict) for row in verdict.routes}
         return Readings(rows, Reading(False, detail=whole.detail))
 
-    def _period(
-        self, retention: Mapping[int, int], window: int, at: float, now: float
-    ) -> "_Period":
-        """Return the intervals of a window that ends before a time."""
-        precision = window_precision(retention, window, at, now)
-        if precision is not None:
-            until = end_of(at, precision)
-            return _Period(precision, until - window, until)
-        fitting = [each for each in retention if window % each == 0]
-        if not fitting:
-            widths = ", ".join(f"{each} s" for each in retention)
-            raise _NotKept(
-                f"{describe_duration(window)} is no multiple of a precision that is kept: {widths}"
-            )
-        reach = max(each * retention[each] for each in fitting)
-        raise _NotKept(
-            f"not kept: {describe_duration(window)} is kept for {describe_duration(reach)}"
-        )
-
     def _counts(
         self, rule: Rule, metric: str, window: int, at: float, now: float
     ) -> tuple[dict[str | None, int], int]:
         """Return the events in a window by value of the rule's label, the most first."""
-        period = self._period(self._series, window, at, now)
+        period = kept_period(self._series, window, at, now)
         series = _by_value(rule, self._queries.series, metric, period)
         counts = {key: sum(_within(each, period)) for key, each in series.items()}
         return dict(sorted(counts.items(), key=lambda item: -item[1])), period.precision
@@ -274,7 +302,7 @@ class RuleReader:
     def _gauges(
         self, rule: Rule, at: float, now: float
     ) -> tuple[dict[str | None, float | None], int]:
-        period = self._period(self._series, rule.window, at, now)
+        period = kept_period(self._series, rule.window, at, now)
         series = _by_value(rule, self._queries.gauge_series, rule.metric, period)
         values = {key: _gauge(rule.value, _within(each, period)) for key, each in series.items()}
         return values, period.precision
@@ -282,29 +310,17 @@ class RuleReader:
     def _percentiles(
         self, rule: Rule, percentile: float, at: float, now: float
     ) -> tuple[dict[str | None, float | None], int]:
-        period = self._period(self._histograms, rule.window, at, now)
+        period = kept_period(self._histograms, rule.window, at, now)
         summaries = _by_value(rule, self._queries.summary, rule.metric, period, "summary")
         values = {key: each.quantile(percentile / 100) for key, each in summaries.items()}
         return values, period.precision
-
-
-class _Period(NamedTuple):
-    """The complete intervals of a window, Unix seconds."""
-
-    precision: int
-    since: float
-    until: float
-
-
-class _NotKept(Exception):
-    """Data of a window are not kept."""
 
 
 def _by_value(
     rule: Rule,
     query: Callable[..., Any],
     metric: str,
-    period: _Period | None = None,
+    period: Period | None = None,
     attribute: str = "series",
 ) -> dict[str | None, Any]:
     """Return the results of a query by value of the rule's label; None is the key without one.
@@ -351,7 +367,7 @@ def _news(rule: Rule, subject: str, new: list[tuple[str, str]]) -> Readings:
     return Readings(readings if rule.by else {None: nothing, **readings}, nothing)
 
 
-def _within(series: Iterable, period: _Period) -> list:  # type: ignore[type-arg]
+def _within(series: Iterable, period: Period) -> list:  # type: ignore[type-arg]
     return [value for start, value in series if period.since <= start < period.until]
 
 

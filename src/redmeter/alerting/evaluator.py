@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from redmeter.alerting.conditions import RuleReader
 from redmeter.alerting.notifiers import SEND_TIMEOUT, NotDelivered, send
-from redmeter.alerting.rules import Notifier, Rule, Rules, unit_of_values
+from redmeter.alerting.rules import Notifier, Rule, Rules, describe_condition, unit_of_values
 from redmeter.alerting.state import (
     FIRED,
     FIRING,
@@ -323,6 +323,16 @@ def message_of(
         window=rule.window,
         labels=", ".join(f"{label}={text}" for label, text in labels.items()),
     )
+
+
+def sample_message(rule: Rule) -> tuple[str, str]:
+    """Return the name of an alert of a rule, and its message with sample values."""
+    name = alert_name(rule, "example" if rule.by else None)
+    labels = dict(rule.labels) | ({rule.by: "example"} if rule.by else {})
+    number = 1.0 if rule.limit is None else rule.limit
+    value = None if rule.when == "verdict" else 0.0 if rule.when == "absent" else number
+    state = AlertState(value=value, detail=f"sample: {describe_condition(rule)}")
+    return name, message_of(rule, name, FIRED, state, labels)
 
 
 # --- Replay: when the rules of a file would have fired, over the data that are kept -------------

@@ -21,11 +21,13 @@ import urllib.error
 import urllib.request
 from dataclasses import asdict
 from email.message import EmailMessage
+from http.client import HTTPException
 from typing import Any
 
 from redmeter.alerting.rules import Notifier
 from redmeter.alerting.state import RESOLVED
 from redmeter.alerting.store import Notice
+from redmeter.alerting.values import url_mistake
 from redmeter.errors import RedmeterError
 
 #: Seconds that an attempt may take.
@@ -55,7 +57,7 @@ def send(notifier: Notifier, notice: Notice) -> None:
         raise
     except urllib.error.HTTPError as error:
         raise NotDelivered(f"HTTP status {error.code} {error.reason}") from None
-    except (OSError, smtplib.SMTPException, subprocess.SubprocessError) as error:
+    except (OSError, HTTPException, smtplib.SMTPException, subprocess.SubprocessError) as error:
         reason = getattr(error, "reason", None) or error
         raise NotDelivered(f"{type(error).__name__}: {reason}") from None
 
@@ -106,10 +108,9 @@ _opener = urllib.request.build_opener(_NoRedirects)
 
 
 def _post(url: str, body: bytes, headers: dict[str, str]) -> None:
-    try:
-        request = urllib.request.Request(url, body, headers, method="POST")  # noqa: S310 - checked
-    except ValueError as error:
-        raise NotDelivered(f"the URL: {error}") from None
+    if mistake := url_mistake(url):  # of an environment variable
+        raise NotDelivered(f"the URL {mistake}")
+    request = urllib.request.Request(url, body, headers, method="POST")  # noqa: S310 - checked
     request.add_header("Content-Type", "application/json")
     with _opener.open(request, timeout=SEND_TIMEOUT) as reply:
         reply.read(1)

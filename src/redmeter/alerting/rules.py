@@ -1,6 +1,6 @@
 """Rules of alerts: conditions, notifiers and maintenance windows. Pure: no I/O."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -135,6 +135,17 @@ class Rules:
 def matches_alert(name: str, pattern: str) -> bool:
     """Return whether a pattern matches an alert, or its rule without the value of the label."""
     return fnmatchcase(name, pattern) or fnmatchcase(name.partition("{")[0], pattern)
+
+
+def names_alert(pattern: str, rules: Iterable[Rule]) -> bool:
+    """Return whether a pattern matches an alert of a rule; with `by`, of any value of the label."""
+    name, brace, rest = pattern.partition("{")
+    label = rest.partition("=")[0]
+    return any(
+        fnmatchcase(rule.name, name)
+        and (not brace or bool(rule.by and fnmatchcase(rule.by, label)))
+        for rule in rules
+    )
 
 
 def percentile_of(value: str) -> float | None:

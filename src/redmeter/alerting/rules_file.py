@@ -25,31 +25,41 @@
     from = "02:00"
     to = "04:00"                                         # UTC
 
-Pure: no I/O. An error names the file, the line, the alert, the key and the allowed values. tomllib
-keeps no lines of entries, so line_of() searches for them in the text.
+Pure: no I/O. All mistakes of a file are found at once; each names the file, the line, the alert,
+the key and the allowed values.
 """
 
 import re
-import string
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import fields
-from datetime import datetime
-from typing import Any, TypeVar
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
 
+from redmeter.alerting.conditions import DELAY, WindowNotKept, kept_period, retention_of
+from redmeter.alerting.mistakes import FilePlace, InvalidRules, Mistake, names_text, shown_key
 from redmeter.alerting.rules import (
-    BASELINE_NAMES,
-    DIRECTIONS,
-    VALUES,
+    BURN_WINDOWS,
     Maintenance,
     Notifier,
     Rule,
     Rules,
-    percentile_of,
+    names_alert,
 )
-from redmeter.clock import seconds_of
-from redmeter.errors import InvalidSetting, RedmeterError, shown
+from redmeter.alerting.toml_lines import toml_lines
+from redmeter.alerting.values import (
+    ALERT_READERS,
+    DAYS,
+    NOTIFIER_READERS,
+    check_keys,
+    read_days,
+    read_minute,
+    read_table,
+    read_text,
+    read_texts,
+)
+from redmeter.errors import shown
 from redmeter.names import parse_name
+from redmeter.stored.keys import Kept
 
 #: Most alerts of a file, and longest name, bytes.
 MAX_ALERTS, MAX_NAME = 500, 100
@@ -82,371 +92,238 @@ NOTIFIERS = {
     "smtp": _fields("host to sender", "port user password_env tls"),
     "command": _fields("command"),
 }
-#: What a message template may contain.
-TEMPLATE_FIELDS = ("name", "status", "severity", "value", "detail", "window", "labels")
 
-_FORMAT = re.compile(r",?(\.[0-9]{1,2})?[efg%]?")
-_LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-
-T = TypeVar("T")
+#: The place in an error of tomllib.
+_SYNTAX = re.compile(r"(?s)(.*) \(at (?:line ([0-9]+), (column [0-9]+)|end of document)\)")
 
 
-class InvalidRules(InvalidSetting):
-    """The file of alerts cannot be used; the message names the place and the correction.
-
-    Attributes:
-        file: its name; "" if it has none.
-        line: the line of the key, or of its table; None if it was not found.
-        where: such as `alert "checkout-errors"`.
-        key: the key; "" if the mistake is not about one.
-    """
-
-    def __init__(self, reason: str, *, file: str, line: int | None, where: str, key: str) -> None:
-        self.file, self.line, self.where, self.key = file, line, where, key
-        place = f"{file or 'the file of alerts'}{f', line {line}' if line else ''}"
-        super().__init__(f"{place}: {where}" if where else place, reason)
-
-
-class _Mistake(Exception):
-    """A mistake in a table of the file.
-
-    Args:
-        key: where the mistake is; "" for the whole table.
-        reason: the mistake and its correction.
-    """
-
-    def __init__(self, key: str, reason: str) -> None:
-        super().__init__(reason)
-        self.key, self.reason = key, reason
-
-
-def parse_rules(text: str, file: str = "") -> Rules:
+def parse_rules(text: str, file: str = "", *, kept: Kept | None = None) -> Rules:
     """Read a file of alerts.
 
     Args:
         text: its contents.
         file: its name, for errors.
+        kept: the retention of the store, to check that it keeps what the rules read.
 
     Raises:
-        InvalidRules: it is not TOML, or an entry cannot be used.
+        InvalidRules: it is not TOML, or entries cannot be used.
     """
-
-    def read(header: str, number: int, where: str, function: Callable[..., T], *args: Any) -> T:
-        try:
-            return function(*args)
-        except _Mistake as mistake:
-            line = line_of(text, header, number, mistake.key.partition(".")[0])
-            raise InvalidRules(
-                mistake.reason, file=file, line=line, where=where, key=mistake.key
-            ) from None
-
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidRules(f"not TOML: {error}", file=file, line=None, where="", key="") from None
-    read("", 1, "", _check_keys, document, {"alert", "notify", "maintenance"})
-    tables = read("", 1, "", _table, "notify", document.get("notify", {}))
+        lines = toml_lines(text)
+    except RecursionError:
+        reason = "tables or lists are nested too deeply"
+        raise InvalidRules(file, [Mistake(file, None, "", "", reason)]) from None
+    except ValueError as error:
+        raise InvalidRules(file, [_syntax_mistake(error, text, file)]) from None
+    mistakes: list[Mistake] = []
+    top = FilePlace(file, lines, mistakes)
+    check_keys(top, document, ("alert", "maintenance", "notify"))
+    tables = read_table(top.at("notify"), document.get("notify", {})) or {}
     notifiers = {
-        name: read(f"notify.{name}", 1, f"notify.{name}", _notifier, name, entry)
+        name: _notifier(top.at("notify", name).named(f"notify.{shown_key(name)}"), name, entry)
         for name, entry in tables.items()
     }
-    entries = read("", 1, "", _tables, "alert", document.get("alert", []), MAX_ALERTS)
     alerts: dict[str, Rule] = {}
-    for number, entry in enumerate(entries, 1):
-        name = read("[alert]", number, f"alert {number}", _name, entry, alerts)
-        where = f'alert "{name}"'
-        alerts[name] = read("[alert]", number, where, _rule, entry, notifiers)
-    windows = read("", 1, "", _tables, "maintenance", document.get("maintenance", []), MAX_ALERTS)
+    for number, entry in enumerate(_tables(top, "alert", document)):
+        place = top.at("alert", number).named(f"alert {number + 1}")
+        if read_table(place, entry) is None:
+            continue
+        name = _name(place.at("name"), entry, alerts)
+        if name is not None:
+            place = place.named(f'alert "{name}"')
+        rule = _rule(place, entry, notifiers, kept)
+        if name is not None:
+            alerts[name] = replace(rule, name=name)
     maintenance = [
-        read("[maintenance]", number, f"maintenance {number}", _maintenance, entry)
-        for number, entry in enumerate(windows, 1)
+        _maintenance(
+            top.at("maintenance", number).named(f"maintenance {number + 1}"), entry, alerts
+        )
+        for number, entry in enumerate(_tables(top, "maintenance", document))
     ]
-    return Rules(tuple(alerts.values()), notifiers, tuple(maintenance))
+    if mistakes:
+        mistakes.sort(key=lambda mistake: mistake.line or 0)
+        raise InvalidRules(file, mistakes)
+    return Rules(
+        tuple(alerts.values()),
+        {name: each for name, each in notifiers.items() if each is not None},
+        tuple(window for window in maintenance if window is not None),
+    )
 
 
-def line_of(text: str, header: str, number: int, key: str) -> int | None:
-    """Return the line of a key in a table of a TOML text, or the line of the table's header.
-
-    Args:
-        header: the table, without the outer brackets: `[alert]`, `notify.ops`; "" for the top.
-        number: of the table, among those of this header.
-        key: "" for the header.
-
-    Returns:
-        The line, from 1; None if the file writes the table in another form.
-    """
-    heading = re.compile(r"\s*\[" + r"\s*".join(map(re.escape, header)) + r"\s*\]\s*(#.*)?")
-    assignment = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*[.=]""") if key else None
-    within = None if header else 0
-    for at, line in enumerate(text.splitlines(), 1):
-        if re.match(r"\s*\[", line):
-            if within:
-                break
-            if header and heading.fullmatch(line):
-                number -= 1
-                within = at if number == 0 else None
-            if not header and key and re.match(rf"\s*\[+\s*{re.escape(key)}\b", line):
-                return at
-        elif within is not None and assignment and assignment.match(line):
-            return at
-    return within or None
+def _syntax_mistake(error: ValueError, text: str, file: str) -> Mistake:
+    match = _SYNTAX.fullmatch(str(error))
+    if match is None:  # such as a number of too many digits
+        return Mistake(file, None, "", "", f"not TOML: {error}")
+    line = int(match[2]) if match[2] else text.count("\n") + 1
+    column = f" ({match[3]})" if match[3] else ""
+    return Mistake(file, line, "", "", f"not TOML: {match[1]}{column}")
 
 
-def _table(key: str, given: Any) -> dict[str, Any]:
-    if not isinstance(given, dict):
-        raise _Mistake(key, f"{key}: a table, not {shown(given, 40)}")
-    return given
-
-
-def _tables(key: str, given: Any, most: int) -> list[dict[str, Any]]:
+def _tables(top: FilePlace, key: str, document: Mapping[str, Any]) -> list[Any]:
+    given = document.get(key, [])
     if not isinstance(given, list):
-        raise _Mistake(key, f"write [[{key}]], with two brackets")
-    if len(given) > most:
-        raise _Mistake("", f"at most {most} of [[{key}]], not {len(given)}")
-    return [_table(key, entry) for entry in given]
-
-
-def _check_keys(given: Mapping[str, Any], known: "set[str] | frozenset[str]") -> None:
-    for name in given:
-        if name not in known:
-            raise _Mistake(
-                name, f"unknown key {shown(name, 40)}; known: {', '.join(sorted(known))}"
-            )
+        top.at(key).wrong(f"write [[{key}]], with two brackets")
+        return []
+    if len(given) > MAX_ALERTS:
+        top.at(key).wrong(f"at most {MAX_ALERTS} of [[{key}]], not {len(given)}")
+    return given[:MAX_ALERTS]
 
 
 def _check_fields(
+    place: FilePlace,
     entry: Mapping[str, Any],
     key: str,
     kinds: Mapping[str, tuple[frozenset[str], frozenset[str]]],
     common: frozenset[str],
-) -> Any:
-    """Check the keys of a table by its kind, and return that.
+) -> tuple[str, dict[str, Any], frozenset[str]]:
+    """Check the keys of a table by its kind.
 
     Args:
         key: the key that names the kind.
         common: the keys that every kind may have.
+
+    Returns:
+        The kind, "" if there is no such; the entries that it may have; and the keys that it needs
+        and lacks.
     """
-    kind: Any = entry.get(key)
-    if kind not in kinds:
-        raise _Mistake(key, f"{key}: one of {', '.join(kinds)}, not {shown(kind, 40)}")
-    needed, optional = kinds[kind]
-    _check_keys(entry, needed | optional | common)
+    kind = entry.get(key)
+    if not isinstance(kind, str) or kind not in kinds:
+        given = f", not {shown(kind, 40)}" if key in entry else ""
+        place.at(key).wrong(f"{'' if given else 'is missing: '}one of {', '.join(kinds)}{given}")
+        kind, needed = "", frozenset[str]()
+        known = common.union(*(each | more for each, more in kinds.values()))
+    else:
+        needed, optional = kinds[kind]
+        known = needed | optional | common
+    check_keys(place, entry, known)
     for missing in sorted(needed - entry.keys()):
-        raise _Mistake("", f'{missing} is missing; {key} = "{kind}" needs it')
-    return kind
+        place.at(missing).wrong(f'is missing; {key} = "{kind}" needs it')
+    usable = {name: given for name, given in entry.items() if name in known and name != key}
+    return kind, usable, needed - entry.keys()
 
 
-def _name(entry: dict[str, Any], others: Mapping[str, Rule]) -> str:
-    name = _text("name", entry.get("name"))
+def _name(place: FilePlace, entry: dict[str, Any], others: Collection[str]) -> str | None:
+    if "name" not in entry:
+        return place.wrong("is missing: every alert has one")
+    name = read_text(place, entry["name"])
+    if name is None:
+        return None
     if len(name.encode()) > MAX_NAME or not name.isprintable() or "{" in name or "}" in name:
-        raise _Mistake("name", f"name: printable text of at most {MAX_NAME} bytes, without braces")
+        return place.wrong(f"printable text of at most {MAX_NAME} bytes, without braces")
     if name in others:
-        raise _Mistake("name", f'name: "{name}" is used twice; choose another one')
+        return place.wrong(f'"{name}" is used twice; choose another one')
     return name
 
 
-def _rule(entry: dict[str, Any], notifiers: Mapping[str, Notifier]) -> Rule:
-    _check_fields(entry, "when", CONDITIONS, COMMON)
+def _rule(
+    place: FilePlace, entry: dict[str, Any], notifiers: Collection[str], kept: Kept | None
+) -> Rule:
+    when, usable, failed = _check_fields(place, entry, "when", CONDITIONS, COMMON)
+    usable.pop("name", None)  # it is read first
     read: dict[str, Any] = {}
-    for key, given in entry.items():
-        read["for_seconds" if key == "for" else key] = _READERS[key](key, given)
-    rule = Rule(**read)
-    _check_rule(rule, notifiers)
+    for key, given in usable.items():
+        value = ALERT_READERS[key](place.at(key), given)
+        if value is None:
+            failed |= {key}
+        else:
+            read["for_seconds" if key == "for" else key] = value
+    rule = Rule(name="", when=when, **read)
+    for name in rule.notify:
+        if name not in notifiers:
+            place.at("notify").wrong(
+                f"there is no [notify.{shown_key(name)}]; known: {names_text(notifiers)}"
+            )
+    if failed.isdisjoint({"above", "below", "clear"}):
+        _check_limits(place, rule)
+    if failed.isdisjoint({"metric", "of", "by"}):
+        _check_labels(place, rule)
+    if kept is not None and failed.isdisjoint({"window", "windows", "precision", "value"}):
+        _check_kept(place, rule, kept)
     return rule
 
 
-def _check_rule(rule: Rule, notifiers: Mapping[str, Notifier]) -> None:
-    if rule.when in ("threshold", "ratio") and (rule.above is None) == (rule.below is None):
-        raise _Mistake("" if rule.above is None else "below", "give either above or below")
-    if rule.clear is not None:
-        assert rule.limit is not None
-        if (rule.clear > rule.limit) == (rule.above is not None) and rule.clear != rule.limit:
-            raise _Mistake("clear", "clear is on the other side of above or below")
+def _check_limits(place: FilePlace, rule: Rule) -> None:
+    if rule.when not in ("threshold", "ratio"):
+        return
+    limit = rule.limit
+    if limit is None or None not in (rule.above, rule.below):
+        place.at("above" if limit is None else "below").wrong("give either above or below")
+        return
+    clear = limit if rule.clear is None else rule.clear
+    if clear != limit and (clear > limit) == (rule.above is not None):
+        place.at("clear").wrong("is on the other side of above or below")
+    if rule.when == "ratio":
+        for key in ("above", "below", "clear"):
+            number = getattr(rule, key)
+            if number is not None and not 0 <= number <= 1:
+                place.at(key).wrong(f"a share from 0 to 1, such as 0.05 for 5 %, not {number:g}")
+
+
+def _check_labels(place: FilePlace, rule: Rule) -> None:
     for key in ("metric", "of"):
         text = getattr(rule, key)
         if rule.by and text and parse_name(text).label(rule.by) is not None:
-            raise _Mistake("by", f"by: {key} selects one value of {rule.by}; leave out one of them")
+            place.at("by").wrong(f"{key} selects one value of {rule.by}; leave out one of them")
     label = LABELS.get(rule.when, rule.by)
     if rule.by and rule.by != label:
-        raise _Mistake("by", f'by: when = "{rule.when}" accepts only "{label}"')
-    for name in rule.notify:
-        if name not in notifiers:
-            known = ", ".join(notifiers) or "none"
-            raise _Mistake("notify", f"notify: there is no [notify.{name}]; known: {known}")
-    _check_message(rule.message)
+        place.at("by").wrong(f'when = "{rule.when}" accepts only "{label}"')
+    if rule.of and rule.of == rule.metric:
+        place.at("of").wrong("is the same as metric: name the counter of all events")
 
 
-def _check_message(message: str) -> None:
-    try:
-        for _, key, spec, _ in string.Formatter().parse(message):
-            if key is not None and key not in TEMPLATE_FIELDS:
-                known = ", ".join(TEMPLATE_FIELDS)
-                raise _Mistake("message", f"message: {{{key}}} is unknown; known: {known}")
-            if spec and (key != "value" or not _FORMAT.fullmatch(spec)):
-                only = "only {value} has a format, such as .1f or .1%"
-                raise _Mistake("message", f"message: {{{key}:{spec}}}: {only}")
-    except ValueError as error:
-        raise _Mistake("message", f"message: {error}; write {{{{ for a brace") from None
+def _check_kept(place: FilePlace, rule: Rule, kept: Kept) -> None:
+    """Check that a store keeps the intervals that a rule reads."""
+    if rule.when == "expected" and rule.precision not in kept.series:
+        widths = ", ".join(f"{each}s" for each in sorted(kept.series))
+        place.at("precision").wrong(f"{rule.precision}s is not kept; kept are {widths}")
+    windows = [(place.at("window"), rule.window)]
+    if rule.when == "burn":
+        windows = [
+            (place.at("windows", number, key), length)
+            for number, pair in enumerate(rule.windows)
+            for key, length in (("long", pair[0]), ("short", pair[1]))
+        ]
+        if rule.windows == BURN_WINDOWS:  # those that are not kept are left out
+            windows = []
+    elif rule.when not in ("threshold", "ratio", "absent"):
+        return
+    for where, window in windows:
+        try:
+            kept_period(retention_of(rule, kept), window, DELAY, DELAY)
+        except WindowNotKept as error:
+            where.wrong(str(error))
 
 
-def _text(key: str, given: Any) -> str:
-    if not isinstance(given, str) or not given.strip():
-        raise _Mistake(key, f"{key}: text, not {shown(given, 40)}")
-    return given
+def _notifier(place: FilePlace, name: str, given: Any) -> Notifier | None:
+    entry = read_table(place, given)
+    if entry is None:
+        return None
+    kind, usable, _ = _check_fields(place, entry, "type", NOTIFIERS, frozenset({"type"}))
+    options = {key: NOTIFIER_READERS[key](place.at(key), value) for key, value in usable.items()}
+    if kind == "slack" and ("url" in entry) == ("url_env" in entry):
+        place.at("url").wrong("give either url or url_env")
+    if kind == "smtp" and ("user" in entry) != ("password_env" in entry):
+        missing, other = ("password_env", "user") if "user" in entry else ("user", "password_env")
+        place.at(missing).wrong(f"is missing; {other} needs it")
+    return Notifier(name, kind, options)
 
 
-def _metric(key: str, given: Any) -> str:
-    text = _text(key, given)
-    try:
-        parse_name(text)
-    except RedmeterError as error:
-        raise _Mistake(key, f"{key}: {error}") from None
-    return text
-
-
-def _label(key: str, given: Any) -> str:
-    text = _text(key, given)
-    if not _LABEL.fullmatch(text):
-        raise _Mistake(key, f"{key}: the name of a label, such as route, not {shown(text, 40)}")
-    return text
-
-
-def _number(key: str, given: Any) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or given != given:
-        raise _Mistake(key, f"{key}: a number, not {shown(given, 40)}")
-    return float(given)
-
-
-def _seconds(key: str, given: Any) -> int:
-    seconds = seconds_of(given) if isinstance(given, str) else given
-    if isinstance(seconds, bool) or not isinstance(seconds, int) or seconds < 1:
-        raise _Mistake(key, f'{key}: a duration such as "5m", not {shown(given, 40)}')
-    return seconds
-
-
-def _value(key: str, given: Any) -> str:
-    text = _text(key, given)
-    if text not in VALUES and percentile_of(text) is None:
-        raise _Mistake(key, f"{key}: one of {', '.join(VALUES)}, or a percentile as p95")
-    return text
-
-
-def _choice(key: str, given: Any) -> str:
-    words = DIRECTIONS if key == "direction" else tuple(BASELINE_NAMES)
-    if given not in words:
-        raise _Mistake(key, f"{key}: one of {', '.join(words)}, not {shown(given, 40)}")
-    return str(given)
-
-
-def _objective(key: str, given: Any) -> float:
-    number = _number(key, given)
-    if not 0 < number < 1:
-        raise _Mistake(key, f"{key}: a share between 0 and 1, such as 0.999")
-    return number
-
-
-def _whole(key: str, given: Any) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        raise _Mistake(key, f"{key}: a whole number of at least 1, not {shown(given, 40)}")
-    return given
-
-
-def _texts(key: str, given: Any) -> tuple[str, ...]:
-    if not isinstance(given, list) or not given:
-        raise _Mistake(key, f'{key}: a list of text such as ["ops"]')
-    return tuple(_text(key, each) for each in given)
-
-
-def _labels(key: str, given: Any) -> dict[str, str]:
-    return {name: _text(f"{key}.{name}", value) for name, value in _table(key, given).items()}
-
-
-def _windows(key: str, given: Any) -> tuple[tuple[int, int, float], ...]:
-    example = 'a list such as [{long = "1h", short = "5m", rate = 14.4}]'
-    if not isinstance(given, list) or not given:
-        raise _Mistake(key, f"{key}: {example}")
-    windows = []
-    for entry in given:
-        if not isinstance(entry, dict) or set(entry) != {"long", "short", "rate"}:
-            raise _Mistake(key, f"{key}: {example}")
-        long, short = (_seconds(f"{key}.{name}", entry[name]) for name in ("long", "short"))
-        if short >= long:
-            raise _Mistake(key, f"{key}: short is not shorter than long")
-        windows.append((long, short, _number(f"{key}.rate", entry["rate"])))
-    return tuple(windows)
-
-
-#: A key -> its reader.
-_READERS: dict[str, Callable[[str, Any], Any]] = {
-    "name": _text,
-    "when": _text,
-    "metric": _metric,
-    "of": _metric,
-    "by": _label,
-    "value": _value,
-    "above": _number,
-    "below": _number,
-    "clear": _number,
-    "window": _seconds,
-    "precision": _seconds,
-    "direction": _choice,
-    "at_least": _whole,
-    "objective": _objective,
-    "windows": _windows,
-    "severities": _texts,
-    "logger": _text,
-    "types": _texts,
-    "against": _choice,
-    "for": _seconds,
-    "keep": _seconds,
-    "severity": _text,
-    "labels": _labels,
-    "message": _text,
-    "notify": _texts,
-    "remind": _seconds,
-}
-assert _READERS.keys() - {"for"} <= {each.name for each in fields(Rule)}
-
-
-def _notifier(name: str, given: Any) -> Notifier:
-    entry = _table(name, given)
-    type_ = _check_fields(entry, "type", NOTIFIERS, frozenset({"type"}))
-    if type_ == "slack" and ("url" in entry) == ("url_env" in entry):
-        raise _Mistake("", "give either url or url_env")
-    options = {key: given for key, given in entry.items() if key != "type"}
-    for key, value in options.items():
-        if key in ("command", "to"):
-            options[key] = _texts(key, value)
-        elif key == "port":
-            options[key] = _whole(key, value)
-        elif key == "tls":
-            if not isinstance(value, bool):
-                raise _Mistake(key, "tls: true or false")
-        else:
-            _text(key, value)
-    url = options.get("url", "https://")
-    if not url.startswith(("https://", "http://")):
-        raise _Mistake("url", "url: begins with https:// or http://")
-    return Notifier(name, type_, options)
-
-
-def _maintenance(entry: dict[str, Any]) -> Maintenance:
-    _check_keys(entry, {"alerts", "days", "from", "to"})
-    days = _texts("days", entry["days"]) if "days" in entry else _DAYS
-    for day in days:
-        if day not in _DAYS:
-            raise _Mistake("days", f"days: {', '.join(_DAYS)}, not {shown(day, 40)}")
-    alerts = _texts("alerts", entry.get("alerts", ["*"]))
-    begin, end = (_minute(key, entry.get(key)) for key in ("from", "to"))
-    if begin == end:
-        raise _Mistake("to", "from and to are the same")
-    return Maintenance(alerts, tuple(_DAYS.index(day) for day in days), begin, end)
-
-
-def _minute(key: str, given: Any) -> int:
-    try:
-        moment = datetime.strptime(given, "%H:%M")  # noqa: DTZ007 - a time of day, UTC
-    except (TypeError, ValueError):
-        raise _Mistake(key, f'{key}: a time of day such as "02:00", UTC') from None
-    return moment.hour * 60 + moment.minute
+def _maintenance(place: FilePlace, given: Any, alerts: Mapping[str, Rule]) -> Maintenance | None:
+    entry = read_table(place, given)
+    if entry is None:
+        return None
+    check_keys(place, entry, ("alerts", "days", "from", "to"))
+    days = read_days(place.at("days"), entry.get("days", [*DAYS]))
+    patterns = read_texts(place.at("alerts"), entry.get("alerts", ["*"]))
+    for number, pattern in enumerate(patterns or ()):
+        if pattern != "*" and not names_alert(pattern, alerts.values()):
+            place.at("alerts", number).wrong(
+                f"there is no alert {shown(pattern, 40)}; known: {names_text(alerts)}"
+            )
+    begin, end = (read_minute(place.at(key), entry.get(key)) for key in ("from", "to"))
+    if begin is not None and begin == end:
+        place.at("to").wrong("from and to are the same")
+    if days is None or patterns is None or begin is None or end is None:
+        return None
+    return Maintenance(patterns, tuple(DAYS.index(day) for day in days), begin, end)

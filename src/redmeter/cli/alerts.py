@@ -13,13 +13,21 @@ from typing import Annotated, Any
 import typer
 
 from redmeter.alerting.conditions import NO_DATA, RuleReader
-from redmeter.alerting.evaluator import CYCLE_SECONDS, Evaluator, Replay, replay_rule
+from redmeter.alerting.evaluator import (
+    CYCLE_SECONDS,
+    Evaluator,
+    Replay,
+    replay_rule,
+    sample_message,
+)
+from redmeter.alerting.mistakes import InvalidRules, names_text
 from redmeter.alerting.notifiers import NotDelivered, send
-from redmeter.alerting.rules import Rules
+from redmeter.alerting.rules import Rules, matches_alert, names_alert
 from redmeter.alerting.rules_file import parse_rules
 from redmeter.alerting.state import FIRED, MAX_RULE_ALERTS
 from redmeter.alerting.status import RuleStatus, make_status
 from redmeter.alerting.store import AlertSnapshot, AlertStore, Notice, Silence
+from redmeter.alerting.values import MAX_DURATION
 from redmeter.cli import output
 from redmeter.cli.app import (
     NOT_FOUND,
@@ -28,18 +36,20 @@ from redmeter.cli.app import (
     Timezone,
     Url,
     command,
+    duration_option,
     fail,
     opened_store,
-    precision_seconds,
 )
 from redmeter.cli.selectors import time_option
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.queries import Queries
 from redmeter.store import Store
-from redmeter.stored.keys import check_times
+from redmeter.stored.keys import Kept, check_times
 
 #: Largest file of alerts, bytes.
 _LARGEST = 1_000_000
+#: Longest --interval, seconds.
+_LONGEST_INTERVAL = 86400
 
 
 class Action(enum.StrEnum):
@@ -92,6 +102,9 @@ def alerts_command(
     interval: Annotated[
         str, typer.Option("--interval", help="run: seconds between two evaluations.")
     ] = f"{CYCLE_SECONDS:.0f}",
+    test: Annotated[
+        bool, typer.Option("--test", help="check: show each message with sample values.")
+    ] = False,
     timezone: Timezone = None,
     url: Url = None,
     prefix: Prefix = None,
@@ -103,14 +116,20 @@ def alerts_command(
     file: one of them evaluates, and another one takes over when it ends. `replay` shows when the
     rules would have fired over the stored data.
     """
+    pause = duration_option("--interval", interval, least=1, most=_LONGEST_INTERVAL)
+    duration = duration_option("--for", for_, least=1, most=MAX_DURATION)
+    if test and action is not Action.check:
+        raise InvalidSetting("--test", "only for redmeter alerts check")
     if target is None and action in (Action.test, Action.silence, Action.unsilence):
         missing = {Action.test: "a notifier", Action.silence: "alerts"}.get(action, "an ID")
         raise InvalidSetting(action.value, f"needs {missing}: redmeter alerts {action.value} NAME")
     if target is not None and action not in (Action.test, Action.silence, Action.unsilence):
         raise InvalidSetting(action.value, f"takes no further argument, not {target!r:.40}")
     if action is Action.check:
-        checked = _rules(file)
-        _check(checked, _not_evaluated(checked, url, prefix, timezone), json=json)
+        kept = _kept(url, prefix)
+        checked = _checked(file, kept, json=json)
+        warnings = _not_evaluated(checked, url, prefix, timezone) if kept else []
+        _show_checked(checked, warnings, test=test, json=json)
     elif action is Action.test:
         assert target is not None
         _test(_rules(file), target, json=json)
@@ -128,16 +147,30 @@ def alerts_command(
                     _replay(store, rules, since, json=json)
                 case Action.run:
                     assert rules is not None
-                    _run(store, rules, float(precision_seconds(interval)))
+                    _run(store, rules, float(pause))
                 case Action.silence:
                     assert target is not None
-                    _silence(store, target, precision_seconds(for_), comment, json=json)
+                    _check_known(store, target, file)
+                    _silence(store, target, duration, comment, json=json)
                 case _:
                     assert target is not None
                     _unsilence(store, target, json=json)
 
 
-def _rules(file: Path | None) -> Rules:
+def _kept(url: str | None, prefix: str | None) -> Kept | None:
+    """Return the retention of the store that the options name; None if they name none."""
+    if url in (None, "", "off"):
+        return None
+    try:
+        with opened_store(url, prefix, reading=True) as store:
+            store.read()
+            return store.seen
+    except StoreError as error:
+        output.note(f"the store's retention is not checked: {error}")
+        return None
+
+
+def _rules(file: Path | None, kept: Kept | None = None) -> Rules:
     if file is None:
         reason = "name the file of alerts, or set REDMETER_ALERTS"
         raise InvalidSetting("--file", reason)
@@ -146,44 +179,53 @@ def _rules(file: Path | None) -> Rules:
             content = stream.read(_LARGEST + 1)
         if len(content) > _LARGEST:
             raise InvalidSetting("--file", f"{file}: larger than {_LARGEST:,} bytes")
-        return parse_rules(content.decode(), str(file))
+        return parse_rules(content.decode("utf-8-sig"), str(file), kept=kept)
     except OSError as error:
         raise InvalidSetting("--file", f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidSetting("--file", f"{file}: not UTF-8 text") from None
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InvalidSetting("--file", f"{file}, line {line}: not UTF-8 text") from None
 
 
 def _not_evaluated(
     rules: Rules, url: str | None, prefix: str | None, timezone: str | None
 ) -> list[str]:
-    """Return which rules cannot be evaluated with a store, and why; nothing if no URL names one."""
-    if url in (None, "", "off"):
-        return []
-    warnings = []
+    """Return which rules cannot be evaluated with a store, and why."""
+    with opened_store(url, prefix, reading=True, timezone=timezone) as store:
+        now = store.read()[0].now
+        conditions = RuleReader(Queries(store), store.seen.series, store.seen.histograms)
+        return [
+            f"{rule.name}: {reading.detail}"
+            for rule in rules.alerts
+            for readings in [conditions.read(rule, now, now)]
+            for reading in (*readings.values.values(), readings.others)
+            if reading.holds is None or reading.detail.startswith(NO_DATA)
+        ]
+
+
+def _checked(file: Path | None, kept: Kept | None, *, json: bool) -> Rules:
     try:
-        with opened_store(url, prefix, reading=True, timezone=timezone) as store:
-            now = store.read()[0].now
-            conditions = RuleReader(Queries(store), store.seen.series, store.seen.histograms)
-            for rule in rules.alerts:
-                readings = conditions.read(rule, now, now)
-                warnings += [
-                    f"{rule.name}: {reading.detail}"
-                    for reading in (*readings.values.values(), readings.others)
-                    if reading.holds is None or reading.detail.startswith(NO_DATA)
-                ]
-    except StoreError as error:
-        return [f"the file was not compared with the store: {error}"]
-    return warnings
+        return _rules(file, kept)
+    except InvalidRules as error:
+        if json:
+            mistakes = [dataclasses.asdict(mistake) for mistake in error.mistakes]
+            output.print_json({"valid": False, "mistakes": mistakes})
+        raise
 
 
-def _check(rules: Rules, warnings: list[str], *, json: bool) -> None:
+def _show_checked(rules: Rules, warnings: list[str], *, test: bool, json: bool) -> None:
+    messages = dict(map(sample_message, rules.alerts)) if test else {}
     if json:
-        names = [rule.name for rule in rules.alerts]
-        notifiers = list(rules.notifiers)
-        output.print_json(
-            {"alerts": names, "notifiers": notifiers, "valid": True, "warnings": warnings}
-        )
+        document = {
+            "alerts": [rule.name for rule in rules.alerts],
+            "notifiers": list(rules.notifiers),
+            "valid": True,
+            "warnings": warnings,
+        }
+        output.print_json(document | ({"messages": messages} if test else {}))
         return
+    if messages:
+        output.table(["ALERT", "SAMPLE MESSAGE"], messages.items())
     output.line(
         f"valid: {output.many(len(rules.alerts), 'alert')}, "
         f"{output.many(len(rules.notifiers), 'notifier')}"
@@ -346,6 +388,24 @@ def _run(store: Store, rules: Rules, interval: float) -> None:
     output.note(f"evaluating {many} at {store.location} every {interval:g} s; Ctrl-C ends it")
     Evaluator(store, rules, interval=interval).run(stopping.wait)
     output.note("ended")
+
+
+def _check_known(store: Store, pattern: str, file: Path | None) -> None:
+    """Check that there are alerts that a pattern matches, now or by the file."""
+    snapshot = AlertStore(store).snapshot()
+    rules = snapshot.rules.alerts if snapshot.rules else ()
+    if names_alert(pattern, rules) or any(matches_alert(name, pattern) for name in snapshot.states):
+        return
+    if file is not None:
+        rules = (*rules, *_rules(file).alerts)
+        if names_alert(pattern, rules):
+            return
+    reason = f"there is no alert {pattern!r:.100}"
+    if not rules:
+        fix = "no evaluator has run yet: name the file of alerts by --file"
+        fail(reason, NOT_FOUND, fix)
+    known = names_text(sorted({rule.name for rule in rules}))
+    fail(reason, NOT_FOUND, f"alerts: {known}; * and ? match any text, such as 'checkout-*'")
 
 
 def _silence(store: Store, alerts: str, duration: int, comment: str, *, json: bool) -> None:

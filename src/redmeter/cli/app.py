@@ -30,6 +30,7 @@ from redmeter.errors import EmbeddedServerError, InvalidSetting, StoreError, Sto
 from redmeter.store import Store
 from redmeter.store.servers import urls
 from redmeter.store.servers.retry import unready_reason
+from redmeter.stored.keys import span
 
 #: Command -> the module that registers it, in the order of the help.
 COMMAND_MODULES: Final[Mapping[str, str]] = {
@@ -289,17 +290,34 @@ def fail_where_left_out(store: Store) -> None:
         fail(text, STORE)
 
 
-#: Seconds.
 def precision_seconds(text: str) -> int:
-    """Read a precision: 60, 60s, 1m, 1min, 5h or 1d.
+    """Read the option --precision: 60, 60s, 1m, 1min, 5h or 1d; seconds.
 
     Raises:
         InvalidSetting: the text has another form.
     """
-    number = seconds_of(text)
-    if number is None:
-        raise InvalidSetting("precision", f"{text!r:.40}: give seconds, or 5s, 1m, 5h, 1d")
-    return number
+    return duration_option("--precision", text)
+
+
+def duration_option(option: str, text: str, *, least: int = 0, most: int | None = None) -> int:
+    """Read a duration: 60, 60s, 1m, 1min, 5h or 1d.
+
+    Args:
+        option: for the message.
+        text: its value.
+        least, most: the limits, seconds.
+
+    Raises:
+        InvalidSetting: the text has another form, or the duration is too short or too long.
+    """
+    seconds = seconds_of(text)
+    if seconds is None:
+        raise InvalidSetting(option, f"{text!r:.40}: give seconds, or 5s, 1m, 5h, 1d")
+    if seconds < least:
+        raise InvalidSetting(option, f"{text!r:.40}: give {least}s or more")
+    if most is not None and seconds > most:
+        raise InvalidSetting(option, f"{text!r:.40}: give {span(most)} or less")
+    return seconds
 
 
 def called() -> str:

@@ -127,9 +127,10 @@ def explain_command(
     length_of(last, since, until, width)
     with opened_store(url, prefix, reading=True, timezone=timezone) as store:
         now = store.clock.wall()
+        options = window_options(last, since, until, width, now)
         request = explanation_of(
             selection_of(store, name, label),
-            **window_options(last, since, until, width, now),
+            **options,
             against=_against(against, now),
             precision=width,
             failing=labels_option(failing, "--failing", "status=5xx"),
@@ -162,6 +163,8 @@ def _against(text: str, now: float) -> str | tuple[float, float]:
     first, last = time_option("--against", start, now), time_option("--against", end, now)
     assert first is not None, "a text"
     assert last is not None, "a text"
+    if first >= last:
+        raise InvalidSetting("--against", f"{text!r:.40}: START is not before END")
     return first, last
 
 

@@ -129,7 +129,8 @@ def failure_of(error: BaseException) -> Failure | None:
             return wrong_kind(error, f"redmeter {reader} {shlex.quote(error.name)}")
         if isinstance(error, UnknownLabel):
             return Failure(error.problem, NOT_FOUND, fix=error.fix, code=code)
-        lines = isinstance(error, EmbeddedServerError)
+        # An InvalidRules has a line for each mistake; its module is loaded for alerts only.
+        lines = isinstance(error, EmbeddedServerError) or hasattr(error, "mistakes")
         return Failure(str(error), STORE if store else USAGE, code=code, lines=lines)
     if isinstance(error, UsageError):
         # The name alone was typed: Typer shows the help itself.
@@ -148,20 +149,23 @@ def wrong_kind(error: WrongKind, command: str) -> Failure:
 def _usage(error: Any) -> Failure:
     """Translate an error of Typer.
 
-    Typer takes the texts about invalid values from other libraries. These are about numbers and
-    their ranges: the commands check everything else themselves.
+    Typer takes the texts about invalid values from other libraries. These are about numbers, their
+    ranges and choices: the commands check everything else themselves.
     """
     option = getattr(error, "param", None)
     message = error.format_message().rstrip(".").replace(". Did you mean", "; did you mean")
     message = message[:1].lower() + message[1:]
     if isinstance(error, typer.BadParameter) and option is not None and error.message:
-        message = f"{max(option.opts, key=len)}: {_translated(error.message).rstrip('.')}"
+        name = max(option.opts, key=len)
+        name = name if name.startswith("-") else name.upper()  # as in the help
+        message = f"{name}: {_translated(error.message).rstrip('.')}"
     path = error.ctx.command_path if error.ctx else "redmeter"
     return Failure(message, USAGE, fix=f"see {path} --help", code="usage")
 
 
-#: Texts about numbers from Pydantic, by way of Typer -> ours.
-_NUMBERS = (
+#: Texts about numbers from Pydantic, by way of Typer, and about choices -> ours.
+_TEXTS = (
+    (r"(?:Value error, )?('.*') is not one of ('.*')\.?", r"\1 is none: give one of \2"),
     ("Input should be a valid integer.*", "give a whole number"),
     ("Input should be a valid number.*", "give a number"),
     ("Input should be greater than or equal to (.*)", r"give \1 or more"),
@@ -171,7 +175,7 @@ _NUMBERS = (
 
 
 def _translated(message: str) -> str:
-    for pattern, ours in _NUMBERS:
+    for pattern, ours in _TEXTS:
         if re.fullmatch(pattern, message, re.DOTALL):
             return re.sub(pattern, ours, message, flags=re.DOTALL)
     return message

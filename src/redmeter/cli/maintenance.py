@@ -16,9 +16,9 @@ from redmeter.cli.app import (
     Prefix,
     Url,
     command,
+    duration_option,
     fail,
     opened_store,
-    precision_seconds,
 )
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.health import doctor as examination
@@ -209,7 +209,7 @@ def _in_seconds(change: str) -> str:
     precision, equals, samples = change.partition("=")
     if not equals or not precision[:1].isdigit() or precision.isdigit():
         return change
-    return f"{precision_seconds(precision)}={samples}"
+    return f"{duration_option('retention', precision)}={samples}"
 
 
 def _rows(kept: Retention, of: str) -> list[tuple[str, int, int, str, str]]:

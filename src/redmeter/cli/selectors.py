@@ -156,8 +156,9 @@ def window_options(
     """
     length = length_of(last, since, until, width)
     start, end = time_option("--since", since, now), time_option("--until", until, now)
-    if start is not None and end is not None and start > end:
-        raise InvalidSetting("--until", "is before --since, so the window is empty")
+    if start is not None and end is not None and start >= end:
+        fix = "an age is longer for the earlier time, e.g. --since 2h --until 1h"
+        raise InvalidSetting("--until", f"is not after --since: {fix}")
     return {"since": start, "until": end, "last": None if length is None else f"{length:.0f}s"}
 
 

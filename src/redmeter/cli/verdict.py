@@ -1,6 +1,7 @@
 """verdict: whether a deploy made things worse, as an exit code."""
 
 import contextlib
+import difflib
 import time
 import traceback
 from collections.abc import Iterator
@@ -9,9 +10,19 @@ from typing import Annotated
 import typer
 
 from redmeter.cli import output
-from redmeter.cli.app import AsJson, Prefix, Timezone, Url, command, opened_store, precision_seconds
+from redmeter.cli.app import (
+    AsJson,
+    Prefix,
+    Timezone,
+    Url,
+    command,
+    fail,
+    opened_store,
+    precision_seconds,
+)
 from redmeter.cli.failure import NOT_FOUND, STORE, USAGE, Failure, failure_of
 from redmeter.cli.selectors import TIMES, time_option
+from redmeter.errors import InvalidValue
 from redmeter.queries import Queries
 from redmeter.results.logs import Frequency
 from redmeter.results.verdict import (
@@ -30,6 +41,8 @@ _WORSE, _TOO_LITTLE, _STORE, _BUG = 1, 3, 4, 70
 _CODES = {NOT_FOUND: USAGE, STORE: _STORE}
 #: Routes, and log patterns of each kind, that are listed.
 _ROUTES, _PATTERNS = 10, 5
+#: Marks that are compared with an unknown label, and those that are named if none resembles it.
+_COMPARED, _NEWEST = 1000, 3
 
 
 @command(
@@ -73,7 +86,12 @@ def verdict_command(
         deployed = time_option("--since", since, time.time())
         with opened_store(url, prefix, reading=True, timezone=timezone) as store:
             queries = Queries(store)
-            answer = queries.verdict(label, since=deployed, against=against, precision=width)
+            try:
+                answer = queries.verdict(label, since=deployed, against=against, precision=width)
+            except InvalidValue:
+                if label is not None and deployed is None:
+                    _check_mark(queries, label)
+                raise
         if json:
             output.print_json(output.plain(answer))
         else:
@@ -82,6 +100,17 @@ def verdict_command(
         raise typer.Exit(_WORSE)
     if answer.verdict in (TOO_LITTLE, NOT_KEPT):
         raise typer.Exit(_TOO_LITTLE)
+
+
+def _check_mark(queries: Queries, label: str) -> None:
+    """Fail if there is no mark with a label, and suggest those that resemble it."""
+    labels = list(dict.fromkeys(mark.label for mark in reversed(queries.marks())))
+    if label in labels:
+        return
+    near = difflib.get_close_matches(label, labels[:_COMPARED])
+    names = f"{'the nearest' if near else 'the newest'}: {', '.join(near or labels[:_NEWEST])}; "
+    fix = f"{names if labels else ''}redmeter mark --list lists all"
+    fail(f"there is no mark {label!r:.100}", NOT_FOUND, fix)
 
 
 @contextlib.contextmanager

@@ -68,6 +68,9 @@ _URGENCY: Final[tuple[tuple[str | None, ...], ...]] = (
 )
 _RANKS: Final = {name: rank for rank, names in enumerate(_URGENCY) for name in names}
 
+#: The severities that are not custom ones, the most urgent first.
+KNOWN_SEVERITIES: Final = tuple(name for name in _RANKS if name is not None)
+
 _OTHER: Final = "(other)"
 
 
