@@ -1,16 +1,18 @@
 """What all commands share: help, wrong usage, passwords, switched off, pipes that close."""
 
+import json
 import os
 import re
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from redmeter import Meter, __version__
-from redmeter.cli.app import COMMAND_LIST, called, load
-from support.commands import Done, Home, is_clean
+from redmeter.cli.app import COMMAND_LIST, called, load_command
+from support.commands import Done, Home, is_clean, unix_seconds
 from support.servers import Server
 
 Run = Any
@@ -34,7 +36,7 @@ def test_help_lists_every_command_in_the_order_one_meets_them(redmeter: Run) -> 
 def test_the_list_of_commands_has_the_module_and_the_summary_of_each(name: str) -> None:
     """Which the help shows without loading it."""
     module, summary = COMMAND_LIST[name]
-    command = load(name)
+    command = load_command(name)
     assert command.callback.__module__ == f"redmeter.cli.{module}"
     assert command.help.partition("\n")[0] == summary
 
@@ -69,10 +71,10 @@ def test_a_short_command_loads_only_what_it_needs(home: Home, words: str) -> Non
     assert loaded & UNUSED == set()
     if words.startswith("-"):
         assert "redmeter.store" not in loaded
-    called = {
+    needed = {
         f"redmeter.cli.{COMMAND_LIST[word][0]}" for word in words.split() if word in COMMAND_LIST
     }
-    assert loaded & {f"redmeter.cli.{module}" for module, _ in COMMAND_LIST.values()} == called
+    assert loaded & {f"redmeter.cli.{module}" for module, _ in COMMAND_LIST.values()} == needed
 
 
 @pytest.mark.parametrize("command", COMMAND_LIST)
@@ -315,3 +317,34 @@ def test_a_module_is_shown_as_the_command_beside_its_python_or_as_itself(
     assert called() == "'my env/python' -m redmeter"
     (tmp_path / "my env/redmeter").write_text("")
     assert called() == "'my env/redmeter'"
+
+
+def test_times_in_a_pipe_have_one_form(redmeter: Run, meter: Meter) -> None:
+    """ISO 8601, in UTC, in whichever column of whichever command; JSON has Unix seconds."""
+    meter.count("hits", 3)
+    meter.gauge("queue").set(1)
+    meter.log("worker", "order %s failed", 7, severity="error")
+    meter.record_exception(ValueError("broken"))
+    meter.mark("v1")
+    seen = set()
+    for words in (
+        ["series", "hits", "-p", "1m"],
+        ["series", "queue", "-p", "1h"],
+        ["logs"],
+        ["logs", "worker"],
+        ["exceptions"],
+        ["mark", "--list"],
+        ["query", "queue"],
+        ["query", "queue", "--last", "5m"],
+    ):
+        done = redmeter(*words)
+        assert (words, done.code) == (words, 0)
+        for table in done.out.split("\n\n"):
+            names, *rows = (line.split("\t") for line in table.splitlines())
+            for at, name in enumerate(names):
+                if name.split(" ")[0] in ("START", "TIME", "FIRST", "LAST", "SINCE"):
+                    seen.add((words[0], name))
+                    assert all(abs(unix_seconds(row[at]) - time.time()) < 90_000 for row in rows)
+    assert len(seen) == 8
+    found = json.loads(redmeter("mark", "--list", "--json").out)
+    assert abs(found["marks"][0]["time"] - time.time()) < 60

@@ -11,7 +11,7 @@ from typer.models import OptionInfo
 
 from redmeter import Meter
 from redmeter.cli import failure
-from redmeter.cli.app import COMMAND_LIST, app, load
+from redmeter.cli.app import COMMAND_LIST, app, load_command
 from support.commands import Done
 
 Run = Any
@@ -51,7 +51,7 @@ def number_options() -> list[tuple[str, str]]:
     """Return command and name of all options that take a number."""
     found = []
     for name in COMMAND_LIST:
-        load(name)
+        load_command(name)
     for command in app.registered_commands:
         assert command.callback
         for parameter in inspect.signature(command.callback, eval_str=True).parameters.values():

@@ -116,7 +116,7 @@ class _Later(TyperCommand):
     """A command in the help and in completions, until its module is loaded."""
 
 
-def load(name: str) -> Any:
+def load_command(name: str) -> Any:
     """Load the module of a command, and return what Typer makes of it.
 
     Args:
@@ -141,7 +141,7 @@ class _Group(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
         if name and isinstance(command, _Later):
-            command = self.commands[name] = load(name)
+            command = self.commands[name] = load_command(name)
         return name, command, rest
 
     def main(self, args: Any = None, *more: Any, **named: Any) -> Any:

@@ -145,7 +145,7 @@ def count_command(
 @command(
     name="set",
     numbers=True,
-    epilog="Examples: redmeter set queue_length 17 · redmeter set temperature -3.5 --at 5m · "
+    epilog="Examples: redmeter set queue_length 17 · redmeter set temperature 21.5 --at 5m · "
     'redmeter set users "$(who | wc -l)" --label host=web1 · '
     "./collect-gauges | redmeter set -",
 )
