@@ -346,5 +346,5 @@ def test_times_in_a_pipe_have_one_form(redmeter: Run, meter: Meter) -> None:
                     seen.add((words[0], name))
                     assert all(abs(unix_seconds(row[at]) - time.time()) < 90_000 for row in rows)
     assert len(seen) == 8
-    found = json.loads(redmeter("mark", "--list", "--json").out)
-    assert abs(found["marks"][0]["time"] - time.time()) < 60
+    document = json.loads(redmeter("mark", "--list", "--json").out)
+    assert abs(document["marks"][0]["time"] - time.time()) < 60
