@@ -40,10 +40,12 @@ FAULTS = "docs/faults.md"
 FIX = "python tools/docs.py writes it anew (so does make format)"
 _GENERAL = """\
 `redmeter --version` prints the version, `redmeter --help` and `redmeter COMMAND --help` the help,
-`redmeter --install-completion` sets up completion in your shell.
+`redmeter --install-completion` sets up completion in your shell, which also offers the names of
+series, the labels and the marks of the store.
 
 On a terminal, the commands print tables and charts. In a file or a pipe, they print tab-separated
-columns with a header line. With `--json`, they print one JSON object;
+columns with a header line, and times in ISO 8601 in UTC: `2026-11-21T15:30:05Z`, with microseconds
+where a time has them. With `--json`, they print one JSON object, and times in Unix seconds;
 `redmeter clean --daemon --json` prints one for each pass, on a line of its own.
 
 Errors are one line on standard error, `error: MESSAGE; FIX`. With `--json`, a command that fails

@@ -1,5 +1,6 @@
 """The command on a private server: in this process where that tells enough, else in its own."""
 
+import functools
 import io
 import os
 import sys
@@ -59,9 +60,7 @@ def screen(redmeter: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
                 patch.setenv(name, text)
             patch.setattr(sys, "stdout", seen)
             patch.setattr(sys, "stderr", seen)
-            options: dict[str, Any] = {"highlight": False, "markup": False, "soft_wrap": True}
-            for name, error in (("_stdout", False), ("_stderr", True)):
-                patch.setattr(output, name, output._Console(stderr=error, emoji=False, **options))
+            patch.setattr(output, "_console", functools.cache(output._console.__wrapped__))
             with pytest.raises(SystemExit) as ended:
                 app(list(arguments))
         assert isinstance(ended.value.code, int)

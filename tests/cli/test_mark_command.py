@@ -34,7 +34,7 @@ def test_marks_are_listed_the_newest_first(redmeter: Run, meter: Meter) -> None:
     for at, label in ((1_795_000_000.0, "old"), (1_795_100_000.5, "new one")):
         meter.mark(label, at=at)
     assert redmeter("mark", "--list").out == (
-        "TIME (UTC)\tLABEL\n2026-11-19 14:53:20\tnew one\n2026-11-18 11:06:40\told\n"
+        "TIME (UTC)\tLABEL\n2026-11-19T14:53:20.500000Z\tnew one\n2026-11-18T11:06:40Z\told\n"
     )
     assert json.loads(redmeter("mark", "--list", "--json").out)["marks"] == [
         {"time": 1_795_100_000.5, "label": "new one"},

@@ -362,3 +362,12 @@ def test_a_shard_that_missed_a_change_follows_when_it_is_used_again(
     assert json.loads(run("retention", "--json").out)["retention"]["60"] == 77
     assert run("retention", "300=55").code == 0
     assert node.client.hget(part.keys.meta, "retention").split()[2:4] == ["60=77", "300=55"]
+
+
+@pytest.mark.parametrize("command", ["count", "set", "observe"])
+def test_lines_are_recorded_on_every_node(run: Run, command: str) -> None:
+    """Each on the shard of its series."""
+    text = b"".join(b'lines{n="%d"} 1\n' % number for number in range(50))
+    assert run(command, "-", text=text).err == "50 lines recorded, 0 refused\n"
+    listed = run("names", "lines*", "--json")
+    assert len(json.loads(listed.out)["names"]) == 50

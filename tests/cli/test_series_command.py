@@ -11,6 +11,7 @@ import pytest
 from redmeter import Meter, book
 from redmeter import store as stores
 from redmeter.cli import output
+from redmeter.cli.output import iso_time
 from redmeter.reading import names as reading_names
 from redmeter.store import Store
 from redmeter.stored.keys import slice_start
@@ -138,9 +139,9 @@ def test_series_are_columns_in_a_pipe(redmeter: Run, meter: Meter) -> None:
     lines = [line.split("\t") for line in done.out.splitlines()]
     assert lines[0] == ["NAME", "START", "COUNT"]
     assert lines[1:4] == [
-        ["hits", str(now - 120), "4"],
-        ["hits", str(now - 60), "0"],
-        ["hits", str(now), "2"],
+        ["hits", iso_time(now - 120), "4"],
+        ["hits", iso_time(now - 60), "0"],
+        ["hits", iso_time(now), "2"],
     ]
     assert (done.code, done.err) == (0, "")
 
@@ -416,8 +417,8 @@ def test_a_gauge_is_columns_in_a_pipe(redmeter: Run, meter: Meter, store: Store)
     assert done == Done(
         0,
         "NAME\tSTART\tVALUE\n"
-        f"queue\t{now - 2 * 86400}\t-2.5\nqueue\t{now - 86400}\t\nqueue\t{now}\t0.0\n"
-        f"hits\t{now}\t4\n",
+        f"queue\t{iso_time(now - 2 * 86400)}\t-2.5\nqueue\t{iso_time(now - 86400)}\t\n"
+        f"queue\t{iso_time(now)}\t0.0\nhits\t{iso_time(now)}\t4\n",
         "",
     )
 

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -302,6 +303,12 @@ class Terminal:
 def plain(text: str) -> str:
     """Return a terminal's text without colours and other sequences."""
     return _ESCAPES.sub("", text)
+
+
+def unix_seconds(text: str) -> float:
+    """Read a time as commands print it in a pipe: ISO 8601, in UTC."""
+    assert text.endswith("Z")
+    return datetime.fromisoformat(text).timestamp()
 
 
 def is_clean(text: str) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typer import main, testing
 from typer.testing import CliRunner
 
-from redmeter.cli import commands  # noqa: F401  registers them
 from redmeter.cli.app import app
 from support.commands import Done
 

@@ -294,7 +294,7 @@ def _list(snapshot: AlertSnapshot, *, json: bool) -> None:
         (
             alert.name,
             f"{alert.status} (unknown)" if alert.unknown else alert.status,
-            output.moment(alert.since) if alert.since else "",
+            output.time_text(alert.since or None),
             alert.unknown or alert.detail,
         )
         for rule in status.rules
@@ -317,8 +317,8 @@ def _list(snapshot: AlertSnapshot, *, json: bool) -> None:
             )
     for silence in status.silences:
         comment = f" ({silence.comment})" if silence.comment else ""
-        until = output.moment(silence.until)
-        output.line(f"silence {silence.id}: {silence.alerts} until {until} UTC{comment}")
+        until = output.time_text(silence.until, zone=True)
+        output.line(f"silence {silence.id}: {silence.alerts} until {until}{comment}")
     for notice in snapshot.notices:
         problem = notice.error or "not sent yet"
         output.line(f"undelivered: {notice.name} to {notice.notifier}: {problem}")
@@ -336,7 +336,8 @@ def _history(store: AlertStore, *, json: bool) -> None:
         output.print_json({"transitions": [dataclasses.asdict(each) for each in transitions]})
     elif transitions:
         rows = [
-            (output.moment(each.time), each.name, each.status, each.detail) for each in transitions
+            (output.time_text(each.time), each.name, each.status, each.detail)
+            for each in transitions
         ]
         output.table(["TIME (UTC)", "ALERT", "STATUS", "DETAIL"], rows)
     else:
@@ -365,11 +366,13 @@ def _replay(store: Store, rules: Rules, since: str | None, *, json: bool) -> Non
         if result.since is None:
             output.line(f"{result.name}: unknown: {result.reason}")
             continue
-        output.line(f"{result.name}: would have fired {times} since {output.moment(result.since)}")
+        output.line(
+            f"{result.name}: would have fired {times} since {output.time_text(result.since)}"
+        )
         for firing in result.firings:
-            end = output.moment(firing.until) if firing.until else "now"
+            end = output.time_text(firing.until or None) or "now"
             name = f"{firing.name}: " if firing.name != result.name else ""
-            output.line(f"  {name}{output.moment(firing.since)} to {end}: {firing.detail}")
+            output.line(f"  {name}{output.time_text(firing.since)} to {end}: {firing.detail}")
         if result.unknown:
             share = f"{result.unknown} of {result.evaluated} evaluations"
             output.line(f"  unknown for {share}: {result.reason}")
@@ -415,7 +418,9 @@ def _silence(store: Store, alerts: str, duration: int, comment: str, *, json: bo
     if json:
         output.print_json({"silence": dataclasses.asdict(silence)})
     else:
-        output.line(f"silence {silence.id}: {alerts} until {output.moment(silence.until)} UTC")
+        output.line(
+            f"silence {silence.id}: {alerts} until {output.time_text(silence.until, zone=True)}"
+        )
 
 
 def _unsilence(store: Store, silence_id: str, *, json: bool) -> None:

@@ -8,16 +8,17 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, ParamSpec, TypeVar
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any, Final, ParamSpec, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command_from_info
 
 import redmeter
 from redmeter import interrupts, settings
-from redmeter import store as stores
 from redmeter.cli import output
 from redmeter.cli.failure import INTERRUPTED as INTERRUPTED
 from redmeter.cli.failure import NOT_FOUND as NOT_FOUND
@@ -27,37 +28,40 @@ from redmeter.cli.failure import UsageError, failure_of
 from redmeter.cli.failure import fail as fail
 from redmeter.clock import seconds_of
 from redmeter.errors import EmbeddedServerError, InvalidSetting, StoreError, StoreRefused
-from redmeter.store import Store
-from redmeter.store.servers import urls
-from redmeter.store.servers.retry import unready_reason
 from redmeter.stored.keys import span
 
-#: Command -> the module that registers it, in the order of the help.
-COMMAND_MODULES: Final[Mapping[str, str]] = {
-    "demo": "demo",
-    "up": "up",
-    "stop": "up",
-    "replay": "replay",
-    "status": "diagnosis",
-    "series": "series",
-    "summary": "summary",
-    "explain": "diagnosis",
-    "forecast": "forecast",
-    "top": "top",
-    "query": "query",
-    "export": "export",
-    "names": "series",
-    "logs": "logs",
-    "exceptions": "exceptions",
-    "mark": "marks",
-    "verdict": "verdict",
-    "alerts": "alerts",
-    "clean": "maintenance",
-    "retention": "maintenance",
-    "doctor": "maintenance",
-    "migrate": "migrate",
+if TYPE_CHECKING:  # redmeter.store loads the Redis client, which the help needs not
+    from redmeter.store import Store
+
+#: Command -> the module that registers it, and its summary in the help, in the order of the help.
+#: A module is loaded when its command is called.
+COMMAND_LIST: Final[Mapping[str, tuple[str, str]]] = {
+    "demo": ("demo", "Run a small tea shop with simulated visitors, to look around."),
+    "up": ("up", "Run the page, the cleaner, and the embedded server."),
+    "stop": ("up", "Stop everything that `up` runs for a store. Its data is kept."),
+    "replay": ("replay", "Count the requests in an access log."),
+    "count": ("record", "Count events, from a shell script."),
+    "set": ("record", "Set a gauge, from a shell script."),
+    "observe": ("record", "Record a value of a histogram, from a shell script."),
+    "status": ("diagnosis", "Show whether the last five minutes were as usual."),
+    "series": ("series", "Show the samples of counters and gauges, oldest first."),
+    "summary": ("summary", "Show the distribution of a histogram: mean and percentiles."),
+    "explain": ("diagnosis", "Show which routes, labels or messages account for a change."),
+    "forecast": ("forecast", "Show the expected range ahead, and past anomalies."),
+    "top": ("top", "Rank counters, histograms, or the values of a label."),
+    "query": ("query", "Answer a PromQL query, now or over time."),
+    "export": ("export", "Write complete intervals of series to a file, one row each."),
+    "names": ("names", "List counters with their grand totals, gauges and histograms."),
+    "logs": ("logs", "Show logged messages: new, spiking, common and newest ones."),
+    "exceptions": ("exceptions", "Show recorded exceptions, grouped by type and place."),
+    "mark": ("marks", "Mark a moment that explains a change, such as a deploy."),
+    "verdict": ("verdict", "Judge a deploy by the error rate and p95 of each route."),
+    "alerts": ("alerts", "Show, check, run, replay and silence alerts."),
+    "clean": ("maintenance", "Remove samples that are older than the retention."),
+    "retention": ("maintenance", "Show the retention, or change it for all processes at once."),
+    "doctor": ("maintenance", "Check the store, and suggest fixes for problems."),
+    "migrate": ("migrate", "Move a store to another server, database, prefix or cluster."),
 }
-_ORDER: Final = tuple(COMMAND_MODULES)
 
 
 def _write_epilog(epilog: str, formatter: Any) -> None:
@@ -71,7 +75,33 @@ def _write_epilog(epilog: str, formatter: Any) -> None:
             formatter.write(f"  {example}\n")
 
 
+def _take_texts_as_they_are(parameter: Any) -> None:
+    """Keep Typer from loading Pydantic, which takes longer than Redis, to check that text is text.
+
+    Older versions of Typer convert values without it.
+    """
+    checked = getattr(parameter, "get_runtime_param", None)
+    if checked is None or "get_runtime_param" in vars(parameter):
+        return
+    kind = parameter.type_descriptor.annotation
+
+    def coerce(value: Any, param: Any, ctx: Any) -> Any:
+        if type(value) is kind or (kind == list[str] and value is not None):
+            return value
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        return checked().coerce(value, param=param, ctx=ctx)
+
+    parameter.get_runtime_param = lambda: SimpleNamespace(coerce=coerce)
+
+
 class _Command(TyperCommand):
+    def get_params(self, ctx: Any) -> Any:
+        parameters = super().get_params(ctx)
+        for parameter in parameters:
+            _take_texts_as_they_are(parameter)
+        return parameters
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
@@ -83,7 +113,38 @@ class _Command(TyperCommand):
         _write_epilog(self.epilog or "", formatter)
 
 
+class _Later(TyperCommand):
+    """A command in the help and in completions, until its module is loaded."""
+
+
+def load_command(name: str) -> Any:
+    """Load the module of a command, and return what Typer makes of it.
+
+    Args:
+        name: one of COMMAND_LIST.
+    """
+    importlib.import_module(f"redmeter.cli.{COMMAND_LIST[name][0]}")
+    info = next(one for one in app.registered_commands if one.name == name)
+    return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
+
+
 class _Group(TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = {name: _Later(name, help=text) for name, (_, text) in COMMAND_LIST.items()}
+
+    def get_params(self, ctx: Any) -> Any:
+        parameters = super().get_params(ctx)
+        for parameter in parameters:
+            _take_texts_as_they_are(parameter)
+        return parameters
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name and isinstance(command, _Later):
+            command = self.commands[name] = load_command(name)
+        return name, command, rest
+
     def main(self, args: Any = None, *more: Any, **named: Any) -> Any:
         words = list(sys.argv[1:] if args is None else args)
         output.begin_output(json="--json" in itertools.takewhile(lambda word: word != "--", words))
@@ -96,9 +157,6 @@ class _Group(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with _reported():
             return super().invoke(ctx)
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return sorted(super().list_commands(ctx), key=_ORDER.index)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         _write_epilog(self.epilog or "", formatter)
@@ -167,11 +225,19 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def command(*, epilog: str, name: str | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Register a command."""
+def command(
+    *, epilog: str, name: str | None = None, numbers: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Register a command.
+
+    Args:
+        numbers: arguments may be negative numbers, which look like options; so an unknown option
+            is an argument, which the command has to check.
+    """
+    settings = {"ignore_unknown_options": True} if numbers else None
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
-        app.command(name, cls=_Command, epilog=epilog)(function)
+        app.command(name, cls=_Command, epilog=epilog, context_settings=settings)(function)
         return function
 
     return register
@@ -217,7 +283,7 @@ def opened_store(
     best_effort: bool | None = None,
     create: bool = False,
     timezone: str | None = None,
-) -> Iterator[Store]:
+) -> "Iterator[Store]":
     """Open the store that the options name, and close it.
 
     Args:
@@ -228,6 +294,8 @@ def opened_store(
             commands that write.
         timezone: the setting, for commands that compare hours or days.
     """
+    from redmeter import store as stores
+
     if not create:
         _check_embedded(settings.resolve("url", url))
     store = stores.open(url, prefix=prefix, timezone=timezone)
@@ -263,6 +331,8 @@ def _check_embedded(url: str) -> None:
     Raises:
         EmbeddedServerError: there is no data.
     """
+    from redmeter.store.servers import urls
+
     path = urls.parse_target(url).path
     if path is None or url in ("", "embedded://"):  # the default path has no typing errors
         return
@@ -276,14 +346,16 @@ def _check_embedded(url: str) -> None:
         )
 
 
-def _others_answer(store: Store, error: StoreError) -> bool:
+def _others_answer(store: "Store", error: StoreError) -> bool:
     """Return whether an error concerns one node of a cluster while others answer."""
+    from redmeter.store.servers.retry import unready_reason
+
     if isinstance(error, StoreRefused):
         return len(store.shards) > 1 and unready_reason(error) != ""
     return bool(store.link.unreachable())
 
 
-def fail_where_left_out(store: Store) -> None:
+def fail_where_left_out(store: "Store") -> None:
     """Fail if a part of the store was not read, since the missing name may be there."""
     if left_out := store.skipped():
         text = f"not found on the nodes that answer ({'; '.join(left_out)})"
@@ -372,18 +444,8 @@ def _options(
     pass
 
 
-def load_commands(words: Sequence[str]) -> None:
-    """Import the module of the command that the words begin with, or else those of all commands.
-
-    The others would take as long to import as the client of Redis.
-    """
-    name = COMMAND_MODULES.get(words[0]) if words else None
-    importlib.import_module(f"redmeter.cli.{name or 'commands'}")
-
-
 def run_command() -> None:
     """Run the command."""
-    load_commands(sys.argv[1:])
     logging.getLogger("redmeter").setLevel(logging.ERROR)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed: discard output

@@ -18,6 +18,7 @@ from redmeter.cli.app import (
     opened_store,
     precision_seconds,
 )
+from redmeter.cli.completion import complete_names
 from redmeter.cli.selectors import (
     LabelOption,
     Last,
@@ -88,7 +89,12 @@ def status_command(url: Url = None, prefix: Prefix = None, json: AsJson = False)
     "redmeter explain http_request_seconds --last 1h --against yesterday --json",
 )
 def explain_command(
-    name: Annotated[str, typer.Argument(help="A counter or a histogram; labels filter.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A counter or a histogram; labels filter.", autocompletion=complete_names
+        ),
+    ],
     since: Since = None,
     until: Until = None,
     last: Last = None,

@@ -134,7 +134,7 @@ def _list(result: ExceptionSummaries) -> None:
 
 
 def _row(one: ExceptionSummary) -> Sequence[Any]:
-    ends = output.moment(one.first, 60), output.moment(one.last, 60)
+    ends = output.time_text(one.first, 60), output.time_text(one.last, 60)
     new, message = "new" if one.is_new else "", one.message.replace("\n", _BREAK)
     return (one.id, one.count, *ends, new, one.type, one.place, message)
 
@@ -159,7 +159,8 @@ def _show(one: ExceptionSummary) -> None:
         output.line(f"{one.place} ({one.function})")
     output.line(
         f"{output.many(one.count, 'exception')} in the window, {one.total:,} ever; "
-        f"first {output.moment(one.first)} UTC, last {output.moment(one.last)} UTC; ID {one.id}"
+        f"first {output.time_text(one.first, zone=True)}, "
+        f"last {output.time_text(one.last, zone=True)}; ID {one.id}"
     )
     if output.is_terminal() and one.count:
         output.line()
@@ -175,5 +176,5 @@ def _show(one: ExceptionSummary) -> None:
 
 
 def _share(share: ExceptionShare) -> Sequence[Any]:
-    ends = (output.moment(share.first, 60), output.moment(share.last, 60))
+    ends = (output.time_text(share.first, 60), output.time_text(share.last, 60))
     return (share.name, share.count, *ends)

@@ -9,7 +9,6 @@ import signal
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, TextIO
 
@@ -26,6 +25,7 @@ from redmeter.cli.app import (
     opened_store,
     precision_seconds,
 )
+from redmeter.cli.completion import complete_names
 from redmeter.cli.selectors import (
     LabelOption,
     Last,
@@ -61,7 +61,10 @@ _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 def export(
     pattern: Annotated[
         str,
-        typer.Argument(help="Names to export, with all label sets: orders, or 'http_*' in quotes."),
+        typer.Argument(
+            help="Names to export, with all label sets: orders, or 'http_*' in quotes.",
+            autocompletion=complete_names,
+        ),
     ] = "*",
     to: Annotated[
         str, typer.Option("--to", help="FILE.csv, FILE.jsonl or FILE.parquet; - for the output.")
@@ -234,7 +237,7 @@ def _text_writer(file: TextIO, form: str, *, excel: bool) -> _WriteRows:
             table.writerow(head.pop())
         table.writerows(
             (
-                datetime.fromtimestamp(row.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                output.iso_time(row.time),
                 row.kind,
                 f"'{row.name}" if excel and row.name.startswith(_FORMULAS) else row.name,
                 jsonlib.dumps(row.labels, ensure_ascii=False) if row.labels else "",

@@ -21,6 +21,7 @@ from redmeter.cli.app import (
     opened_store,
     precision_seconds,
 )
+from redmeter.cli.completion import complete_names
 from redmeter.cli.selectors import (
     Aggregate,
     By,
@@ -53,7 +54,11 @@ _LISTED = 10
 )
 def forecast_command(
     name: Annotated[
-        str, typer.Argument(help="A counter or a gauge; labels in braces are a filter.")
+        str,
+        typer.Argument(
+            help="A counter or a gauge; labels in braces are a filter.",
+            autocompletion=complete_names,
+        ),
     ],
     precision: Precision = "3600",
     ahead: Annotated[
@@ -127,8 +132,11 @@ def _columns(
     rows: list[list[output.Cell]] = []
     for each in forecasts:
         name = [each.name] if split else []
-        rows += [[*name, one.start, one.value, *_range(one), int(one.outside)] for one in each.past]
-        rows += [[*name, one.start, "", *_range(one), ""] for one in each.ahead]
+        rows += [
+            [*name, output.time_text(one.start), one.value, *_range(one), int(one.outside)]
+            for one in each.past
+        ]
+        rows += [[*name, output.time_text(one.start), "", *_range(one), ""] for one in each.ahead]
     names = ["START", "VALUE", "LOW", "MID", "HIGH", "OUTSIDE"]
     return ["NAME", *names] if split else names, rows
 

@@ -237,8 +237,7 @@ class _Found:
     def _show_recent(self) -> None:
         if not output.is_terminal():
             rows = [
-                ["" if m.time is None else f"{m.time:.6f}", *self._source(m), _one_line(m.text)]
-                for m in self.recent
+                [output.time_text(m.time), *self._source(m), _one_line(m.text)] for m in self.recent
             ]
             output.table(["TIME", *self._source_columns(), "MESSAGE"], rows)
             return
@@ -268,11 +267,9 @@ class _Found:
         return [found.severity] if self._one else [logger, found.severity]
 
     def _moment(self, moment: float | None) -> str:
-        """Return a time: for people the time of day, or the day; for programs Unix seconds."""
-        if moment is None:
-            return ""
-        if not output.is_terminal():
-            return f"{moment:.6f}"
+        """Return a time: for people the time of day, or the day."""
+        if moment is None or not output.is_terminal():
+            return output.time_text(moment)
         with contextlib.suppress(ValueError, OverflowError, OSError):
             then, today = (datetime.fromtimestamp(t, UTC) for t in (moment, self._now))
             return then.strftime("%H:%M:%S" if then.date() == today.date() else "%Y-%m-%d")

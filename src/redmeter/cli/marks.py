@@ -8,6 +8,7 @@ import typer
 from redmeter import settings
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened_store
+from redmeter.cli.completion import complete_marks
 from redmeter.errors import InvalidSetting
 from redmeter.maintenance import forgetting
 from redmeter.queries import Queries
@@ -30,7 +31,10 @@ _PARENTS = " (or any of the parent directories): .git"
 def mark(
     label: Annotated[
         str | None,
-        typer.Argument(help="Default: REDMETER_RELEASE, or the output of git describe."),
+        typer.Argument(
+            help="Default: REDMETER_RELEASE, or the output of git describe.",
+            autocompletion=complete_marks,
+        ),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the marks, newest first.")] = False,
     remove: Annotated[
@@ -99,7 +103,7 @@ def _list(store: Store, *, json: bool) -> None:
     if json:
         output.print_json({"marks": [{"time": one.time, "label": one.label} for one in marks]})
     elif marks:
-        output.table(["TIME (UTC)", "LABEL"], [(output.moment(m.time), m.label) for m in marks])
+        output.table(["TIME (UTC)", "LABEL"], [(output.time_text(m.time), m.label) for m in marks])
     if not marks:
         fail("there are no marks yet", NOT_FOUND, "redmeter mark LABEL sets one")
 

@@ -6,6 +6,7 @@ unprintable characters are shown as escapes.
 
 import codecs
 import contextlib
+import functools
 import json
 import logging
 import sys
@@ -13,27 +14,17 @@ import time
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, Protocol, TextIO
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, TypeAlias
 
 from redmeter.analysis.comparing.sentences import unit_of
 from redmeter.cli.failure import Failure
-from redmeter.reading import foreign_keys
-from redmeter.results.series import CoveredWindow
 from redmeter.stored.keys import span as span
 
+if TYPE_CHECKING:  # Rich is loaded by who draws, see _console()
+    from rich.console import Console
+    from rich.text import Text
 
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        """Raise the error that Rich is handling, where it would end the process: see app.py."""
-        raise
-
-
-_stdout = _Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
-_stderr = _Console(highlight=False, markup=False, emoji=False, soft_wrap=True, stderr=True)
+    from redmeter.results.series import CoveredWindow
 
 #: The signs that drawings are made of, and what stands for each where the output has no such signs.
 _SIGNS = "▁▂▃▄▅▆▇█▏▎▍▌▋▊▉┤└─│░•◦▲▼·"
@@ -50,7 +41,7 @@ _BYTES = [(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB"), (1e15
 ValueWriter = Callable[[float], str]
 
 #: A cell: text, or a number, which is set to the right.
-Cell = str | int | float | Text
+Cell: TypeAlias = "str | int | float | Text"
 #: Seconds between two lines about a wait, where nobody sees a bar.
 NOTED = 2.0
 
@@ -83,6 +74,19 @@ def take_any(stream: TextIO) -> None:
         reconfigure(errors="redmeter" if people else "backslashreplace")
 
 
+@functools.cache
+def _console(*, stderr: bool = False) -> "Console":
+    """Return what draws on a terminal. Loading it takes longer than a short command runs."""
+    from rich.console import Console
+
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            """Raise the error that Rich is handling, where it would end the process: see app.py."""
+            raise
+
+    return Screen(highlight=False, markup=False, emoji=False, soft_wrap=True, stderr=stderr)
+
+
 def is_terminal() -> bool:
     """Whether people are looking."""
     return sys.stdout.isatty()
@@ -90,7 +94,7 @@ def is_terminal() -> bool:
 
 def width() -> int:
     """Columns of the terminal."""
-    return _stdout.width
+    return _console().width
 
 
 def safe(text: str) -> str:
@@ -100,9 +104,12 @@ def safe(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def line(text: str | Text = "") -> None:
+def line(text: "str | Text" = "") -> None:
     """Print a line."""
-    _stdout.print(safe(text) if isinstance(text, str) else text)
+    if isinstance(text, str):
+        print(safe(text), flush=True)  # noqa: T201
+    else:
+        _console().print(text)
 
 
 def signs(text: str) -> str:
@@ -114,17 +121,20 @@ def signs(text: str) -> str:
     return text
 
 
-def block(text: Text) -> None:
+def block(text: "Text") -> None:
     """Print lines that are drawn already."""
-    _stdout.print(text, no_wrap=True, overflow="crop", crop=False)
+    _console().print(text, no_wrap=True, overflow="crop", crop=False)
 
 
 def note(text: str) -> None:
     """Print a line for people to standard error."""
-    _stderr.print(safe(text), style="dim" if _stderr.is_terminal else None)
+    if sys.stderr.isatty():
+        _console(stderr=True).print(safe(text), style="dim")
+    else:
+        print(safe(text), file=sys.stderr)  # noqa: T201
 
 
-def note_missing(windows: Iterable[CoveredWindow | None]) -> None:
+def note_missing(windows: "Iterable[CoveredWindow | None]") -> None:
     """Print a line if a window was read only in part, with the precision that keeps all of it."""
     short = [one for one in windows if one is not None and one.requested is not None]
     if short:
@@ -137,7 +147,7 @@ def note_missing(windows: Iterable[CoveredWindow | None]) -> None:
         note(f"intervals of {width} are kept since {since} UTC, not since {requested} UTC{fix}")
 
 
-def window_text(window: CoveredWindow) -> str:
+def window_text(window: "CoveredWindow") -> str:
     """Return what a window covers, e.g. "60 intervals of 1m from 2026-11-24 10:00"."""
     intervals = many(len(window.starts), "interval")
     text = f"{intervals} of {span(window.precision)} from {moment(window.since, window.precision)}"
@@ -152,7 +162,12 @@ def error(text: str, *, lines: bool = False) -> None:
             must not pretend to be ours.
     """
     shown = "\n".join(map(safe, text.split("\n"))) if lines else safe(text)
-    _stderr.print(Text.assemble(("error: ", "bold red"), shown))
+    if sys.stderr.isatty():
+        from rich.text import Text
+
+        _console(stderr=True).print(Text.assemble(("error: ", "bold red"), shown))
+    else:
+        print(f"error: {shown}", file=sys.stderr)  # noqa: T201
 
 
 def log_warnings() -> None:
@@ -165,6 +180,8 @@ def log_warnings() -> None:
 @contextlib.contextmanager
 def left_out() -> Iterator[None]:
     """Show what readings had to leave out, see reading/foreign_keys.py; each of it once."""
+    from redmeter.reading import foreign_keys  # loads the Redis client
+
     handler = _LeftOut()
     foreign_keys.logger.addHandler(handler)
     before = foreign_keys.logger.level
@@ -279,6 +296,9 @@ def table(
         for row in rows:
             print("\t".join(safe(str(cell)) for cell in row))  # noqa: T201
         return
+    from rich.table import Table
+    from rich.text import Text
+
     drawn = Table(box=None, pad_edge=False, header_style="bold")
     lines = [list(row) for row in rows]
     for at, column in enumerate(columns):
@@ -290,10 +310,10 @@ def table(
             drawn.add_column(column, justify=justify, overflow="fold")
     for row in lines:
         drawn.add_row(*[cell if isinstance(cell, Text) else cell_text(cell) for cell in row])
-    _stdout.print(drawn)
+    _console().print(drawn)
 
 
-def print_grid(rows: Sequence[Sequence[Text]]) -> None:
+def print_grid(rows: "Sequence[Sequence[Text]]") -> None:
     """Print columns without names; on a terminal a text that is too long goes on below itself."""
     if not is_terminal():
         widths = [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)]
@@ -301,15 +321,17 @@ def print_grid(rows: Sequence[Sequence[Text]]) -> None:
             cells = [c.plain + " " * (w - c.cell_len) for c, w in zip(row, widths, strict=True)]
             print("  ".join(cells).rstrip())  # noqa: T201
         return
+    from rich.table import Table
+
     drawn = Table.grid(padding=(0, 2), pad_edge=False)
     for row in rows:
         drawn.add_row(*row)
-    _stdout.print(drawn)
+    _console().print(drawn)
 
 
 def cell_text(cell: Cell) -> str:
     """Return the text of a cell in a table on a terminal."""
-    return safe(str(cell)) if isinstance(cell, str | Text) else f"{cell:,}"
+    return f"{cell:,}" if isinstance(cell, int | float) else safe(str(cell))
 
 
 def many(count: int, one: str, more: str = "") -> str:
@@ -360,7 +382,7 @@ def _short(value: float) -> str:
 @contextlib.contextmanager
 def progress(text: str) -> Iterator[Show]:
     """Show progress, on a terminal; elsewhere only lines about waits."""
-    if not _stderr.is_terminal:
+    if not sys.stderr.isatty():
         noted = -NOTED
 
         def note_wait(_done: int, _total: int | None, /, waiting: str = "") -> None:
@@ -380,13 +402,37 @@ def progress(text: str) -> Iterator[Show]:
     )
 
     columns = [TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()]
-    with Progress(*columns, TimeRemainingColumn(), console=_stderr, transient=True) as bar:
+    with Progress(
+        *columns, TimeRemainingColumn(), console=_console(stderr=True), transient=True
+    ) as bar:
         task = bar.add_task(text, total=None)
 
         def update(done: int, total: int | None, /, waiting: str = "") -> None:
             bar.update(task, completed=done, total=total, description=safe(waiting or text))
 
         yield update
+
+
+def iso_time(time: float) -> str:
+    """Return a time in ISO 8601, in UTC, to the second or microsecond: the form of pipes."""
+    try:
+        return datetime.fromtimestamp(time, UTC).isoformat().replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):
+        return str(time)
+
+
+def time_text(time: float | None, precision: int = 1, *, zone: bool = False) -> str:
+    """Return a time on standard output: for people as exact as a precision needs, else in ISO 8601.
+
+    Args:
+        time: Unix seconds; None where there is none, which is "".
+        zone: people read "UTC" behind it; columns have that in their names.
+    """
+    if time is None:
+        return ""
+    if not is_terminal():
+        return iso_time(time)
+    return moment(time, precision) + (" UTC" if zone else "")
 
 
 def moment(start: float, precision: int = 1) -> str:
@@ -402,4 +448,4 @@ def moment(start: float, precision: int = 1) -> str:
 
 def clear() -> None:
     """Empty the terminal."""
-    _stdout.clear()
+    _console().clear()

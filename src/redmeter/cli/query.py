@@ -89,7 +89,7 @@ def _show(result: QueryResult, step: float | None) -> None:
         output.line(result.text)
     elif not output.is_terminal():
         rows: list[list[output.Cell]] = [
-            [_name_of(one), _exact(float(sample.time)), _plain(sample)]
+            [_name_of(one), output.time_text(float(sample.time)), _plain(sample)]
             for one in result.series
             for sample in one.samples
         ]

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from redmeter.cli.completion import complete_keys, complete_labels
 from redmeter.clock import UNITS
 from redmeter.errors import InvalidName, InvalidSetting, InvalidValue
 from redmeter.queries import select
@@ -27,11 +28,17 @@ LabelOption = Annotated[
         "--label",
         metavar="<label=value>",
         help="Only label sets with this label. Repeatable.",
+        autocompletion=complete_labels,
     ),
 ]
 By = Annotated[
     list[str] | None,
-    typer.Option("--by", metavar="<label>", help="Split by the values of this label. Repeatable."),
+    typer.Option(
+        "--by",
+        metavar="<label>",
+        help="Split by the values of this label. Repeatable.",
+        autocompletion=complete_keys,
+    ),
 ]
 Exact = Annotated[
     bool, typer.Option("--exact", help="Read the one series that is stored under this name.")

@@ -18,6 +18,7 @@ from redmeter.cli.app import (
     opened_store,
     precision_seconds,
 )
+from redmeter.cli.completion import complete_names
 from redmeter.cli.selectors import (
     By,
     Exact,
@@ -55,7 +56,12 @@ _NARROW, _ROOMY = ("count", "p95"), 60
     "redmeter summary http_seconds --by route --label method=GET --json",
 )
 def summary_command(
-    name: Annotated[str, typer.Argument(help="A histogram; labels in braces are a filter.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A histogram; labels in braces are a filter.", autocompletion=complete_names
+        ),
+    ],
     precision: AnyPrecision = None,
     since: Since = None,
     until: Until = None,

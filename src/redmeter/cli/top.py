@@ -23,6 +23,7 @@ from redmeter.cli.app import (
     opened_store,
     precision_seconds,
 )
+from redmeter.cli.completion import complete_keys, complete_names
 from redmeter.cli.failure import wrong_kind
 from redmeter.cli.selectors import (
     LabelOption,
@@ -58,11 +59,18 @@ def top_command(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="With --by LABEL: a name without labels. Otherwise a pattern; default: all."
+            help="With --by LABEL: a name without labels. Otherwise a pattern; default: all.",
+            autocompletion=complete_names,
         ),
     ] = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="<label>", help="A label to group by.")
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="<label>",
+            help="A label to group by.",
+            autocompletion=complete_keys,
+        ),
     ] = None,
     order: Annotated[
         str | None,

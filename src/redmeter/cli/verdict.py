@@ -20,6 +20,7 @@ from redmeter.cli.app import (
     opened_store,
     precision_seconds,
 )
+from redmeter.cli.completion import complete_marks
 from redmeter.cli.failure import NOT_FOUND, STORE, USAGE, Failure, failure_of
 from redmeter.cli.selectors import TIMES, time_option
 from redmeter.errors import InvalidValue
@@ -52,7 +53,10 @@ _COMPARED, _NEWEST = 1000, 3
 )
 def verdict_command(
     label: Annotated[
-        str | None, typer.Argument(help="Label of a mark. Default: the newest mark.")
+        str | None,
+        typer.Argument(
+            help="Label of a mark. Default: the newest mark.", autocompletion=complete_marks
+        ),
     ] = None,
     since: Annotated[
         str | None, typer.Option("--since", help=f"The time of a deploy without a mark: {TIMES}.")
@@ -130,7 +134,7 @@ def _own_codes() -> Iterator[None]:
 
 
 def _print(answer: Verdict) -> None:
-    name = answer.mark.label if answer.mark else output.moment(answer.since)
+    name = answer.mark.label if answer.mark else output.time_text(answer.since, zone=True)
     output.line(f"{answer.verdict}: {answer.reason}")
     if answer.look is not None:
         times = f"{output.span(answer.look)} after {name}, against {answer.against}"
@@ -149,7 +153,9 @@ def _print(answer: Verdict) -> None:
             output.line(f"… ({answer.routes_of - _ROUTES} more; --json has them)")
     _print_patterns(answer.patterns)
     for mark in answer.marks:
-        output.line(f"also within these windows: {mark.label}, {output.moment(mark.time)}")
+        output.line(
+            f"also within these windows: {mark.label}, {output.time_text(mark.time, zone=True)}"
+        )
 
 
 def _row(row: VerdictRow) -> list[output.Cell]:

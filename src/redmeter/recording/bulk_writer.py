@@ -1,4 +1,4 @@
-"""Bulk writer: stores many past events, such as those of a file, on request.
+"""Bulk writer: stores many events, such as those of a file, on request.
 
 It uses the recorder's buffer and delivery without its thread: memory grows with series and
 intervals, every batch counts once, and errors are raised to the caller.
@@ -8,7 +8,12 @@ import math
 from threading import Lock
 
 from redmeter.recording.buffer import Buffer
-from redmeter.recording.pending import PendingCounter, PendingHistogram
+from redmeter.recording.pending import (
+    GaugeSample,
+    PendingCounter,
+    PendingGauge,
+    PendingHistogram,
+)
 from redmeter.recording.sending.delivery import Delivery
 from redmeter.recording.sending.flusher import FlushFailed
 from redmeter.recording.status import RecorderStats
@@ -19,7 +24,7 @@ from redmeter.stored.exponential_histogram import Distribution
 
 
 class BulkWriter:
-    """Collects counts and values, and writes them together. Not thread-safe.
+    """Collects counts, values and settings of gauges, and writes them together. Not thread-safe.
 
     Args:
         store: the store to write to.
@@ -55,6 +60,17 @@ class BulkWriter:
         self._stats.recorded += values.count
         self._buffer.add(PendingHistogram, series, second, values, now)
 
+    def set(self, series: str, time: float, value: float, now: float) -> None:
+        """Set a gauge. Of several values of an interval, the one with the newest time stays.
+
+        Args:
+            series, now: see add().
+            time: when it had the value, Unix seconds.
+            value: a finite number.
+        """
+        self._stats.recorded += 1
+        self._buffer.add(PendingGauge, series, time, GaugeSample(time, value), now)
+
     def write(self, timeout: float, now: float) -> None:
         """Store everything, with retries.
 
@@ -79,6 +95,19 @@ class BulkWriter:
             if worst is not errors[0] or not passing:
                 raise worst
             retry.wait(worst, sent=self._delivery.unacknowledged > 0)
+
+    def confirm(self, durability: str, timeout: float) -> None:
+        """Have the servers confirm that the written events are durable.
+
+        Args:
+            durability: "replica" or "disk".
+            timeout: how long to wait for that, seconds.
+
+        Raises:
+            Unconfirmed: they are stored, but one server did not confirm it.
+        """
+        for problem in self._delivery.confirm(durability, timeout, again=False):
+            raise problem
 
     @property
     def unacknowledged(self) -> int:
