@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from redmeter import Meter, book
+from redmeter import Meter, UnknownLabel, book
 from redmeter.clock import SystemClock
 from support.commands import Done, Home
 from support.servers import Server
@@ -86,7 +86,8 @@ def test_forgetting_removes_one_counter_and_its_total(
     said = f"forgotten: {name}" if not option else json.dumps({"forgotten": name})
     assert done == Done(0, said + "\n", "")
     assert meter.names() == ['sales{a="1"}']
-    assert meter.total(name) == 0
+    with pytest.raises(UnknownLabel):
+        meter.total(name)
 
 
 def test_forgetting_removes_what_the_listings_call_so(redmeter: Run, client: Any) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -25,9 +26,14 @@ pytestmark = pytest.mark.servers
 Current = Callable[[str], float | None]
 
 
-def just_begun(now: float) -> int:
-    """Return a precision whose running interval began a second or two ago."""
-    return next(width for width in range(600, 1_000_000) if int(now) % width in (1, 2))
+def just_begun(client: Any) -> tuple[float, int]:
+    """Return the time, and a precision whose running interval began a second or two ago."""
+    while True:  # there is none in some seconds
+        now = server_time(client)
+        widths = (width for width in range(600, 1_000_000) if int(now) % width in (1, 2))
+        if width := next(widths, 0):
+            return now, width
+        time.sleep(1.0)
 
 
 def readers_of(open_meter: OpenMeter, open_store: OpenStore, url: str, width: int) -> Any:
@@ -88,8 +94,7 @@ def test_every_reader_has_it_before_the_interval_has_a_sample(
     client: Any, any_server: Server, open_store: OpenStore, open_meter: OpenMeter, age: int
 ) -> None:
     """A value that set() set, and the sum of the parts of live processes."""
-    now = server_time(client)
-    width = just_begun(now)
+    now, width = just_begun(client)
     store = open_store(retention={60: 120, width: 120})
     for producer in ("a", "b", "ended"):
         store.publish(producer, "{}", instance=True, ended=False)
@@ -119,8 +124,8 @@ def test_an_older_value_is_no_current_one(
     client: Any, open_store: OpenStore, open_meter: OpenMeter, any_server: Server
 ) -> None:
     """The running interval has none then, and neither has a window that ended before it."""
-    now = server_time(client)
-    width, age = just_begun(now), INSTANCE_SECONDS + 5
+    now, width = just_begun(client)
+    age = INSTANCE_SECONDS + 5
     store = open_store(retention={60: 120, width: 120})
     measure(store, {"depth": 17.0}, now - age)
     meter, memory = (
@@ -143,8 +148,7 @@ def test_an_export_has_only_samples_that_are_stored(
     client: Any, any_server: Server, open_store: OpenStore
 ) -> None:
     """The current value of an interval without a sample is none."""
-    now = server_time(client)
-    width = just_begun(now)
+    now, width = just_begun(client)
     measure(open_store(retention={60: 120, width: 120}), {"depth": 17.0}, now - 10)
     with invoking() as run:
         words = ("export", "depth", "--kind", "gauge", "--precision", str(width))

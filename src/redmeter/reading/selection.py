@@ -16,6 +16,7 @@ series without labels has an entry of its own, which is not next to them.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, Final, NamedTuple, TypeVar
 
 from redmeter.errors import InvalidName, LimitExceeded, StoreRefused, UnknownLabel, WrongKind
@@ -62,7 +63,7 @@ class KindReads(NamedTuple):
     most: int
     #: The call that reads it, for the error of a query of another kind.
     call: str
-    #: Of one of STATES: parses the value of an interval, given its start and the precision.
+    #: Parses the value of an interval of one of STATES, given its start and the precision.
     parse: Callable[[bytes, int, int], Measured | None] | None = None
 
 
@@ -414,10 +415,10 @@ def stored_names(
     listed = yield from together(
         [one.names(MAX_SCANNED, first=first) for one, first in zip(sets, replies[::2], strict=True)]
     )
-    return sorted({*names, *(each for some in listed for each in some)})
+    return sorted({*names, *chain.from_iterable(listed)})
 
 
-def check_labels(name: str, asked: Iterable[str], stored: Collection[str]) -> None:
+def check_labels(name: str, labels: Iterable[str], stored: Collection[str]) -> None:
     """Check the labels that a query of a name, or of a pattern, asks for.
 
     Args:
@@ -426,9 +427,9 @@ def check_labels(name: str, asked: Iterable[str], stored: Collection[str]) -> No
     Raises:
         UnknownLabel: none of them has one of the labels.
     """
-    if stored and (unknown := lacking(asked, stored)):
-        labels = {label for one in stored for label in labels_in(one)}
-        raise UnknownLabel(name, unknown[0], sorted(labels))
+    if stored and (unknown := lacking(labels, stored)):
+        known = {label for one in stored for label in labels_in(one)}
+        raise UnknownLabel(name, unknown[0], sorted(known))
 
 
 def lacking(labels: Iterable[str], stored: Collection[str]) -> list[str]:

@@ -13,6 +13,7 @@ precision: windows in the past, and counters, of which another program may write
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 from redmeter.errors import LimitExceeded, StoreRefused
 from redmeter.reading.distributions import slices_answered, slices_asked
@@ -85,11 +86,11 @@ def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
     if (name := single_name(wanted)) is not None:
         failing = wanted.failing or ()
         yield from check_asked(keys, series.view, name, order.kinds, replies, failing)
-    elif asked := lacking([*(wanted.where or ()), *(wanted.failing or ())], replies):
-        found = yield from together(
+    elif missing := lacking([*(wanted.where or ()), *(wanted.failing or ())], replies):
+        names_of_kinds = yield from together(
             [find_names(keys, kept, wanted.name, kind) for kind in SERIES_KINDS]
         )
-        check_labels(wanted.name, asked, [one for names in found for one in names])
+        check_labels(wanted.name, missing, [*chain.from_iterable(names_of_kinds)])
     groups = ranked_groups({name: series.sums_of(reply) for name, reply in replies.items()}, wanted)
     if order.q is None:
         values = {key: group.value(order) for key, group in groups.items()}

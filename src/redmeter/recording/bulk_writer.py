@@ -61,7 +61,7 @@ class BulkWriter:
         self._buffer.add(PendingHistogram, series, second, values, now)
 
     def set(self, series: str, time: float, value: float, now: float) -> None:
-        """Set a gauge. Of several values of an interval, the one with the newest time stays.
+        """Set a gauge. The newest of several values of an interval stays.
 
         Args:
             series, now: see add().

@@ -27,7 +27,7 @@ class Sample(NamedTuple, Generic[V]):
 class CoveredWindow:
     """The window that a result covers: [since, until), in whole intervals of one width.
 
-    Less than the caller named, if the store no longer keeps all of it: then `requested` says so.
+    Less than the caller named, if the store no longer keeps all of it: see `requested`.
     """
 
     #: Interval width, seconds.

@@ -126,7 +126,7 @@ class SeriesKind:
 
     #: The hashes of a series: at each precision, one of each of these families.
     hashes: tuple[Family, ...]
-    #: Those whose fields say how many events an interval has; None: it has none, but a state.
+    #: Those whose fields have the number of events of an interval; None: it has a state instead.
     events: Family | None
     #: The field of Kept that has its retention.
     retention: Literal["series", "histograms"] = "series"

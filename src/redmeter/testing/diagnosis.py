@@ -88,8 +88,8 @@ def explained(
     events = _events(memory, name, comparison, histogram=histogram)
     if checked:
         mine = [event for event in memory.events if base_of(event.series) == name]
-        asked = [*request.labels, *request.failing]
-        check_labels(name, asked, [event.series for event in mine])
+        labels = [*request.labels, *request.failing]
+        check_labels(name, labels, [event.series for event in mine])
         stored = {e.series for e in mine if (e.observed if histogram else e.amount) is not None}
         around.none_failed = none_failed(name, request.failing, list(map(labels_in, stored)))
     return compose(comparison, name, events, around, histogram=histogram)

@@ -48,7 +48,7 @@ RECORDED: Final[Mapping[str, Callable[[Event], Any]]] = {
     "gauge": attrgetter("value"),
     "histogram": attrgetter("observed"),
 }
-#: One of STATES -> the value of an interval, of what was recorded within it in order of time.
+#: One of STATES -> the value of an interval, from its recorded values in order of time.
 STATE_VALUES: Final[Mapping[str, Callable[[Sequence[Any]], float]]] = {"gauge": itemgetter(-1)}
 
 
