@@ -54,7 +54,7 @@ def run(folder: Path, moment: str, *words: str, script: bool) -> Done:
         ("redmeter.cli", True),
         ("redmeter.cli", False),
         ("typer", True),
-        ("redmeter.cli.series", False),
+        ("redmeter.cli.names", False),
     ],
 )
 def test_ctrl_c_during_the_imports_is_one_line_and_exit_code_130(

@@ -209,7 +209,7 @@ export interface components {
         /**
          * @description The window that a result covers: [since, until), in whole intervals of one width.
          *
-         *     Less than the caller named, if the store no longer keeps all of it: then `requested` says so.
+         *     Less than the caller named, if the store no longer keeps all of it: see `requested`.
          */
         CoveredWindow: {
             /** @description Interval width, seconds. */

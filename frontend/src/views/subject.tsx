@@ -106,7 +106,7 @@ export function Subject<A extends { now: number; missing: string[]; window: Span
             );
           const lines = [
             ...about.linesOf(counts.data?.series ?? []),
-            ...latencyLines(summary, durations.data?.precision ?? width),
+            ...latencyLines(summary, durations.data?.window.precision ?? width),
           ];
           return (
             <>
@@ -122,9 +122,9 @@ export function Subject<A extends { now: number; missing: string[]; window: Span
                 places={lines.map((line) => PLACES[line.key] ?? 6)}
                 captions={about.captions}
                 stacked=""
-                precision={counts.data?.precision ?? answer.window.precision}
-                start={counts.data?.start ?? answer.window.start}
-                end={counts.data?.end ?? answer.window.end}
+                precision={counts.data?.window.precision ?? answer.window.precision}
+                start={counts.data?.window.since ?? answer.window.start}
+                end={counts.data?.window.until ?? answer.window.end}
                 now={answer.now}
                 marks={[]}
                 empty={<Empty title="Nothing in this window" />}
