@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
+from redmeter.clock import ManualClock
 from redmeter.reading.logs import recent as reading
 from redmeter.stored.keys import HOUR, slice_start
 from support.commands import Done, is_clean, plain, unix_seconds
 from support.listings import log_common
+from support.servers import Server
 
 Run = Any
 
@@ -363,3 +365,31 @@ def test_what_the_listings_write_is_read_too(redmeter: Run, client: Any) -> None
     assert [m["text"] for m in found["recent"]] == ["a message"] * 3
     assert abs(found["recent"][0]["time"] - time.time()) < 90000
     assert [(f["pattern"], f["count"]) for f in found["common"]] == [("a message", 3)]
+
+
+def test_a_window_has_its_messages_and_patterns(redmeter: Run, server: Server) -> None:
+    """[since, until): patterns first seen in it are new; older counts are said to be missing."""
+    now = time.time()
+    clock = ManualClock(now - 3000)
+    with Meter(server.url, clock=clock) as meter:
+        meter.log("app", "disk is full", severity="error")
+        clock.advance(1800)
+        meter.log("app", "late", severity="error")
+        meter.log("other", "late")
+        clock.advance(1140)
+        meter.log("app", "now", severity="error")
+        assert meter.flush()
+    window = ("--since", str(now - 1500), "--until", str(now - 600))
+    answer = json.loads(redmeter("logs", "app", *window, "--json").out)
+    assert [one["text"] for one in answer["recent"]] == ["late"]
+    assert [(one["pattern"], one["count"]) for one in answer["common"]] == [("late", 1)]
+    assert [(one["kind"], one["pattern"]) for one in answer["changes"]] == [("new", "late")]
+    limits = [answer["window"][end] for end in ("since", "until")]
+    assert limits == pytest.approx([now - 1500, now - 600])
+    overview = json.loads(redmeter("logs", *window, "--json").out)
+    assert {one["logger"] for one in overview["common"]} == {"app", "other"}
+    newest = redmeter("logs", "app", "--last", "90s", "--recent", "9", "--json")
+    assert [one["text"] for one in json.loads(newest.out)["recent"]] == ["now"]
+    assert "patterns are counted since" in redmeter("logs", "app", "--since", "1d").err
+    assert "patterns are counted since" not in redmeter("logs", "app", "--last", "30m").err
+    assert redmeter("logs", "--last", "24").code == 2

@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import math
 import shlex
 import time
 from collections.abc import Iterable
@@ -25,11 +26,14 @@ from redmeter.cli.app import (
     fail_where_left_out,
     opened_store,
 )
+from redmeter.cli.selectors import Last, Since, Until, length_of, window_options
 from redmeter.errors import InvalidSetting
 from redmeter.queries.arguments import check_limit
 from redmeter.reading.logs import recent as reading
+from redmeter.reading.logs.window import LogQuery, LogWindow, log_window
 from redmeter.results.logs import Change, Frequency, LogSource, Message
 from redmeter.store import Store
+from redmeter.store.query import run_query
 from redmeter.stored.message import SEVERITY_OF_LEVEL, check_logger, severity_of
 
 _HOW_TO_LOG = "redmeter.integrations.logging records what an application logs"
@@ -43,6 +47,12 @@ _BREAK = " ⏎ "
 _ROOM = 24
 _DROPPED = ("LAST", "FIRST", "BEFORE", "SEVERITY", "LOGGER")
 
+#: Titles of changed and of common patterns: without a window, and with one.
+_TITLES = (
+    ("changed since the hour before", "most common in the last hour"),
+    ("first seen in the window", "most common in the window"),
+)
+
 _STYLES = {"critical": "bold red", "error": "red", "warning": "yellow"}
 _KINDS = {"new": "green", "spiking": "bold red", "gone": "dim"}
 
@@ -50,7 +60,8 @@ _KINDS = {"new": "green", "spiking": "bold red", "gone": "dim"}
 @command(
     name="logs",
     epilog="Examples: redmeter logs · redmeter logs worker · redmeter logs worker -s error · "
-    "redmeter logs --changes --json · redmeter logs --recent 50",
+    "redmeter logs --changes --json · redmeter logs --recent 50 · "
+    "redmeter logs --since 30m --until 20m",
 )
 def logs(
     logger: Annotated[
@@ -68,6 +79,9 @@ def logs(
     changes: Annotated[
         bool, typer.Option("--changes", help="Only patterns that are new, spiking or gone.")
     ] = False,
+    since: Since = None,
+    until: Until = None,
+    last: Last = None,
     limit: Annotated[
         int, typer.Option("--limit", "-l", min=1, help="Number of patterns and changes.")
     ] = 10,
@@ -81,8 +95,9 @@ def logs(
     Without a logger, an overview of all of them: changes since the previous hour, the most common
     patterns of the last hour, and the loggers. With a logger, its patterns and its newest messages,
     oldest first. The hours are the last 60 minutes and the 60 before; for messages not counted in
-    5-minute intervals, the current clock hour and the previous one, in UTC. Exits with 0 if nothing
-    was logged.
+    5-minute intervals, the current clock hour and the previous one, in UTC. With a window, the
+    messages in it, and its patterns with those first seen in it, compared with as long a time
+    before; patterns are counted for two hours. Exits with 0 if nothing was logged.
     """
     sections = {"recent": recent is not None, "common": common, "changes": changes}
     if not any(sections.values()):
@@ -93,8 +108,18 @@ def logs(
         severity = _severity(severity)
     if logger is not None:
         logger = check_logger(logger)
+    length = length_of(last, since, until)
     with opened_store(url, prefix, reading=True, best_effort=best_effort) as store:
-        result = _Found(store, logger, severity, sections, recent or _RECENT, limit)
+        window = None
+        if (last, since, until) != (None, None, None):
+            now = store.clock.wall()
+            limits = window_options(last, since, until, None, now)
+            start = limits["since"] or 0.0 if length is None else now - length
+            end = math.inf if limits["until"] is None else limits["until"]
+            severities = () if severity is None else (severity,)
+            most = max(limit, recent or _RECENT)
+            window = LogQuery(start, end, logger, severities, limit=most)
+        result = _Found(store, logger, severity, sections, recent or _RECENT, limit, window)
         if json:
             output.print_json(result.as_dict() | {"missing": store.skipped()})
         else:
@@ -126,7 +151,9 @@ class _Found:
         asked: dict[str, bool],
         recent: int,
         limit: int,
+        window: LogQuery | None = None,
     ) -> None:
+        self._window: LogWindow | None = None
         self._one = logger is not None
         self._asked = asked
         self.recent: list[Message] = []
@@ -143,6 +170,9 @@ class _Found:
         #: Whether an overview is asked for.
         self._overview = not self._one and asked["common"] and asked["changes"]
 
+        if window is not None:
+            self._read_window(store, window, recent, limit)
+            return
         if asked["recent"]:
             self.recent = reading.read_recent(store, logger, severity=severity, limit=recent)[::-1]
         if asked["common"] or asked["changes"]:
@@ -162,9 +192,24 @@ class _Found:
             self._more["loggers"] = len(loggers) - limit
         self.there |= bool(self.recent or self.loggers)
 
+    def _read_window(self, store: Store, window: LogQuery, recent: int, limit: int) -> None:
+        """Read the parts within a window."""
+        view, read = run_query(store, lambda _: log_window(store.keys, window))
+        self._window, self._now = read, view.now
+        self._sources, self._compared = read.sources, read.compared
+        self.there = bool(read.recent or read.frequent)
+        self.recent = read.recent[:recent][::-1] if self._asked["recent"] else []
+        self.common = read.frequent[:limit] if self._asked["common"] else []
+        self.changes = read.changes[:limit] if self._asked["changes"] else []
+        if self._overview:
+            self.loggers = [one for one in read.loggers if one.last >= window.since - 1.0][:limit]
+
     def as_dict(self) -> dict[str, Any]:
         """Return the parts that were asked for, in types that JSON has."""
         made: dict[str, Any] = {}
+        if self._window is not None:
+            names = ("since", "until", "counted_since")
+            made["window"] = {name: getattr(self._window, name) for name in names}
         if self._asked["changes"]:
             made["changes"] = [asdict(change) for change in self.changes]
         if self._asked["common"]:
@@ -180,15 +225,19 @@ class _Found:
 
     def show(self) -> None:
         """Print the parts: with titles on a terminal, else separated by empty lines."""
+        windowed = self._window is not None
         parts = [
-            (self.changes, "changed since the hour before", self._show_changes),
-            (self.common, "most common in the last hour", self._show_common),
+            (self.changes, _TITLES[windowed][0], self._show_changes),
+            (self.common, _TITLES[windowed][1], self._show_common),
             (self.loggers, "loggers", self._show_loggers),
             (self.recent, "newest messages", self._show_recent),
         ]
         shown = [part for part in parts if part[0]]
         if self._asked["changes"] and not self.changes and self.there:
-            output.note("nothing is new, spiking or gone")
+            output.note("nothing is new" if windowed else "nothing is new, spiking or gone")
+        if self._window is not None and self._window.counted_since > self._window.since:
+            counted = output.moment(self._window.counted_since)
+            output.note(f"patterns are counted since {counted} UTC")
         for at, (_, title, show) in enumerate(shown):
             if at:
                 output.line()
