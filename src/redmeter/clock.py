@@ -11,6 +11,7 @@ change it is 23 hours ago in spring and 25 in autumn. Both passes of the hour th
 are compared with the same hour before. Where the hour before was skipped, the next one is compared.
 """
 
+import contextlib
 import re
 import time
 from datetime import UTC as _UTC
@@ -146,15 +147,18 @@ class Zone:
 #: The default zone.
 UTC: Final = Zone()
 
+#: Longest name of a time zone, characters; those of IANA have at most 32.
+MAX_ZONE_NAME: Final = 64
+
 
 def _rules(name: str) -> tzinfo:
     # Imported only if it is used.
     from zoneinfo import ZoneInfo, available_timezones
 
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        pass
+    # Other names are none, and as a path or the name of a module they could be anything.
+    if len(name) <= MAX_ZONE_NAME and re.fullmatch(r"[A-Za-z0-9_+/-]+", name):
+        with contextlib.suppress(KeyError, ValueError, OSError):
+            return ZoneInfo(name)
     if available_timezones():
         reason = f"{shown(name, 40)} is no time zone: give an IANA name such as Europe/Berlin"
     else:

@@ -1,17 +1,22 @@
 """Forecasts from what is stored: in one round trip, as of a meter in memory."""
 
+import json
 from typing import Any
 
 import pytest
 
 from redmeter import LimitExceeded, Meter, StoreRefused, UnknownPrecision
 from redmeter.clock import ManualClock
+from redmeter.dashboard import Dashboard
 from redmeter.reading.aggregates import read_forecasts
 from redmeter.results import Forecast
 from redmeter.store.query import run_query, together
 from redmeter.stored.keys import slice_start
 from redmeter.testing import MemoryMeter
 from redmeter.types import Selection
+from support.asking import asking
+from support.invoking import invoking
+from support.servers import Server
 from support.stores import OpenMeter, OpenStore, exchanges, server_time
 
 HOUR = 3600
@@ -114,3 +119,34 @@ def test_a_meter_in_memory_forecasts_the_same(client: Any, open_meter: OpenMeter
     real, memory = found
     assert len(real.past) > 20
     assert (real.past, real.ahead, real.reason) == (memory.past, memory.ahead, "")
+
+
+def test_a_window_limits_the_past_alone(
+    client: Any, open_meter: OpenMeter, any_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The forecast is made of all that is kept; alike for all readers."""
+    newest = put(client)
+    meter = open_meter()
+    whole = meter.forecast("x", precision=HOUR)
+    day = {"since": newest - 24 * HOUR, "until": newest - 12 * HOUR}
+    monkeypatch.setenv("REDMETER_URL", any_server.url)
+    dashboard = Dashboard(any_server.url, access="open")
+    with invoking() as run, asking(dashboard) as http:
+        windows: list[tuple[dict[str, Any], range]] = [
+            (day, range(newest - 24 * HOUR, newest - 12 * HOUR, HOUR)),
+            ({"last": "12h"}, range(newest - 11 * HOUR, newest, HOUR)),
+            ({"last": 12}, range(newest - 11 * HOUR, newest, HOUR)),
+        ]
+        for window, starts in windows:
+            cut = meter.forecast("x", precision=HOUR, **window)
+            assert [one.start for one in cut.past] == [*starts]
+            assert cut.ahead == whole.ahead
+            words = [word for key, value in window.items() for word in (f"--{key}", str(value))]
+            shown = json.loads(run("forecast", "x", "-p", "1h", "--json", *words).out)
+            answer = http.get("/api/forecast", params={"name": "x", **window}).json()
+            for document in (shown, answer):
+                assert [one["start"] for one in document["past"]] == [*starts]
+                assert [one["start"] for one in document["ahead"]] == [
+                    one.start for one in whole.ahead
+                ]
+    dashboard.close()

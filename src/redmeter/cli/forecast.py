@@ -27,9 +27,14 @@ from redmeter.cli.selectors import (
     By,
     Exact,
     LabelOption,
+    Last,
+    Since,
+    Until,
     arguments_of,
+    length_of,
     named,
     selection_of,
+    window_options,
 )
 from redmeter.cli.suggestions import is_stored, suggestion
 from redmeter.errors import WrongKind
@@ -67,6 +72,9 @@ def forecast_command(
             "--ahead", help="Number of intervals, up to 48. Default: 24 hours, 14 days, else 12."
         ),
     ] = None,
+    since: Since = None,
+    until: Until = None,
+    last: Last = None,
     label: LabelOption = None,
     by: By = None,
     aggregate: Aggregate = None,
@@ -82,13 +90,19 @@ def forecast_command(
     week. Each past interval is compared with the forecast made before it began; about 5 in 100
     fall outside the expected range by chance, and the first 24 are never anomalies. Anomalies are
     listed by strength: the distance from the mean of the earlier values, in standard deviations.
-    The current interval is not compared.
+    The current interval is not compared. A window limits the past intervals that are shown; the
+    forecast is made of all that is kept.
     """
     width = precision_seconds(precision)
+    length_of(last, since, until, width)
     with opened_store(url, prefix, reading=True, timezone=timezone) as store:
         selection = selection_of(store, name, label, by, exact=exact)
         found = Queries(store).forecast(
-            **arguments_of(selection), precision=width, aggregate=aggregate, ahead=ahead
+            **arguments_of(selection),
+            precision=width,
+            aggregate=aggregate,
+            ahead=ahead,
+            **window_options(last, since, until, width, store.clock.wall()),
         )
         groups = [(one.labels, one.forecast) for one in found] if by else [({}, found)]
         forecasts = [

@@ -10,14 +10,14 @@ from redmeter.queries.arguments import (
     check_aggregate,
     check_ahead,
     one_or_groups,
-    precision_of,
+    query_window,
     select,
     spellings,
 )
 from redmeter.queries.source import QueryBase
 
 if TYPE_CHECKING:
-    from redmeter.queries.arguments import FilterOptions, WindowOptions
+    from redmeter.queries.arguments import WindowOptions
     from redmeter.results.forecasts import Forecast, ForecastGroup
     from redmeter.results.series import Group, Series
 
@@ -133,7 +133,7 @@ class GaugeQueries(QueryBase):
         exact: bool = ...,
         aggregate: str | None = ...,
         ahead: int | None = ...,
-        **options: Unpack[FilterOptions],
+        **options: Unpack[WindowOptions],
     ) -> Forecast: ...
     @overload
     def forecast(
@@ -144,7 +144,7 @@ class GaugeQueries(QueryBase):
         by: str | Sequence[str],
         aggregate: str | None = ...,
         ahead: int | None = ...,
-        **options: Unpack[FilterOptions],
+        **options: Unpack[WindowOptions],
     ) -> list[ForecastGroup]: ...
     def forecast(
         self,
@@ -156,6 +156,9 @@ class GaugeQueries(QueryBase):
         exact: bool = False,
         aggregate: str | None = None,
         ahead: int | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: int | str | None = None,
     ) -> Forecast | list[ForecastGroup]:
         """Return the expected range of the next intervals of a counter or a gauge.
 
@@ -175,6 +178,8 @@ class GaugeQueries(QueryBase):
             by: a label, or several; the result has a forecast for each of their values, at most 50.
             aggregate: how label sets of a gauge are aggregated, as for gauge_series().
             ahead: how many intervals, 1 to 48. Default: 24 hours, 14 days, else 12.
+            since, until, last: the window of `past` and `anomalies`, as for series(). The forecast
+                is made of all that is kept, for any window.
 
         Returns:
             A Forecast, without ranges and with a `reason` if too little is stored; with `by` a list
@@ -193,15 +198,12 @@ class GaugeQueries(QueryBase):
             StoreError: the store is unreachable or refuses.
         """
         selection = select(name, labels, by, exact=exact)
-        width = precision_of(precision)
+        window = query_window(precision, since, until, last)
         check_ahead(ahead)
         check_aggregate(aggregate)
-        from redmeter.reading.aggregates import read_zoned_forecasts
+        from redmeter.reading.aggregates import past_within, read_zoned_forecasts
         from redmeter.results.forecasts import ForecastGroup
 
-        return one_or_groups(
-            selection,
-            by,
-            self._source.ask(read_zoned_forecasts, selection, width, ahead, aggregate),
-            ForecastGroup,
-        )
+        made = self._source.ask(read_zoned_forecasts, selection, window.precision, ahead, aggregate)
+        cut = [(key, past_within(forecast, window)) for key, forecast in made]
+        return one_or_groups(selection, by, cut, ForecastGroup)

@@ -8,7 +8,9 @@ counts before it has a sample in this interval, see samples.py. See selection.py
 series a name means.
 """
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any, TypeVar
 
@@ -25,6 +27,7 @@ from redmeter.reading.samples import (
     part_number,
     read_live_numbers,
     series_of,
+    start_of,
 )
 from redmeter.reading.selection import (
     GroupKey,
@@ -42,7 +45,7 @@ from redmeter.store import Store, View, indexes
 from redmeter.store.producers import INSTANCE_SECONDS
 from redmeter.store.query import Query, escaped, run_query, scan_fields, together
 from redmeter.store.servers.replies import Reply, mapped, raised
-from redmeter.stored.keys import Kept, Keys
+from redmeter.stored.keys import Kept, Keys, slice_end
 from redmeter.types import Selection, Window
 
 T = TypeVar("T")
@@ -329,6 +332,20 @@ def read_zoned_forecasts(
         return read_forecasts(store.keys, selection, precision, ahead, aggregate, zone=store.zone)
 
     return run_query(store, query)[1]
+
+
+def past_within(forecast: Forecast, window: Window) -> Forecast:
+    """Return a forecast whose past and anomalies are those of a window."""
+    if not forecast.ahead:
+        return forecast
+    start = start_of(window, forecast.ahead[0].start)
+    first = -math.inf if start is None else start
+    end = math.inf if window.until is None else slice_end(window.until, window.precision)
+    return replace(
+        forecast,
+        past=tuple(one for one in forecast.past if first <= one.start < end),
+        anomalies=tuple(one for one in forecast.anomalies if first <= one.start < end),
+    )
 
 
 def read_total(

@@ -36,7 +36,13 @@ from redmeter.errors import InvalidName, InvalidValue
 from redmeter.queries import select
 from redmeter.queries.arguments import ranking_of
 from redmeter.queries.source import FromStore, window_kept
-from redmeter.reading.aggregates import read_counter, read_forecasts, read_gauge, read_summary
+from redmeter.reading.aggregates import (
+    past_within,
+    read_counter,
+    read_forecasts,
+    read_gauge,
+    read_summary,
+)
 from redmeter.reading.names import find_names
 from redmeter.reading.ranking import Order
 from redmeter.reading.samples import covered
@@ -241,17 +247,18 @@ def _summary(context: Context, values: ParameterValues) -> HandlerResult:
     schemas.ForecastAnswer,
     ONE_NAME,
     precision_row(3600),
+    *WINDOW[1:],
     LABEL_FILTERS,
     EXACT_NAME,
 )
 def _forecast(context: Context, values: ParameterValues) -> HandlerResult:
     store = context.store
-    name, precision = values["name"], values["precision"]
+    name, window = values["name"], _window(store, values, "counter")
     (selection,) = _selectors({**values, "name": [name], "by": ()})
     view, ((_, found),) = run_query(
-        store, lambda _: read_forecasts(store.keys, selection, precision, zone=store.zone)
+        store, lambda _: read_forecasts(store.keys, selection, window.precision, zone=store.zone)
     )
-    return HandlerResult(view.now, found, name=name)
+    return HandlerResult(view.now, past_within(found, window), name=name)
 
 
 SERIES_ENDPOINTS = (_series, _names, _top, _summary, _forecast)
