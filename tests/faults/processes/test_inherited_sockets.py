@@ -8,6 +8,7 @@ import pytest
 import redis
 
 from redmeter import Meter
+from redmeter.store import embedded
 from support.clusters import Cluster
 from support.programs import Programs
 from support.pythons import PYTHONS, python
@@ -82,7 +83,8 @@ CALLS = {"fork": 1 + 1 + 2 * (1 + 1 + 1 + 1), "no fork": 1 + 2 * (1 + 1 + 1 + 1)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The address of a store of each kind."""
     if request.param == "embedded":
-        yield f"embedded://{tmp_path}/data?idle_timeout=20"
+        yield f"embedded://{tmp_path}/data"
+        embedded.stop(tmp_path / "data")
     elif request.param == "sentinel":
         with Watched(replicas=1, sentinels=1) as watched:
             yield watched.url
