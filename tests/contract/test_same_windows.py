@@ -140,6 +140,21 @@ def explained(world: World, **options: Any) -> Answer:
     return Answer(json.loads(done.out)["count"], None)
 
 
+def listed(world: World, **options: Any) -> Answer:
+    """Ask the list of the page."""
+    answer = world.http.get("/api/metrics", params={"pattern": "orders", **options})
+    assert answer.status_code == 200, answer.text
+    (row,) = answer.json()["rows"]
+    return Answer(row["count"], None)
+
+
+def detailed(world: World, **options: Any) -> Answer:
+    """Ask the page of one histogram, whose distribution is that of the window."""
+    answer = world.http.get("/api/detail", params={"name": "seconds", **options})
+    assert answer.status_code == 200, answer.text
+    return Answer(answer.json()["summary"]["count"], None)
+
+
 def queried(world: World, **options: Any) -> Answer:
     """Ask PromQL, at the end of the window, whose ends are edges."""
     since, until = options["since"], options["until"]
@@ -169,7 +184,12 @@ OF_HISTOGRAMS: dict[str, Reader] = {
     "api summary": api("summary", "seconds"),
 }
 #: Readers whose answers name their window in another way.
-OTHERS: dict[str, Reader] = {"export": exported, "explain": explained, "PromQL": queried}
+OTHERS: dict[str, Reader] = {
+    "export": exported,
+    "explain": explained,
+    "page": listed,
+    "PromQL": queried,
+}
 
 
 def test_all_readers_count_the_same_events(world: World) -> None:
@@ -183,6 +203,7 @@ def test_all_readers_count_the_same_events(world: World) -> None:
             if answer.window is not None:
                 expected = CoveredWindow(precision, world.hour, world.hour + HOUR)
                 assert answer.window == asdict(expected), name
+    assert detailed(world, **window, precision=HOUR).events == 60
     for name, ask in OF_HISTOGRAMS.items():
         answer = ask(world, **window, precision=HOUR)
         expected = CoveredWindow(HOUR, world.hour, world.hour + HOUR)
@@ -192,14 +213,14 @@ def test_all_readers_count_the_same_events(world: World) -> None:
 def test_ends_within_intervals_cover_never_less(world: World) -> None:
     """The start is floored and the end ceiled to the edges of the precision."""
     window = {"since": world.hour + 1, "until": world.hour + HOUR - 1, "precision": HOUR}
-    for name, ask in (READERS | {"export": exported}).items():
+    for name, ask in (READERS | {"export": exported, "page": listed}).items():
         assert ask(world, **window).events == 600, name
 
 
 def test_two_adjoining_windows_have_each_event_once(world: World) -> None:
     """No interval belongs to both."""
     middle = world.hour + 1800
-    for name, ask in (READERS | {"export": exported}).items():
+    for name, ask in (READERS | {"export": exported, "page": listed}).items():
         halves = [
             ask(world, since=since, until=until, precision=300).events
             for since, until in ((world.hour, middle), (middle, world.hour + HOUR))

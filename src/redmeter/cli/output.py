@@ -20,7 +20,7 @@ from redmeter.analysis.comparing.sentences import unit_of
 from redmeter.cli.failure import Failure
 from redmeter.stored.keys import span as span
 
-if TYPE_CHECKING:  # Rich is loaded by who draws, see _console()
+if TYPE_CHECKING:  # loaded to draw, see _console()
     from rich.console import Console
     from rich.text import Text
 

@@ -70,7 +70,7 @@ class DiagnosisQueries(QueryBase):
                 are the precisions that keep both.
             labels: only label sets that have these labels.
             failing: the labels of events that failed, such as {"status": "5xx"}. If no series has
-                ever had them, the sentence of the result says so.
+                ever had them, the sentence of the result states that.
 
         Raises:
             WrongKind: only a gauge has this name; the error names its call.
