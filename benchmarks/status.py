@@ -1,56 +1,72 @@
-"""Judge status() by simulation: how often it calls normal traffic unusual, and how often a fault.
+"""Judge status() by simulation: how often normal traffic is unusual, and what it says of faults.
 
-    python benchmarks/status.py [--normal N] [--faults N]
+    python benchmarks/status.py [--hours N] [--faults N] [--routes N]
     REDMETER_BENCH_SMOKE=1 python benchmarks/status.py          each row once, at tiny sizes
 
-A web application with 500 requests per minute, of which 1 % fail, with log-normal response times.
-Known are ten hours of five-minute sums and two hours of response times, which are what a store
-keeps by default. Kinds of traffic:
+A web application of ten routes (or --routes: the n-th has 1/n of the first one's requests) with 600
+requests per minute, of which 1 % fail. A store has had it for ten days, with the default retention.
+
+Normal: a look every five minutes. An alarm is an episode in which any check is out of its range.
 
     steady     requests come independently, at a constant rate
-    daily      the rate follows the time of day, by a factor of 4 between night and noon
-    bursty     the logarithm of each five-minute sum has a standard deviation of 0.2, that of its
-               error rate of 0.5, and that of its response times of 0.05, with an autocorrelation of
-               0.5
+    daily      the rate follows the time of day, by a factor of 9 between night and noon
+    bursty     the logarithms of the five-minute sum and of its error rate have standard deviations
+               of 0.2 and 0.5, with an autocorrelation of 0.5
+    quiet      5 requests per minute
+    small      40 requests per minute
+    batch      1.6 times the requests in the first three minutes of each hour
+    opening    10 requests per minute, and 600 from 9 to 18 o'clock
+    night      200 requests per minute, and 3 from 23 to 6 o'clock
+    crawler    every one to three hours 1.3 to 2.5 times the requests for 5 to 12 minutes
 
-Faults in the last five minutes: half of the traffic, five times the error rate, twice the response
-times. Counted is how often any measure is called unusual, and of faults the measure of the fault.
+Faults of an age, judged by what the status says: found, with the cause first, with a group that did
+nothing, and with the beginning off by more than two minutes (or a tenth of the age).
 """
 
 import argparse
 import math
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "src"), str(Path(__file__).parent)]
 
 from redmeter.analysis.comparing.status import (  # noqa: E402
-    BLOCK,
-    check_of,
-    check_p95,
-    check_rate,
-    check_requests,
+    GroupCounts,
+    Observed,
+    judge_checks,
 )
-from redmeter.results import (  # noqa: E402
-    Check,
-    Series,
+from redmeter.results import Check  # noqa: E402
+from redmeter.stored.keys import (  # noqa: E402
+    DEFAULT_HISTOGRAMS,
+    DEFAULT_RETENTION,
+    HISTOGRAMS,
+    Retention,
 )
 from table import Row, sized  # noqa: E402
 
-KINDS = ("steady", "daily", "bursty")
-#: Factors of requests, of the error rate and of response times in the last five minutes.
-FAULTS = {
-    "requests": ("half of the traffic", (0.5, 1.0, 1.0)),
-    "error rate": ("5 times the error rate", (1.0, 5.0, 1.0)),
-    "p95": ("twice the p95", (1.0, 1.0, 2.0)),
+KINDS = ("steady", "daily", "bursty", "quiet", "small", "batch", "opening", "night", "crawler")
+#: Routes, and how many requests of 600 each has.
+SHOP = {
+    "/": 180,
+    "/search": 120,
+    "/p": 90,
+    "/cart": 60,
+    "/login": 48,
+    "/checkout": 30,
+    "/api": 30,
+    "/me": 30,
+    "/admin": 6,
+    "/hook": 6,
 }
-#: Five-minute blocks of counts, and of response times; requests of a block, and those that fail.
-BLOCKS, TIMED = 120, 23
-REQUESTS, FAILING = 2_500.0, 0.01
-#: The standard deviation of the logarithm of response times.
-SPREAD = 0.5
+RETENTION = Retention(DEFAULT_RETENTION)
+TIMED = Retention(DEFAULT_HISTOGRAMS, of=HISTOGRAMS)
+#: The beginning of the store, Unix seconds, and how long it has been there at the first look, days.
+START, DAYS = 1_700_000_000 // 86_400 * 86_400, 10
+FAILING = 0.01
+WIDTHS = (60, 300, 3600)
 
 
 def poisson(rng: random.Random, mean: float) -> int:
@@ -63,65 +79,205 @@ def poisson(rng: random.Random, mean: float) -> int:
     return number
 
 
-def noise(rng: random.Random, deviation: float) -> list[float]:
-    """Return factors whose logarithm is autocorrelated by 0.5."""
-    level, drawn = rng.gauss(0, deviation), []
-    for _ in range(BLOCKS + 1):
-        drawn.append(math.exp(level))
-        level = 0.5 * level + rng.gauss(0, deviation * math.sqrt(0.75))
-    return drawn
+def binomial(rng: random.Random, of: int, share: float) -> int:
+    """Draw how many of so many fail."""
+    if of > 200:
+        return (
+            min(of, poisson(rng, of * share))
+            if share < 0.1
+            else max(0, min(of, round(rng.gauss(of * share, math.sqrt(of * share * (1 - share))))))
+        )
+    return sum(rng.random() < share for _ in range(of))
 
 
-def p95(rng: random.Random, requests: int, factor: float) -> float:
-    """Return the p95 of so many log-normal response times, as a histogram's bucket has it."""
-    error = SPREAD * math.sqrt(0.95 * 0.05 / max(requests, 1)) / 0.1031
-    exact = math.log(factor) + 1.645 * SPREAD + rng.gauss(0, error)
-    return math.exp((math.floor(exact / math.log(2) * 16) + 0.5) / 16 * math.log(2))
+#: Minutes since the start, route -> factor of its requests; and what share of them fails.
+Factor = Callable[[int, str], float]
 
 
-def checks(rng: random.Random, kind: str, fault: tuple[float, float, float]) -> list[Check]:
-    """Return the checks of a window after ten hours."""
-    bursts = [noise(rng, deviation) for deviation in (0.2, 0.5, 0.05)]
-    if kind != "bursty":
-        bursts = [[1.0] * (BLOCKS + 1)] * 3
-    phase = rng.uniform(0, 2 * math.pi)
-    requests, failed, times = [], [], []
-    for at in range(BLOCKS + 1):
-        now = fault if at == BLOCKS else (1.0, 1.0, 1.0)
-        day = 1 + 0.6 * math.sin(phase + at * 2 * math.pi / 288) if kind == "daily" else 1.0
-        number = poisson(rng, REQUESTS * day * bursts[0][at] * now[0])
-        requests.append(number)
-        failed.append(min(number, poisson(rng, number * FAILING * bursts[1][at] * now[1])))
-        times.append(p95(rng, number, bursts[2][at] * now[2]))
-    series = Series("hits", BLOCK, 0, tuple(requests[:-1]), partial=False)
-    known = [*zip(failed, requests, strict=True)][:-1]
-    return [
-        check_requests(check_of("requests", "hits"), requests[-1], series),
-        check_rate(check_of("error rate", "hits_failed"), failed[-1], requests[-1], known),
-        check_p95(check_of("p95", "hits_seconds"), times[-1], requests[-1], times[-1 - TIMED : -1]),
+@dataclass
+class World:
+    """What is recorded of an application, minute by minute."""
+
+    rng: random.Random
+    routes: dict[str, float]
+    seen: dict[str, GroupCounts] = field(default_factory=dict)
+    total: GroupCounts = field(default_factory=lambda: GroupCounts({}, {}))
+
+    def minute(self, number: int, traffic: Factor, failing: Factor) -> None:
+        """Record a minute."""
+        at = START + 60 * number
+        for route, base in self.routes.items():
+            count = poisson(self.rng, base * traffic(number, route))
+            failed = binomial(self.rng, count, failing(number, route))
+            group = self.seen.setdefault(route, GroupCounts({}, {}))
+            amounts = (
+                (group.of, count),
+                (group.failed, failed),
+                (self.total.of, count),
+                (self.total.failed, failed),
+            )
+            for counts, amount in amounts:
+                if amount:
+                    for width in WIDTHS:
+                        by_start = counts.setdefault(width, {})
+                        start = at // width * width
+                        by_start[start] = by_start.get(start, 0) + amount
+
+    def look(self, minutes: int) -> list[Check]:
+        """Judge it after so many minutes."""
+        seen = Observed(START + 60 * minutes + 20, RETENTION, TIMED)
+        seen.requests, seen.failed = self.total.of, self.total.failed
+        seen.routes = self.seen
+        seen.first = START
+        return judge_checks(seen)
+
+
+def zipf(number: int) -> dict[str, float]:
+    """Return routes with 600 requests per minute in all."""
+    if number == len(SHOP):
+        return dict(SHOP)
+    whole = sum(1 / n for n in range(1, number + 1))
+    return {f"/{n}": 600 / n / whole for n in range(1, number + 1)}
+
+
+def normal_traffic(kind: str, rng: random.Random) -> tuple[Factor, Factor]:
+    """Return the traffic of a kind."""
+    state = {"level": 0.0, "errors": 0.0, "until": 0.0, "next": 0.0, "factor": 1.0, "at": -1.0}
+
+    def traffic(number: int, _: str) -> float:
+        hour = number % 1440 / 60
+        if number != state["at"]:
+            state["at"] = number
+            if kind == "bursty" and number % 5 == 0:
+                for name, deviation in (("level", 0.2), ("errors", 0.5)):
+                    state[name] = 0.5 * state[name] + rng.gauss(0, deviation * math.sqrt(0.75))
+            if kind == "crawler" and number >= state["next"]:
+                state["until"] = number + rng.randint(5, 12)
+                state["next"] = number + rng.randint(60, 180)
+                state["factor"] = rng.uniform(1.3, 2.5)
+        return {
+            "daily": 1 + 0.8 * math.sin(hour / 12 * math.pi),
+            "quiet": 5 / 600,
+            "small": 40 / 600,
+            "batch": 1.6 if number % 60 < 3 else 1.0,
+            "opening": 1.0 if 9 <= hour < 18 else 1 / 60,
+            "night": 3 / 600 if hour < 6 or hour >= 23 else 1 / 3,
+            "crawler": state["factor"] if number < state["until"] else 1.0,
+        }.get(kind, 1.0) * math.exp(state["level"])
+
+    def failing(_: int, __: str) -> float:
+        return min(0.5, FAILING * math.exp(state["errors"]))
+
+    return traffic, failing
+
+
+def alarms(kind: str, hours: int, routes: int) -> tuple[int, int, list[str]]:
+    """Return the alarms of normal hours, looks, and what the first alarms were."""
+    rng = random.Random(f"{kind} {routes}")
+    world = World(rng, zipf(routes))
+    traffic, failing = normal_traffic(kind, rng)
+    episodes = looks = 0
+    last = dict[tuple[str, str], int]()
+    told = []
+    for number in range(DAYS * 1440 + hours * 60):
+        world.minute(number, traffic, failing)
+        if number < DAYS * 1440 or number % 5:
+            continue
+        looks += 1
+        for check in world.look(number + 1):
+            if check.state in ("high", "low"):
+                key = check.measure, str(check.labels)
+                if last.get(key, -99) < number - 15:
+                    episodes += 1
+                    clock = f"{number % 1440 // 60:02}:{number % 60:02}"
+                    told.append(
+                        f"{clock} {check.state} {key} {check.value} {check.mid} {check.high}"
+                    )
+                last[key] = number
+    return episodes, looks, told
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault with a known truth."""
+
+    title: str
+    #: The measure, and the route that is the cause; "" for all alike.
+    measure: str
+    route: str
+    traffic: Callable[[str], float] = lambda _: 1.0
+    failing: Callable[[str], float] = lambda _: FAILING
+    #: The factor of all traffic, before and since.
+    size: float = 1.0
+
+
+def _only(route: str, value: float, other: float) -> Callable[[str], float]:
+    return lambda each: value if each == route else other
+
+
+FAULTS = (
+    Fault("/ fails, 30 %", "error rate", "/", failing=_only("/", 0.3, FAILING)),
+    Fault("/checkout (5 %) fails, 10 %", "error rate", "/checkout",
+          failing=_only("/checkout", 0.1, FAILING)),
+    Fault("/hook (1 %) fails, 38 %", "error rate", "/hook", failing=_only("/hook", 0.38, FAILING)),
+    Fault("/hook (1 %) fails wholly", "error rate", "/hook", failing=_only("/hook", 1, FAILING)),
+    Fault("all fail, 20 %", "error rate", "", failing=lambda _: 0.2),
+    Fault("all fail, 3 %", "error rate", "", failing=lambda _: 0.03),
+    Fault("no requests", "requests", "", traffic=lambda _: 0.0),
+    Fault("traffic × 0.3", "requests", "", traffic=lambda _: 0.3),
+    Fault("traffic × 3", "requests", "", traffic=lambda _: 3.0),
+    Fault("/search is missing", "requests", "/search", traffic=_only("/search", 0, 1)),
+    Fault("15 requests a minute, all fail", "error rate", "", failing=lambda _: 1.0, size=15 / 600),
+)  # fmt: skip
+AGES = (4, 12, 25, 90)
+
+
+def staged(fault: Fault, age: int, seed: int) -> tuple[list[Check], int]:
+    """Return the checks of a fault of an age, minutes; and when it began, Unix seconds."""
+    rng = random.Random(f"{fault.title} {age} {seed}")
+    world = World(rng, dict(SHOP))
+    minutes = rng.randint(300, 420)
+    began = minutes - age
+
+    def traffic(number: int, route: str) -> float:
+        return fault.size * (fault.traffic(route) if number >= began else 1.0)
+
+    def failing(number: int, route: str) -> float:
+        return fault.failing(route) if number >= began else FAILING
+
+    for number in range(minutes):
+        world.minute(number, traffic, failing)
+    return world.look(minutes), START + 60 * began
+
+
+def judged(fault: Fault, age: int, seed: int) -> tuple[bool, bool, bool, bool]:
+    """Return whether a fault is found, its cause first, another blamed, its beginning wrong."""
+    checks, began = staged(fault, age, seed)
+    bad = [check for check in checks if check.state in ("high", "low")]
+    mine = [check for check in bad if check.measure == fault.measure]
+    causes = [
+        route
+        for check in bad
+        for route in (check.labels.values() or [one.value for one in check.causes])
     ]
-
-
-def unusual(kind: str, measure: str, runs: int) -> dict[str, int]:
-    """Return how often each measure is unusual, and any; `measure` has a fault, "" for none."""
-    fault = FAULTS[measure][1] if measure else (1.0, 1.0, 1.0)
-    found = dict.fromkeys(("any", *FAULTS), 0)
-    for seed in range(runs):
-        rng = random.Random(f"{kind} {measure} {seed}")
-        states = {one.measure: one.state for one in checks(rng, kind, fault)}
-        out = [name for name, state in states.items() if state in ("high", "low")]
-        found["any"] += bool(out)
-        for name in out:
-            found[name] += 1
-    return found
+    if fault.route:
+        first = bool(causes) and causes[0] == fault.route
+        wrong = any(cause != fault.route for cause in causes)
+    else:
+        first, wrong = bool(mine) and mine[0].everywhere, False
+    late = any(
+        check.began is None or abs(check.began - began) > max(120, 6 * age) for check in mine[:1]
+    )
+    return bool(mine), first, wrong, late
 
 
 def rows(conn: object, url: str) -> Iterator[Row]:  # noqa: ARG001 - simulated, without a server
-    """Judge normal windows and faults."""
+    """Judge normal hours and faults."""
     for kind in KINDS:
-        runs = sized(100, 1)
-        share = unusual(kind, "", runs)["any"] / runs
-        yield Row(f"status, normal, {kind}", f"{share:.1%}", f"of {runs}", share, "<= 0.03")
+        hours = sized(20, 1)
+        count, looks, _ = alarms(kind, hours, 10)
+        yield Row(f"status, normal, {kind}", f"{count}", f"of {looks} looks", count / hours,
+                  "<= 0.05")  # fmt: skip
 
 
 ROWS = {"status": rows}
@@ -131,20 +287,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--normal", type=int, default=sized(1_000, 2), help="normal windows")
-    parser.add_argument("--faults", type=int, default=sized(200, 2), help="windows with a fault")
+    parser.add_argument("--hours", type=int, default=sized(200, 1), help="normal hours")
+    parser.add_argument("--faults", type=int, default=sized(50, 1), help="faults of each kind, age")
+    parser.add_argument("--routes", type=int, default=len(SHOP), help="routes of normal hours")
+    parser.add_argument("--kinds", nargs="*", default=KINDS, help="kinds of normal traffic")
+    parser.add_argument("--show", type=int, default=0, help="alarms that are printed")
     options = parser.parse_args()
-    faults = " | ".join(words for words, _ in FAULTS.values())
-    print(f"| traffic | normal: any unusual | by requests, error rate, p95 | {faults} |")
-    print("|---|---|---|---|---|---|")
-    for kind in KINDS:
-        normal = unusual(kind, "", options.normal)
-        by = ", ".join(str(normal[name]) for name in FAULTS)
-        cells = [f"{normal['any']} of {options.normal:,}", by]
-        cells += [
-            f"{unusual(kind, name, options.faults)[name]} of {options.faults}" for name in FAULTS
-        ]
-        print(f"| {kind} | {' | '.join(cells)} |", flush=True)
+    print(f"| traffic | alarms in {options.hours} hours |\n|---|---|")
+    for kind in options.kinds:
+        count, _, told = alarms(kind, options.hours, options.routes)
+        print(f"| {kind} | {count} |", flush=True)
+        print("".join(f"    {one}\n" for one in told[: options.show]), end="", flush=True)
+    if not options.faults:
+        return
+    print(f"\n| fault | {' | '.join(f'{age} min' for age in AGES)} |")
+    print("|---|" + "---|" * len(AGES))
+    for fault in FAULTS:
+        cells = []
+        for age in AGES:
+            told_all = [judged(fault, age, seed) for seed in range(options.faults)]
+            sums = [sum(column) for column in zip(*told_all, strict=True)]
+            cells.append(" / ".join(map(str, sums)))
+        print(f"| {fault.title} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -120,14 +120,19 @@ def assert_groups(
     unit: str,
     window: tuple[float, float],
     baseline: tuple[float, float],
+    form: str = r" \((?P<before>.+?) to (?P<after>(?:[\d,.]+|none)(?: [^\s,)]+)?)[,)]",
 ) -> int:
-    """Check the figures of each group, and return how many groups there are."""
+    """Check the figures of each group, and return how many groups there are.
+
+    Args:
+        form: in which they are written.
+    """
     groups = 0
     for part, then in zip(parts, [*parts[1:], Part(kind="text", text="")], strict=True):
         if part.kind != "group":
             continue
         groups += 1
-        figures = re.match(r" \((.+?) to ((?:[\d,.]+|none)(?: [^\s,)]+)?)[,)]", then.text)
+        figures = re.match(form, then.text)
         assert figures, then.text
         assert part.label is not None
         before, after = (
@@ -135,8 +140,8 @@ def assert_groups(
         )
         if measure in ("count", "requests") and before is not None:
             before *= (window[1] - window[0]) / (baseline[1] - baseline[0])
-        assert_written(figures[1], before, unit, measure)
-        assert_written(figures[2], after, unit, measure)
+        assert_written(figures["before"], before, unit, measure)
+        assert_written(figures["after"], after, unit, measure)
     return groups
 
 
@@ -159,22 +164,31 @@ def assert_explained(found: Explanation, truth: Recorded) -> None:
     assert_groups(found.parts, truth, found.measure, found.unit, window, baseline)
 
 
+#: The figures of a group in the sentence of a status.
+FORM = r" (?P<after>(?:[\d,.]+|none)(?: [^\s(]+)?) \(usually (?P<before>.+?)\)"
+
+
 def assert_checked(meter: MemoryMeter, truth: Recorded) -> dict[str, int]:
     """Check the sentence of the status; return how many groups it names for each measure."""
     status = meter.status()
     window = status.since, status.until
     groups: dict[str, int] = {}
     for check in status.checks:
-        if check.state not in ("high", "low"):
+        if check.state not in ("high", "low") or check.labels:
             continue
         parts = parts_of(status.parts, check.name)
-        (value,) = [part.text for part in parts if part.kind == "value"]
         (usual,) = [part.text for part in parts if part.kind == "usual"]
-        assert_written(value, truth.value(check.measure, window), check.unit, check.measure)
         assert usual == value_text(check.mid, check.unit)
-        began = min(check.began or status.since, status.since)
+        assert check.began is not None
+        minutes = window if check.measure == "requests" else (check.since or 0, status.until)
+        values = [part.text for part in parts if part.kind == "value"]
+        assert len(values) == (0 if parts[0].text.startswith("No ") else 1)
+        for value in values:
+            assert_written(value, truth.value(check.measure, minutes), check.unit, check.measure)
+        first = {"requests": check.began - 3600, "p95": check.began - 1800}
+        before = first.get(check.measure, check.against_since), check.began
         groups[check.measure] = assert_groups(
-            parts, truth, check.measure, check.unit, window, (began - 1800, began)
+            parts, truth, check.measure, check.unit, minutes, before, FORM
         )
     assert_baselines(status.parts, status.checks)
     return groups
@@ -191,9 +205,6 @@ def assert_baselines(parts: Sequence[Part], checks: Sequence[Check]) -> None:
     at = max(n for n, part in enumerate(parts) if part.text.startswith("Compared with "))
     nouns, others = parts[at::2], set(lengths)
     for noun, baseline in list(zip(nouns, parts[at + 1 :: 2], strict=False))[::-1]:
-        if "groups" in noun.text:
-            assert baseline.text == "the 30 min before the change"
-            continue
         named = {title for title in lengths if title in noun.text} or others
         others = others - named
         units = {unit: int(n) for n, unit in re.findall(r"(\d+) (h|min)", baseline.text)}

@@ -30,7 +30,7 @@ class DiagnosisQueries(QueryBase):
         Raises:
             StoreError: the store is unreachable or refuses.
         """
-        from redmeter.reading.diagnosis.status import read_status
+        from redmeter.reading.diagnosis.judged_status import read_status
 
         return self._source.ask(read_status)[1]
 

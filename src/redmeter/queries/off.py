@@ -16,7 +16,7 @@ from redmeter.reading import (
     statistics,
     top,
 )
-from redmeter.reading.diagnosis import explain, status, verdict
+from redmeter.reading.diagnosis import explain, judged_status, verdict
 from redmeter.reading.diagnosis.verdict_data import VerdictData, plan
 from redmeter.reading.logs import recent
 from redmeter.reading.selection import GroupKey, name_of
@@ -101,6 +101,6 @@ OFF_ANSWERS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
         0.0,
         Explanation(name=request.name, reason=OFF, sentence=OFF),
     ),
-    status.read_status: lambda: (0.0, Status(sentence=OFF)),
+    judged_status.read_status: lambda: (0.0, Status(sentence=OFF)),
     verdict.read_verdict: _verdict,
 }

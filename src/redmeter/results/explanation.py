@@ -256,12 +256,15 @@ class ExplainLink:
 class Check:
     """One measure of the last five complete minutes, and its expected range."""
 
-    #: The measure.
-    measure: Literal["requests", "error rate", "p95", "count"]
+    #: The measure. `client errors` are the share of requests with status 4xx, `failures` that of a
+    #: task's runs.
+    measure: Literal["requests", "error rate", "p95", "count", "client errors", "failures"]
     #: The series that it is made of.
     name: str
     #: Explains the value.
     explain: ExplainLink
+    #: The labels of the events; empty for all. Routes and tasks are listed if they stand out.
+    labels: dict[str, str] = field(default_factory=dict)
     #: The unit of `value` and of the range.
     unit: str = ""
     #: Whether the value is within, above or below the expected range.
@@ -286,19 +289,30 @@ class Check:
     against_until: float = 0.0
     #: How many intervals the baseline has.
     intervals: int = 0
-    #: Since when the value has been out of its range, Unix seconds.
+    #: Start of the minutes that the value is of, Unix seconds, if these are not all five: those
+    #: since the change began, up to the end of the five minutes; or the whole of a change that is
+    #: over, up to `ended`.
+    since: float | None = None
+    #: When the change began, Unix seconds; None if there is none.
     began: float | None = None
-    #: The newest mark from five minutes before that moment on.
+    #: When it was over, Unix seconds; None if it is not.
+    ended: float | None = None
+    #: Since when there are too few events to say whether it is over, Unix seconds.
+    unsure_since: float | None = None
+    #: The mark that it began with.
     mark: Mark | None = None
-    #: The groups that account for it: see Explanation.causes.
+    #: The groups that account for most of it, the main one first; `change` is in events.
     causes: tuple[ChangedGroup, ...] = ()
+    #: Whether all groups changed alike.
+    everywhere: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
     """Whether the last five complete minutes are as usual, by measure."""
 
-    #: `unusual` if a check is out of its range, `unknown` if none could be made.
+    #: `unusual` if a check is out of its range, an alert fires, a deploy made it worse, or there
+    #: are new exceptions or errors; `unknown` if no check could be made.
     state: Literal["usual", "unusual", "unknown"] = "unknown"
     #: The result in one sentence.
     sentence: str = ""
@@ -308,5 +322,11 @@ class Status:
     since: float = 0.0
     #: End of the five minutes, Unix seconds, excluded.
     until: float = 0.0
-    #: The measures that were checked.
+    #: The measures that were checked: of all requests, and of routes and tasks that stand out.
     checks: tuple[Check, ...] = ()
+    #: Groups of exceptions that were seen first within the last half hour.
+    exceptions: tuple[ExceptionChange, ...] = ()
+    #: Patterns of errors in the log that were seen first within the last half hour.
+    messages: tuple[LogPattern, ...] = ()
+    #: Names of the alerts that fire.
+    firing: tuple[str, ...] = ()

@@ -126,6 +126,7 @@ class Store(ShardConfigs):
         self._origin: Store | None = None
         self._make_reader = reader
         self._reader: Store | None = None
+        self._primary: Store | None = None
 
     def __repr__(self) -> str:
         return f"<Store {self.location} prefix={self.keys.prefix!r}>"
@@ -146,7 +147,13 @@ class Store(ShardConfigs):
             return self
         if self._reader is None:
             self._reader = self._make_reader()
+            self._reader._primary = self
         return self._reader
+
+    @property
+    def primary(self) -> "Store":
+        """The store that is written to: this one, or the one that this is the reader of."""
+        return self._primary or self._origin or self
 
     def close(self) -> None:
         """Close the connections, unless they are the caller's."""

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
 #: The text after a family's name, or a member of an index.
-Layout = Literal["", "PRECISION:NAME", "NAME", "LOGGER:SEVERITY", "LOGGER", "PRODUCER", "GROUP"]
+Layout = Literal[
+    "", "PRECISION:NAME", "NAME", "LOGGER:SEVERITY", "LOGGER", "PRODUCER", "GROUP", "MINUTE"
+]
 #: Kinds of series, and of records, by the names that users know them by.
 SeriesKindName = Literal["counter", "gauge", "histogram"]
 RecordKind = Literal["", SeriesKindName, "message", "exception", "mark"]
@@ -96,6 +98,7 @@ FAMILIES: Final = {
         Family("writers", "zset", shard="first"),
         Family("reports", "hash", shard="first"),
         Family("instances", "hash", shard="first"),
+        Family("status", "string", rest="MINUTE", shard="first", copied=False),
         Family("cleaned", "hash", shard="first", expires=False, copied=False),
         Family("meta", "hash", shard="every", expires=False, copied=False),
         Family("batch", "string", rest="PRODUCER", shard="every", copied=False),

@@ -1,9 +1,10 @@
 """explain() and status() over lists of events: the same analysis as of a store."""
 
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Callable
 
-from redmeter.analysis.comparing.status import BLOCK
+from redmeter.analysis.comparing.incidents import BLOCK, MINUTE
+from redmeter.analysis.comparing.status import Observed
 from redmeter.clock import UTC, ManualClock, Zone
 from redmeter.names import (
     HITS,
@@ -12,6 +13,9 @@ from redmeter.names import (
     REQUEST_DB_SECONDS,
     REQUESTS,
     SECONDS,
+    TASK_RUNS,
+    TASK_SECONDS,
+    SeriesName,
     parse_name,
 )
 from redmeter.reading.diagnosis.busiest import RANKED, busiest_names
@@ -25,11 +29,13 @@ from redmeter.reading.diagnosis.context import (
 from redmeter.reading.diagnosis.explain import WEB_TOTALS, compose, none_failed, not_compared
 from redmeter.reading.diagnosis.label_counts import LabelEvents
 from redmeter.reading.diagnosis.status import (
-    MINUTE,
-    Vitals,
-    cause_request,
-    judge_vitals,
-    with_sentence,
+    JUDGED,
+    JUDGED_ROUTES,
+    JUDGED_TASKS,
+    Surroundings,
+    assess,
+    by_group,
+    new_window,
 )
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compare
 from redmeter.reading.exceptions import ExceptionWindow
@@ -38,13 +44,15 @@ from redmeter.results.explanation import (
     DatabaseTime,
     ExceptionChanges,
     Explanation,
+    LogPattern,
     PatternChanges,
     Status,
 )
+from redmeter.results.verdict import Verdict
 from redmeter.stored.exponential_histogram import Distribution
-from redmeter.stored.keys import Retention, slice_start
+from redmeter.stored.keys import HOUR, Retention, slice_start
 from redmeter.stored.mark import distinct
-from redmeter.testing.readings import stored_group
+from redmeter.testing.readings import frequencies, stored_group
 from redmeter.testing.recorder import MemoryRecorder
 from redmeter.types import Mark
 
@@ -96,44 +104,93 @@ def explained(
 
 
 def status_of(
-    memory: MemoryRecorder, retention: Retention, histograms: Retention, clock: ManualClock
+    memory: MemoryRecorder,
+    retention: Retention,
+    histograms: Retention,
+    clock: ManualClock,
+    zone: Zone = UTC,
+    verdict: Callable[[Mark], Verdict] | None = None,
 ) -> Status:
-    """Return whether the last five complete minutes are as usual."""
-    vitals, now = Vitals(), clock.wall()
-    vitals.marks = [Mark(one.time, one.label) for one in distinct(memory.marks)]
-    by_minute: dict[int, list[float]] = {}
-    names = [HITS, HITS_FAILED]
-    if not any(event.series == HITS for event in memory.events):
-        sums = Counter[str]()
-        for event in memory.events:
-            if event.amount is not None and event.time >= now - RANKED * BLOCK:
-                sums[parse_name(event.series).base] += event.amount
-        vitals.busiest = busiest_names(sums)
-        names += vitals.busiest
-    for width in (MINUTE, BLOCK):
-        if width not in retention:
-            continue
-        for name in names:
-            counts: dict[int, int] = {}
-            for event in memory.events:
-                if event.amount is not None and parse_name(event.series).base == name:
-                    start = slice_start(event.time, width)
-                    counts[start] = counts.get(start, 0) + event.amount
-            vitals.counts[name, width] = counts
+    """Return whether the last five complete minutes are as usual.
+
+    Args:
+        verdict: returns the verdict about a mark.
+    """
+    now = clock.wall()
+    seen = Observed(now, retention, histograms, zone)
+    seen.marks = [Mark(one.time, one.label) for one in distinct(memory.marks)]
+    counts: dict[str, dict[int, dict[int, int]]] = {}
+    observed: dict[str, dict[int, dict[int, list[float]]]] = {}
+    widths = [width for width in (MINUTE, BLOCK, HOUR) if width in retention]
     for event in memory.events:
-        if event.observed is not None and parse_name(event.series).base == HITS_SECONDS:
-            by_minute.setdefault(slice_start(event.time, MINUTE), []).append(event.observed)
-    vitals.seconds = {start: _distribution(values) for start, values in by_minute.items()}
-    status = judge_vitals(vitals, now)
-    checks = []
-    for check in status.checks:
-        if check.state in ("high", "low"):
-            request = cause_request(check, status)
-            explanation = explained(memory, request, retention, histograms, clock, checked=False)
-            checks.append(replace(check, causes=explanation.causes))
-        else:
-            checks.append(check)
-    return with_sentence(replace(status, checks=tuple(checks)), now)
+        if event.amount is not None:
+            for width in widths:
+                start = slice_start(event.time, width)
+                by_start = counts.setdefault(event.series, {}).setdefault(width, {})
+                by_start[start] = by_start.get(start, 0) + event.amount
+        elif event.observed is not None and base_of(event.series) in (HITS_SECONDS, TASK_SECONDS):
+            for width in (MINUTE, HOUR):
+                start = slice_start(event.time, width)
+                values_at = observed.setdefault(event.series, {}).setdefault(width, {})
+                values_at.setdefault(start, []).append(event.observed)
+    seen.requests, seen.failed = counts.get(HITS, {}), counts.get(HITS_FAILED, {})
+
+    def named(base: str) -> list[tuple[SeriesName, dict[int, dict[int, int]]]]:
+        parsed = [(parse_name(series), by) for series, by in counts.items()]
+        return [(name, by) for name, by in parsed if name.base == base and name.labels]
+
+    seen.routes = by_group(named(REQUESTS), JUDGED_ROUTES)
+    seen.tasks = by_group(named(TASK_RUNS), JUDGED_TASKS)
+    for series, by_width in observed.items():
+        name = parse_name(series)
+        group = seen.tasks.get(name.label("task") or "")
+        target = seen.seconds if name.base == HITS_SECONDS else None
+        if target is None and group is not None:
+            target = group.seconds
+        if target is not None:
+            for width, by_values in by_width.items():
+                merged = target.setdefault(width, {})
+                for start, values in by_values.items():
+                    merged.setdefault(start, Distribution()).merge(_distribution(values))
+    if not seen.requests and not seen.tasks:
+        sums = Counter[str]()
+        whole: dict[str, dict[int, dict[int, int]]] = {}
+        for series, by in counts.items():
+            base = base_of(series)
+            for width, by_counts in by.items():
+                into = whole.setdefault(base, {}).setdefault(width, {})
+                for start, number in by_counts.items():
+                    into[start] = into.get(start, 0) + number
+                    if width == BLOCK and start >= now - RANKED * BLOCK:
+                        sums[base] += number
+        seen.counters = {name: whole[name] for name in busiest_names(sums)}
+    window = new_window(now)
+    around = Circumstances()
+    around.exceptions = _exceptions(memory, window, now)
+    around.messages = PatternChanges(
+        new=tuple(
+            LogPattern(
+                logger=one.logger,
+                severity=one.severity,
+                pattern=one.pattern,
+                sample=one.sample,
+                first=one.first,
+                last=one.last or one.first,
+                count=one.count,
+            )
+            for one in frequencies(memory.messages, now, sliding=True)
+            if one.first is not None and one.first >= window.window.start
+        )
+    )
+    surroundings = Surroundings(around)
+    recent = [mark for mark in seen.marks if now - JUDGED < mark.time <= now]
+    if recent and verdict is not None:
+        surroundings.verdict = verdict(recent[-1])
+
+    def explanation(request: ExplainRequest) -> Explanation:
+        return explained(memory, request, retention, histograms, clock, zone, checked=False)
+
+    return assess(seen, surroundings, explanation)
 
 
 def _exceptions(memory: MemoryRecorder, comparison: Comparison, now: float) -> ExceptionChanges:

@@ -13,7 +13,7 @@ from redmeter.names import parse_name
 from redmeter.queries.source import Answers
 from redmeter.reading import aggregates
 from redmeter.reading.diagnosis.explain import EXPLAINED, read_explanation
-from redmeter.reading.diagnosis.status import read_status
+from redmeter.reading.diagnosis.judged_status import read_status
 from redmeter.reading.diagnosis.verdict import VerdictQuestion, build, find_mark, read_verdict
 from redmeter.reading.diagnosis.verdict_data import plan
 from redmeter.reading.diagnosis.windows import ExplainRequest
@@ -405,7 +405,11 @@ class MemorySource(Answers):
 
     def status(self) -> tuple[float, Status]:
         kept = self._retention, self._histograms
-        return self._clock.wall(), status_of(self._memory, *kept, self._clock)
+
+        def verdict(mark: Mark) -> Verdict:
+            return self.verdict(VerdictQuestion(mark.label, None, "previous", 60))[1]
+
+        return self._clock.wall(), status_of(self._memory, *kept, self._clock, self._zone, verdict)
 
     def _chosen(self, wanted: Top, kind: str) -> list[str]:
         if not wanted.by:

@@ -1,168 +1,559 @@
-"""Whether the last five complete minutes of an application are as usual.
+"""Whether the last five complete minutes of an application are as usual, by measure and group.
 
-    requests     or another count: the five-minute sum against the forecast of the sums before it
-    error rate   failures against the failures that the rate before leads one to expect, divided by
-                 their dispersion: failures come in bursts, and a binomial test alone would raise
-                 too many alarms. Blocks out of the ordinary do not count in the usual rate. Needs
-                 LEAST_REQUESTS requests
-    p95          its logarithm against the median of those of the five-minute blocks before, in
-                 robust standard deviations, at least RESOLUTION
+    requests     five-minute sums against the level before: see traffic.py
+    error rate   failures among requests, in all and of each route and background task; client
+                 errors of each route; see incidents.py
+    p95          the share of values above the usual p95, by the same rule
 
-Each range is made for 997 of 1,000 values, wider than the 95 % of a chart, since three measures are
-looked at all the time.
+What accounts for a change of the total is told from the same counts: a few groups that carry most
+of it, or all groups alike.
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Final, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final, Literal, NamedTuple
 
+from redmeter.analysis.comparing.incidents import (
+    BLOCK,
+    DAY_SECONDS,
+    LEAST_RISE,
+    CellGrid,
+    Incident,
+    Shares,
+    Usual,
+    highest_usual,
+    rise_probability,
+)
 from redmeter.analysis.comparing.sentences import unit_of
-from redmeter.analysis.comparing.significance import split_probability
-from redmeter.analysis.forecasting.forecast import forecast
-from redmeter.names import REQUESTS, SECONDS
-from redmeter.results.explanation import Check, ExplainLink
-from redmeter.results.series import Series
+from redmeter.analysis.comparing.traffic import LEVEL_BLOCKS, Quiet, TrafficLevel, silence
+from redmeter.clock import UTC, Zone
+from redmeter.names import (
+    HITS,
+    HITS_FAILED,
+    HITS_SECONDS,
+    REQUESTS,
+    SECONDS,
+    TASK_RUNS,
+    TASK_SECONDS,
+)
+from redmeter.results.explanation import ChangedGroup, Check, ExplainLink
+from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.keys import HOUR, Retention
+from redmeter.stored.moments import merge_all
+from redmeter.types import Mark
 
-#: Length of the window and of the blocks it is compared with, seconds.
-BLOCK: Final = 300
-#: Requests that an error rate and a p95 need, and blocks that a baseline needs.
-LEAST_REQUESTS: Final = 100
-FEWEST_BLOCKS: Final = 12
-#: Probability of a usual value out of its range.
-FALSE_ALARM_PROBABILITY: Final = 0.003
-#: A range of 95 % is widened by this factor, to the same level.
-_WIDER: Final = 1.5
-#: Robust standard deviations from the median, and one in median distances from it.
-_DEVIATIONS, _DEVIATION = 3.5, 1.4826
-#: Least relative distance of a p95 from the median.
-RESOLUTION: Final = 0.05
-#: Least distance of an error rate from the usual one.
-LEAST_RATE: Final = 0.002
+#: Precision -> start of an interval -> number of events; and the same of values.
+CountsByWidth = dict[int, dict[int, int]]
+TimesByWidth = dict[int, dict[int, Distribution]]
+
+#: Least ratio of a p95 to the usual one; client errors: least ratio, and least rise of the share.
+LEAST_SLOWER: Final = 1.1
+_CLIENT_RATIO, _CLIENT_RATE = 2.0, 0.2
+#: Share of a change that the named groups carry at least, and groups that are named.
+_CARRIED: Final = 0.8
+_MOST_NAMED: Final = 3
+#: Share of the requests in groups that changed alike, for "in all".
+_ALIKE: Final = 0.9
+#: With so few events that even this share of failures would count as usual, none is judged.
+_CERTAIN: Final = 0.5
+#: Probability that a group's own change is chance, if it is named.
+_OWN: Final = 1e-3
+#: A mark belongs to a change that begins up to so long after it, or before it, seconds.
+MARK_BEFORE, MARK_AFTER = 300, 120
+#: Changes of groups that are listed.
+_MAX_GROUPS: Final = 10
+
+CheckState = Literal["usual", "high", "low", "unknown"]
 
 
-def check_requests(check: Check, value: int, blocks: Series[int]) -> Check:
-    """Judge a five-minute sum.
+@dataclass(slots=True)
+class GroupCounts:
+    """The events of a route or a task."""
+
+    of: CountsByWidth
+    failed: CountsByWidth = field(default_factory=dict)
+    #: Requests that the client got wrong: status 4xx.
+    refused: CountsByWidth = field(default_factory=dict)
+    seconds: TimesByWidth = field(default_factory=dict)
+
+
+@dataclass
+class Observed:
+    """The events of an application."""
+
+    #: The server's clock, Unix seconds.
+    now: float
+    retention: Retention
+    histograms: Retention
+    zone: Zone = UTC
+    #: All requests, and those that failed; empty: the store has none.
+    requests: CountsByWidth = field(default_factory=dict)
+    failed: CountsByWidth = field(default_factory=dict)
+    seconds: TimesByWidth = field(default_factory=dict)
+    #: By route, and by task.
+    routes: Mapping[str, GroupCounts] = field(default_factory=dict)
+    tasks: Mapping[str, GroupCounts] = field(default_factory=dict)
+    #: Counters that are judged where there are no requests.
+    counters: Mapping[str, CountsByWidth] = field(default_factory=dict)
+    marks: Sequence[Mark] = ()
+    #: Labels of marks whose verdict is that the deploy made nothing worse.
+    cleared: frozenset[str] = frozenset()
+
+    @cached_property
+    def first(self) -> float:
+        """When the first event that is kept was recorded, Unix seconds."""
+        groups = [*self.routes.values(), *self.tasks.values()]
+        known = [self.requests, self.failed, *self.counters.values(), *(g.of for g in groups)]
+        starts = [min(by) for counts in known for by in counts.values() if by]
+        return min(starts, default=self.now)
+
+    @cached_property
+    def grid(self) -> CellGrid:
+        """The cells of counts."""
+        return CellGrid(self.now, self.retention, self.first)
+
+    @cached_property
+    def timed(self) -> CellGrid:
+        """The cells of histograms."""
+        groups = [*self.routes.values(), *self.tasks.values()]
+        known = [self.seconds, *(group.seconds for group in groups)]
+        starts = [min(by) for times in known for by in times.values() if by]
+        return CellGrid(self.now, self.histograms, min(starts, default=self.now))
+
+
+class _Row(NamedTuple):
+    """A group in a comparison with others."""
+
+    value: str
+    shares: Shares
+
+
+def judge_checks(seen: Observed) -> list[Check]:
+    """Judge all measures: of all requests first, then of single routes and tasks that stand out."""
+    checks: list[Check] = []
+    if seen.requests:
+        checks += _judge_requests(seen)
+    for name, counts in seen.counters.items():
+        checks.append(_judge_count(seen, check_of("count", name), counts, {}))
+    for task, group in seen.tasks.items():
+        checks += _judge_task(seen, task, group)
+    return [_with_mark(seen, check) for check in checks]
+
+
+def _judge_requests(seen: Observed) -> list[Check]:
+    grid, routes = seen.grid, seen.routes
+    requests = _judge_count(
+        seen, check_of("requests", HITS), seen.requests, {r: g.of for r, g in routes.items()}
+    )
+    of = _cells(grid, seen.requests)
+    shares = Shares(grid, _cells(grid, seen.failed), of)
+    rows = [
+        _Row(route, Shares(grid, _cells(grid, group.failed), _cells(grid, group.of)))
+        for route, group in routes.items()
+    ]
+    link = check_of("error rate", HITS_FAILED, ["status=5xx"])
+    rate = _judge_share(link, shares, "requests")
+    if rate.state == "high":
+        rate = _explained(rate, rows, shares)
+    p95 = _judge_p95(seen, check_of("p95", HITS_SECONDS), seen.seconds)
+    usual = shares.usual(grid.at(rate.began or grid.end - BLOCK))
+    checks = [requests, rate, p95]
+    if not rate.everywhere:
+        told = {one.value for one in rate.causes}
+        for row in rows:
+            found = row.shares.incident(fallback=usual)
+            if found is not None and not found.over and row.value not in told:
+                check = replace(link, labels={"route": row.value})
+                checks.append(_of_incident(check, row.shares, found))
+    for route, group in routes.items():
+        refused = Shares(grid, _cells(grid, group.refused), _cells(grid, group.of))
+        found = refused.incident(least_ratio=_CLIENT_RATIO, least_rate=_CLIENT_RATE)
+        if found is not None and not found.over:
+            check = check_of("client errors", REQUESTS, ["status=4xx"])
+            checks.append(_of_incident(replace(check, labels={"route": route}), refused, found))
+        gone = None if requests.state == "low" else silence(grid, _cells(grid, group.of))
+        if gone is not None:
+            check = replace(check_of("requests", REQUESTS), labels={"route": route})
+            checks.append(_of_silence(check, grid, gone))
+        slow = _judge_p95(seen, check_of("p95", SECONDS), group.seconds)
+        if slow.state == "high" and not p95.everywhere:
+            checks.append(replace(slow, labels={"route": route}))
+    return checks
+
+
+def _judge_task(seen: Observed, task: str, group: GroupCounts) -> list[Check]:
+    shares = Shares(seen.grid, _cells(seen.grid, group.failed), _cells(seen.grid, group.of))
+    failing = _judge_share(check_of("failures", TASK_RUNS, ["state=failure"]), shares, "runs")
+    slow = _judge_p95(seen, check_of("p95", TASK_SECONDS), group.seconds)
+    found = [check for check in (failing, slow) if check.state == "high"]
+    if not seen.requests and not found and failing.state == "usual":
+        found = [failing]  # an application of tasks alone is as usual
+    gone = silence(seen.grid, _cells(seen.grid, group.of))
+    if gone is not None:
+        found.append(_of_silence(check_of("requests", TASK_RUNS), seen.grid, gone))
+    return [replace(check, labels={"task": task}) for check in found]
+
+
+def _cells(grid: CellGrid, counts: CountsByWidth) -> list[int]:
+    """Return the events of each cell."""
+    none: Mapping[int, int] = {}
+    return [
+        counts.get(length, none).get(start, 0)
+        for start, length in zip(grid.starts, grid.lengths, strict=True)
+    ]
+
+
+# --- Shares --------------------------------------------------------------------------------------
+
+
+def _judge_share(check: Check, shares: Shares, of_what: str) -> Check:
+    """Judge the share of events of the last five minutes."""
+    grid, last = shares.grid, len(shares.grid)
+    found = shares.incident()
+    if found is not None:
+        return _of_incident(check, shares, found)
+    start = grid.at(grid.end - BLOCK)
+    events, of = shares.sums(start, last)
+    check = replace(check, value=events / of if of else None, count=of)
+    usual = shares.usual(start)
+    if usual is not None:
+        check = _against(check, usual, grid.end - BLOCK)
+    if not of:
+        return replace(check, reason=f"no {of_what}")
+    if usual is None:
+        return replace(check, reason=f"{of_what} are known for less than an hour before")
+    high = highest_usual(of, usual)
+    if high >= _CERTAIN:
+        return replace(check, reason=f"{of:,} {of_what if of > 1 else of_what[:-1]}")
+    high = max(high, events / of)
+    return replace(check, state="usual", low=0.0, mid=usual.events / usual.of, high=high)
+
+
+def _of_incident(check: Check, shares: Shares, found: Incident) -> Check:
+    """Return the check of an incident."""
+    grid = shares.grid
+    check = _against(check, found.usual, found.since)
+    mid = found.usual.events / found.usual.of
+    if found.over or found.unsure_since is not None:
+        events, count = found.events, found.of
+        since = float(found.since)
+    else:
+        since = float(max(found.since, grid.end - BLOCK))
+        events, count = shares.sums(grid.at(since), len(grid))
+    value: float | None = events / count if count else None
+    high = min(highest_usual(max(count, 1), found.usual), 1.0)
+    state: CheckState = "usual" if found.over else "high"
+    if value is not None:
+        high = min(high, value)
+    return replace(
+        check, state=state, value=value, count=count, low=0.0, mid=mid, high=high,
+        since=since, began=float(found.since), ended=float(found.until) if found.over else None,
+        unsure_since=found.unsure_since,
+    )  # fmt: skip
+
+
+def _against(check: Check, usual: Usual, until: float) -> Check:
+    """Return a check with its baseline."""
+    return replace(
+        check,
+        precision=BLOCK,
+        against_since=float(usual.since),
+        against_until=float(until),
+        intervals=usual.blocks,
+    )
+
+
+def _explained(check: Check, rows: Sequence[_Row], whole: Shares) -> Check:
+    """Return the check of a rise with the groups that account for it.
 
     Args:
-        blocks: the sums before it.
+        rows: all groups of a label.
+        whole: all of them together.
     """
-    expected = forecast(blocks, counts=True, ahead=1)
-    check = replace(check, value=value, count=value)
-    if not expected.ahead:
-        return replace(check, reason=expected.reason)
-    point = expected.ahead[0]
-    mid = point.mid + 0.375
-    # Traffic varies by factors, so the range is widened on a logarithmic scale.
-    low, high = (mid * ((edge + 0.375) / mid) ** _WIDER - 0.375 for edge in (point.low, point.high))
-    return _judged(check, max(0.0, low), point.mid, high)
+    assert check.began is not None
+    grid = whole.grid
+    start, shown = grid.at(check.began), grid.at(check.since or check.began)
+    stop = len(grid) if check.ended is None else grid.at(check.ended)
+    usual_whole = whole.usual(start)
+    risen: list[tuple[float, ChangedGroup]] = []
+    excess_of_all, of_all, of_alike = 0.0, 0, 0
+    excess: float
+    events, of = whole.sums(start, stop)
+    rise = events / of - (usual_whole.share if usual_whole else 0.0) if of else 0.0
+    for value, shares in rows:
+        events, of = shares.sums(start, stop)
+        usual = shares.usual(start, fallback=usual_whole)
+        if not of or usual is None:
+            continue
+        excess = events - usual.share * of
+        excess_of_all += max(excess, 0.0)
+        of_all += of
+        of_alike += of if events / of - usual.share > rise / 2 else 0
+        p = rise_probability(events, of, usual, grid.end - check.began)
+        if p < _OWN / len(rows) and events / of >= LEAST_RISE * usual.share:
+            shown_events, shown_of = shares.sums(shown, stop)
+            group = ChangedGroup(
+                label="route",
+                value=value,
+                before=usual.events / usual.of,
+                after=shown_events / shown_of if shown_of else None,
+                change=excess,
+                count_before=usual.of,
+                count=shown_of,
+                named=True,
+            )
+            risen.append((excess, group))
+    return _with_groups(check, risen, excess_of_all, of_alike, of_all, len(rows))
 
 
-def check_rate(check: Check, failed: int, count: int, blocks: Sequence[tuple[int, int]]) -> Check:
-    """Judge an error rate.
+def _with_groups(
+    check: Check,
+    changed: list[tuple[float, ChangedGroup]],
+    change: float,
+    alike: float,
+    of: float,
+    number: int,
+) -> Check:
+    """Return a check with the groups that carry a change, or that all changed alike."""
+    if number > 1 and of and alike >= _ALIKE * of and len(changed) > 1:
+        return replace(check, everywhere=True)
+    changed.sort(key=lambda one: -one[0])
+    carried: float = sum(size for size, _ in changed[:_MAX_GROUPS])
+    if not change or carried < _CARRIED * change:
+        return check
+    groups = list[ChangedGroup]()
+    carried = 0.0
+    for size, group in changed[:_MAX_GROUPS]:
+        if carried >= _CARRIED * change and size < 0.1 * change:
+            break
+        groups.append(replace(group, share=size / change))
+        carried += size
+    return replace(check, causes=tuple(groups))
+
+
+# --- Percentiles ---------------------------------------------------------------------------------
+
+
+def _judge_p95(seen: Observed, check: Check, times: TimesByWidth) -> Check:
+    """Judge the p95 of the last five minutes, by the share of values above the usual one."""
+    grid = seen.timed
+    none: Mapping[int, Distribution] = {}
+    cells = [
+        times.get(length, none).get(start)
+        for start, length in zip(grid.starts, grid.lengths, strict=True)
+    ]
+    usual_bucket = _usual_bucket(grid, cells)
+    window = _merged(cells[grid.at(grid.end - BLOCK) :])
+    check = replace(check, value=window.quantile(0.95) if window.count else None,
+                    count=window.count)  # fmt: skip
+    if usual_bucket is None:
+        reason = f"{window.count:,} values" if window.count else "no values"
+        return replace(check, reason=reason)
+    above = [_above(one, usual_bucket) if one else 0 for one in cells]
+    shares = Shares(grid, above, [one.count if one else 0 for one in cells])
+    judged = _judge_share(check, shares, "values")
+    judged = replace(judged, value=check.value, count=check.count)
+    if judged.mid is None:
+        return judged
+    begin = grid.at(judged.began or grid.end - BLOCK)
+    stop = len(grid) if judged.ended is None else grid.at(judged.ended)
+    before = _merged(cells[grid.at((judged.began or grid.end - BLOCK) - DAY_SECONDS) : begin])
+    mid, usual_p95 = before.quantile(0.95), before.quantile(0.95)
+    share = min(max(judged.high or 0.0, 0.05), 0.95)
+    edge = before.quantile(1 - share)
+    high = max(LEAST_SLOWER * mid, mid * mid / edge) if edge > 0 else LEAST_SLOWER * mid
+    if judged.began is None:
+        high = max(high, check.value or 0.0)
+        return replace(judged, low=0.0, mid=mid, high=high)
+    since = begin if judged.ended or judged.unsure_since else grid.at(judged.since or 0)
+    merged = _merged(cells[since:stop])
+    value = merged.quantile(0.95) if merged.count else check.value
+    if value is None or value < LEAST_SLOWER * usual_p95 or _is_habit(seen, cells, value):
+        ranged = max(high, check.value or 0.0)
+        return replace(
+            judged, state="usual", began=None, ended=None, unsure_since=None, since=None,
+            low=0.0, mid=mid, high=ranged,
+        )  # fmt: skip
+    return replace(judged, value=value, count=merged.count, low=0.0, mid=mid, high=min(high, value))
+
+
+def _merged(cells: Iterable[Distribution | None]) -> Distribution:
+    return merge_all(Distribution(), (one for one in cells if one is not None))
+
+
+def _above(one: Distribution, bucket: int) -> int:
+    return sum([count for at, count in one.positive.items() if at > bucket])
+
+
+def _usual_bucket(grid: CellGrid, cells: Sequence[Distribution | None]) -> int | None:
+    """Return the bucket of the usual p95: the median of that of all blocks, by their length."""
+    found: list[tuple[int, int]] = []
+    for a, b in grid.blocks:
+        merged = _merged(cells[a:b])
+        if merged.count:
+            left = 0.95 * merged.count - merged.zeros - sum(merged.negative.values())
+            bucket = None
+            for bucket in sorted(merged.positive):
+                left -= merged.positive[bucket]
+                if left <= 0:
+                    break
+            if bucket is not None:
+                found.append((bucket, sum(grid.lengths[a:b])))
+    found.sort()
+    half = sum(length for _, length in found) / 2
+    for bucket, length in found:
+        half -= length
+        if half <= 0:
+            return bucket
+    return None
+
+
+def _is_habit(seen: Observed, cells: Sequence[Distribution | None], value: float) -> bool:
+    """Whether a p95 is no more than it was at this time of other days, by the hour."""
+    grid = seen.timed
+    by_start = {
+        start: one
+        for start, length, one in zip(grid.starts, grid.lengths, cells, strict=True)
+        if length == HOUR and one is not None
+    }
+    near = int(grid.end - BLOCK - 1800), int(grid.end + 1800)
+    days = []
+    for day in range(1, 11):
+        found = [
+            by_start[hour - back].quantile(0.95)
+            for hour in range(near[0] - near[0] % HOUR, near[1], HOUR)
+            if hour - (back := seen.zone.back(hour, day * DAY_SECONDS, HOUR)) in by_start
+        ]
+        if found:
+            days.append(max(found))
+    days.sort()
+    highest = days[-2:][0] if len(days) >= 5 else days[-1:][0] if len(days) >= 2 else 0.0
+    return value <= LEAST_SLOWER * highest
+
+
+# --- Counts -------------------------------------------------------------------------------------
+
+
+def _judge_count(
+    seen: Observed, check: Check, counts: CountsByWidth, groups: Mapping[str, CountsByWidth]
+) -> Check:
+    """Judge the events of the last five minutes.
 
     Args:
-        blocks: failures and requests of the five-minute blocks before.
+        groups: the same events by route.
     """
-    value = failed / count if count else None
-    check = replace(check, value=value, count=count)
-    if count < LEAST_REQUESTS:
-        return replace(check, reason=_too_few_requests(count, "an error rate"))
-    known = [block for block in blocks if block[1]]
-    if len(known) < FEWEST_BLOCKS:
-        return replace(check, reason=_too_few(len(known)))
-    failures, requests, spread = _usual(known)
-    share = count / (count + requests)
-
-    def is_usual(number: float) -> bool:
-        return (
-            split_probability(number / spread, failures / spread, share) > FALSE_ALARM_PROBABILITY
-        )
-
-    usual = failures / requests
-    slack = max(LEAST_RATE, 0.25 * usual) * count
-    middle = usual * count
-    low, high = middle, middle
-    step = max(1.0, math.sqrt(middle))
-    while is_usual(high) and high < count:
-        high += step / 4
-    while low > 0 and is_usual(low):
-        low -= step / 4
-    low, high = min(low, middle - slack), max(high, middle + slack)
-    return _judged(check, max(0.0, low / count), usual, min(1.0, high / count))
-
-
-def _usual(blocks: Sequence[tuple[int, int]]) -> tuple[float, float, float]:
-    """Return usual failures and requests, and the dispersion, without blocks that stand out."""
-    pooled = max(_median(f / n for f, n in blocks), 0.5 / sum(n for _, n in blocks))
-
-    def score(block: tuple[int, int]) -> float:
-        return (block[0] - pooled * block[1]) / math.sqrt(max(1.0, pooled * block[1]))
-
-    limit = _DEVIATIONS * max(1.0, _DEVIATION * _median(abs(score(block)) for block in blocks))
-    kept = [block for block in blocks if abs(score(block)) <= limit]
-    failures, requests = sum(block[0] for block in kept), sum(block[1] for block in kept)
-    rate = failures / requests if failures else 0.5 / requests
-    squares = sum((f - rate * n) ** 2 / (rate * n) for f, n in kept)
-    spread = max(1.0, squares / max(1, len(kept) - 1)) * (1 + 4 / len(kept))
-    return float(failures), float(requests), spread
+    grid = seen.grid
+    cells = _cells(grid, counts)
+    number = sum(cells[grid.at(grid.end - BLOCK) :])
+    check = replace(check, value=number, count=number, precision=BLOCK)
+    quiet = silence(grid, cells)
+    rows = [_Row(value, Shares(grid, _cells(grid, own), cells)) for value, own in groups.items()]
+    if quiet is not None:
+        check = _of_silence(check, grid, quiet)
+        return replace(check, everywhere=len(rows) > 1)
+    traffic = TrafficLevel(grid, cells, seen.zone)
+    if traffic.blocks < LEVEL_BLOCKS:
+        few = f"{traffic.blocks} blocks of 5 min before are too few: {LEVEL_BLOCKS} are needed"
+        return replace(check, reason=few)
+    if not number and not any(cells[grid.at(grid.end - DAY_SECONDS) :]):
+        return replace(check, reason="none for over a day")
+    found = traffic.judge()
+    if found.low < 1 and found.high > max(10 * found.mid, found.mid + 100):
+        varying = f"it varies from {found.low:,.0f} to {found.high:,.0f}"
+        return replace(check, reason=varying)
+    check = replace(
+        check,
+        state=found.state,  # type: ignore[arg-type]
+        low=found.low,
+        mid=found.mid,
+        high=found.high,
+        against_since=float(found.since),
+        against_until=float(found.until),
+        intervals=found.blocks,
+        began=found.began and float(found.began),
+        ended=found.ended and float(found.ended),
+        value=found.while_it_lasted if found.ended else number,
+        since=found.began and float(max(found.began, grid.end - BLOCK)),
+    )
+    return _by_route(check, rows) if check.state in ("high", "low") else check
 
 
-def check_p95(check: Check, value: float | None, count: int, blocks: Sequence[float]) -> Check:
-    """Judge a p95.
-
-    Args:
-        blocks: those of the five-minute blocks before that have enough requests.
-    """
-    check = replace(check, value=value, count=count)
-    if value is None or count < LEAST_REQUESTS:
-        return replace(check, reason=_too_few_requests(count, "a p95"))
-    known = [math.log(block) for block in blocks if block > 0]
-    if len(known) < FEWEST_BLOCKS:
-        return replace(check, reason=_too_few(len(known)))
-    median = _median(known)
-    spread = _DEVIATION * _median(abs(each - median) for each in known) * (1 + 4 / len(known))
-    width = max(_DEVIATIONS * spread, 2 * RESOLUTION)
-    return _judged(check, math.exp(median - width), math.exp(median), math.exp(median + width))
+def _of_silence(check: Check, grid: CellGrid, quiet: Quiet) -> Check:
+    return replace(
+        check, state="low", value=0.0, count=0, low=min(1.0, quiet.expected),
+        mid=quiet.expected, high=quiet.expected, precision=quiet.precision,
+        against_since=float(max(quiet.since - DAY_SECONDS, grid.starts[0])),
+        against_until=float(quiet.since), began=float(quiet.since),
+        since=float(max(quiet.since, grid.end - BLOCK)), intervals=LEVEL_BLOCKS,
+    )  # fmt: skip
 
 
-def _median(values: Iterable[float]) -> float:
-    """Return the upper median."""
-    ascending = sorted(values)
-    return ascending[len(ascending) // 2]
+def _by_route(check: Check, rows: Sequence[_Row]) -> Check:
+    """Return the check of a changed count with the groups that account for it."""
+    if check.began is None or check.mid is None or not rows:
+        return check
+    grid = rows[0].shares.grid
+    begin, first = grid.at(check.began), grid.at(check.began - HOUR)
+    window = grid.at(grid.end - BLOCK)
+    seconds = check.began - grid.starts[first]
+    expected = {row.value: row.shares.sums(first, begin)[0] for row in rows}
+    of = sum(expected.values())
+    if not of or seconds <= 0:
+        return check
+    scale = BLOCK / seconds
+    total = check.value or 0.0
+    sign = 1 if total > of * scale else -1
+    whole = math.log((total + 0.5) / (of * scale + 0.5))
+    changed, change, alike = list[tuple[float, ChangedGroup]](), 0.0, 0.0
+    for row in rows:
+        before, after = expected[row.value] * scale, row.shares.sums(window, len(grid))[0]
+        own = (after - before) * sign
+        change += max(own, 0.0)
+        factor = math.log((after + 0.5) / (before + 0.5))
+        alike += before if factor * sign > abs(whole) / 2 else 0.0
+        if own > 4 * math.sqrt(before + 1) and own > 0.2 * before:
+            group = ChangedGroup(
+                label="route", value=row.value, before=before, after=float(after),
+                change=after - before, count_before=expected[row.value], count=after, named=True,
+            )  # fmt: skip
+            changed.append((own, group))
+    return _with_groups(check, changed, change, alike, of * scale, len(rows))
 
 
-def _too_few_requests(count: int, measure: str) -> str:
-    few = f"{count:,} requests in 5 min are too few to judge {measure}"
-    return f"{few}: {LEAST_REQUESTS} are needed"
+# --- Marks ---------------------------------------------------------------------------------------
 
 
-def _too_few(blocks: int) -> str:
-    return f"{blocks} blocks of 5 min before are too few: {FEWEST_BLOCKS} are needed"
-
-
-def _judged(check: Check, low: float, mid: float, high: float) -> Check:
-    assert check.value is not None, "it is known"
-    value, check = check.value, replace(check, low=low, mid=mid, high=high)
-    if low <= value <= high:
-        return replace(check, state="usual")
-    return replace(check, state="high" if value > high else "low")
+def _with_mark(seen: Observed, check: Check) -> Check:
+    """Return a check with the mark that its change began with, if there is one."""
+    if check.began is None:
+        return check
+    near = [
+        mark
+        for mark in seen.marks
+        if -MARK_BEFORE <= mark.time - check.began <= MARK_AFTER and mark.label not in seen.cleared
+    ]
+    began = check.began
+    nearest = min(near, key=lambda mark: (abs(mark.time - began), -mark.time), default=None)
+    return replace(check, mark=nearest)
 
 
 def check_of(
-    measure: Literal["requests", "error rate", "p95", "count"],
+    measure: Literal["requests", "error rate", "p95", "count", "client errors", "failures"],
     name: str,
     failing: Sequence[str] = (),
 ) -> Check:
     """Return a check that is not judged yet.
 
     Args:
-        failing: labels of the requests that failed, such as "status=5xx".
+        failing: labels of the events that failed, such as "status=5xx".
     """
-    explained = {"p95": SECONDS, "count": name}.get(measure, REQUESTS)
+    web = {HITS: REQUESTS, HITS_FAILED: REQUESTS, HITS_SECONDS: SECONDS}
+    rates = ("error rate", "client errors", "failures")
     return Check(
         measure=measure,
         name=name,
-        unit={"error rate": "ratio", "p95": "seconds"}.get(measure, unit_of(name)),
-        explain=ExplainLink(name=explained, failing=tuple(failing)),
+        unit="ratio" if measure in rates else "seconds" if measure == "p95" else unit_of(name),
+        explain=ExplainLink(name=web.get(name, name), failing=tuple(failing)),
     )

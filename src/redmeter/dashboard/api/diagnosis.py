@@ -25,7 +25,7 @@ from redmeter.health.doctor import examine
 from redmeter.queries import select
 from redmeter.queries.arguments import explanation_of, verdict_of
 from redmeter.reading.diagnosis.explain import read_explanation
-from redmeter.reading.diagnosis.status import read_status
+from redmeter.reading.diagnosis.judged_status import read_status
 from redmeter.reading.diagnosis.verdict import read_verdict
 from redmeter.reading.diagnosis.verdict_data import AGAINST
 

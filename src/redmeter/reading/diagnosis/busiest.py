@@ -6,20 +6,19 @@ out, since part of its events is no traffic.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from redmeter.analysis.comparing.incidents import BLOCK
 from redmeter.analysis.comparing.significance import sum_counts
-from redmeter.analysis.comparing.status import BLOCK
 from redmeter.reading.join import Ask, Joined, entry_name, of_counts
 from redmeter.reading.ranking import MatchingSeries, highest, sums_of
 from redmeter.reading.samples import counts_of
 from redmeter.reading.selection import LabelSets, base_of
 from redmeter.reading.windows import Coverage
 from redmeter.store.query import Query, in_parts
-from redmeter.stored.keys import Keys, slice_start
+from redmeter.stored.keys import Keys
 
-_MINUTE: Final = 60
 #: Counters that are judged, series that are ranked, and label sets of a counter.
 _MAX_COUNTERS: Final = 3
 _MAX_SERIES: Final = 1_000
@@ -27,15 +26,14 @@ _MAX_LABEL_SETS: Final = 500
 #: Five-minute intervals by which counters are ranked: an hour.
 RANKED: Final = 12
 
-#: Counts by start, of minutes and of five minutes.
-ByWidth = tuple[Mapping[int, int], Mapping[int, int]]
 
-
-def busiest_counters(keys: Keys, now: float) -> Query[dict[str, ByWidth]]:
-    """Read the busiest counters of the last hour, the busiest first.
+def busiest_counters(
+    keys: Keys, widths: Sequence[int]
+) -> Query[dict[str, dict[int, dict[int, int]]]]:
+    """Read the busiest counters of the last hour, the busiest first: their counts by precision.
 
     Args:
-        now: the server's clock, Unix seconds.
+        widths: the precisions.
     """
     ask = of_counts(keys.key("count"), Coverage(BLOCK, RANKED, (BLOCK,)))
     _, (page,) = yield [MatchingSeries(keys, "counter", BLOCK, "*").join([ask], _MAX_SERIES)]
@@ -43,19 +41,20 @@ def busiest_counters(keys: Keys, now: float) -> Query[dict[str, ByWidth]]:
     for member, (reply,) in Joined(page, 1, needed=False).readable():
         sums[base_of(entry_name(member))] += sums_of("counter", reply).count
     names = busiest_names(sums)
-    asks = [Ask("HGETALL", f"{keys.key('count')}{width}:") for width in (_MINUTE, BLOCK)]
+    asks = [Ask("HGETALL", f"{keys.key('count')}{width}:") for width in widths]
     reads = []
     for name in names:
         label_sets = LabelSets(keys, keys.known, BLOCK, name)
         reads.append([label_sets.join_base(asks), label_sets.join(asks, _MAX_LABEL_SETS + 1)])
-    by_name: dict[str, ByWidth] = {}
+    by_name: dict[str, dict[int, dict[int, int]]] = {}
     for name, replies in zip(names, (yield from in_parts(reads)), strict=True):
-        joins = (Joined(reply, 2, needed=False) for reply in replies)
+        joins = (Joined(reply, len(widths), needed=False) for reply in replies)
         parts = [values for joined in joins for _, values in joined.readable()]
         if len(parts) <= _MAX_LABEL_SETS:
-            minutes, blocks = (sum_counts(counts_of(part[at]) for part in parts) for at in (0, 1))
-            running = slice_start(now, BLOCK)  # which is no baseline
-            by_name[name] = minutes, {at: n for at, n in blocks.items() if at < running}
+            by_name[name] = {
+                width: sum_counts(counts_of(part[at]) for part in parts)
+                for at, width in enumerate(widths)
+            }
     return by_name
 
 

@@ -1,347 +1,320 @@
-"""status(): reads the last five complete minutes, and their expected ranges.
+"""status(): reads whether the last five complete minutes are as usual.
 
-One round trip; two or more if a measure is out of its range, to read what accounts for it. A store
-without requests is judged by its busiest counters: see busiest.py.
+The judgment is in analysis/comparing/status.py, the sentence in status_sentence.py. One round trip
+for totals, routes and tasks, one more for each _PAGE label sets beyond the first; with them the log
+patterns and exceptions, two; and those of a verdict after a deploy.
+
+Each complete minute is judged once, by whoever asks first and may write: see judged_status.py.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Final
 
-from redmeter.analysis.comparing.sentences import (
-    before_after,
-    cause_parts,
-    joined,
-    text,
-    value_text,
-)
+from redmeter.analysis.comparing.incidents import BLOCK, MINUTE
 from redmeter.analysis.comparing.status import (
-    BLOCK,
-    LEAST_REQUESTS,
-    check_of,
-    check_p95,
-    check_rate,
-    check_requests,
+    CountsByWidth,
+    GroupCounts,
+    Observed,
+    TimesByWidth,
+    judge_checks,
 )
-from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS
+from redmeter.clock import Zone
+from redmeter.names import (
+    HITS,
+    HITS_FAILED,
+    HITS_SECONDS,
+    REQUESTS,
+    TASK_RUNS,
+    TASK_SECONDS,
+    SeriesName,
+    is_failure,
+)
 from redmeter.reading.diagnosis.busiest import busiest_counters
+from redmeter.reading.diagnosis.context import Circumstances, circumstances
 from redmeter.reading.diagnosis.explain import explain
-from redmeter.reading.diagnosis.windows import ExplainRequest, length
+from redmeter.reading.diagnosis.status_sentence import with_sentence
+from redmeter.reading.diagnosis.verdict import VerdictQuestion, read_verdict
+from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.join import Ask, Joined
+from redmeter.reading.join import Ask, Joined, series_in
+from redmeter.reading.marks import answered, asked
+from redmeter.reading.page.http import route_of
+from redmeter.reading.ranking import highest
 from redmeter.reading.selection import LabelSets
 from redmeter.reading.totals import MAX_SAMPLED
-from redmeter.results.explanation import Check, Part, Status
-from redmeter.results.series import Series
+from redmeter.results.explanation import Check, Explanation, Status
+from redmeter.results.verdict import BETTER, SAME, WORSE, Verdict
 from redmeter.store import Store
-from redmeter.store.query import Query, Read, run_query, together
-from redmeter.store.servers.replies import pairs
+from redmeter.store.query import Query, Read, run_query
+from redmeter.store.servers.replies import Reply, pairs
 from redmeter.stored.counter import parse_counter
 from redmeter.stored.exponential_histogram import Distribution
-from redmeter.stored.keys import Kept, Keys, slice_start
-from redmeter.stored.mark import parse_mark as parse_mark
-from redmeter.stored.moments import merge_all
+from redmeter.stored.keys import HOUR, Kept, Keys, slice_start
 from redmeter.stored.packed_text import parse_distribution
-from redmeter.types import Mark
 
-MINUTE: Final = 60
-#: How far back the beginning of a change is looked for, and its baseline, seconds.
-_LOOK_BACK, _BASELINE = 1_800, 1_800
-#: Newest marks that are read.
-_MARKS: Final = 50
+#: Label sets of requests and of tasks: of a round trip, and in all.
+_PAGE, _MOST = 1_000, 5_000
+#: Routes and tasks that are judged by themselves: the busiest.
+JUDGED_ROUTES, JUDGED_TASKS = 200, 50
+#: How long what is new is told, and the time before with which it is compared, seconds.
+_NEW, _BEFORE = 1_800, 3_600
+#: How long after a mark its verdict is asked for, seconds.
+JUDGED: Final = 4_500
+#: How far back what accounts for a change is compared, seconds.
+_BASELINE: Final = 1_800
+#: How far ahead an interval may be before a clock is called wrong, seconds.
+_AHEAD: Final = 120
+#: Severities whose new patterns are told.
+_ERRORS: Final = ("emergency", "emerg", "panic", "alert", "critical", "error", "err")
 
-#: Measures, the most urgent first.
-_URGENCY: Final = ("error rate", "p95", "requests", "count")
-
-_TITLES: Final = {
-    "requests": "Requests",
-    "error rate": "Error rate",
-    "p95": "p95 response time",
-}
-
-
-def _title(check: Check) -> str:
-    return _TITLES.get(check.measure, check.name)
-
-
-def _inner_title(check: Check) -> str:
-    """Return the title within a sentence."""
-    return _title(check) if check.measure in ("p95", "count") else _title(check).lower()
+_FIRING: Final = "firing"
 
 
 @dataclass(slots=True)
-class Vitals:
-    """The totals of a web application by interval."""
+class Surroundings:
+    """What a status tells besides its checks."""
 
-    #: By name and precision: start -> count.
-    counts: dict[tuple[str, int], Mapping[int, int]] = field(default_factory=dict)
-    #: Response times by minute.
-    seconds: dict[int, Distribution] = field(default_factory=dict)
-    marks: list[Mark] = field(default_factory=list)
-    #: Counters that are judged instead of requests, if there are none.
-    busiest: list[str] = field(default_factory=list)
+    around: Circumstances = field(default_factory=Circumstances)
+    #: Names of alerts that fire.
+    firing: tuple[str, ...] = ()
+    #: Of the newest deploy, if it is not long ago.
+    verdict: Verdict | None = None
 
 
-def read_status(store: Store) -> tuple[float, Status]:
-    """Return the status, and the server's clock, Unix seconds."""
-    view, status = run_query(store, lambda kept: read_vitals(store.keys, kept))
-    return view.now, status
+def assess(
+    seen: Observed,
+    surroundings: Surroundings,
+    explained: Callable[[ExplainRequest], Explanation],
+) -> Status:
+    """Return the status of what was read.
 
-
-def read_vitals(keys: Keys, kept: Kept) -> Query[Status]:
-    """Read whether the last five complete minutes are as usual: see Meter.status()."""
-    widths = [width for width in (MINUTE, BLOCK) if width in kept.series]
-    names = [(name, width) for name in (HITS, HITS_FAILED) for width in widths]
-    reads: list[Read] = [("HGETALL", keys.count(width, name)) for name, width in names]
-    reads.append(
-        ("ZREVRANGEBYSCORE", keys.marks, "+inf", "-inf", "LIMIT", "0", str(_MARKS)),
-    )
-    if MINUTE in kept.histograms:
-        asks = [Ask("HGETALL", f"{keys.key(one)}{MINUTE}:") for one in ("hist", "moments")]
-        label_sets = LabelSets(keys, keys.hists, MINUTE, HITS_SECONDS)
-        reads += [label_sets.join_base(asks), label_sets.join(asks, MAX_SAMPLED)]
-    view, replies = yield reads
-    vitals = Vitals()
-    for one, reply in zip(names, replies, strict=False):
-        vitals.counts[one] = parse_counter(pairs(there(reply, [])))
-    marks = (parse_mark(member) for member in there(replies[len(names)], []))
-    vitals.marks = [mark for mark in marks if mark is not None]
-    for reply in replies[len(names) + 1 :]:
-        for _, (buckets, moments) in Joined(reply, 2, needed=False).readable():
-            _add(vitals.seconds, dict(pairs(buckets)), dict(pairs(moments)))
-    if not any(vitals.counts[HITS, width] for width in widths) and BLOCK in kept.series:
-        counters = yield from busiest_counters(keys, view.now)
-        vitals.busiest = list(counters)
-        for name, by_width in counters.items():
-            vitals.counts[name, MINUTE], vitals.counts[name, BLOCK] = by_width
-    status = judge_vitals(vitals, view.now)
-    unusual = [check for check in status.checks if check.state in ("high", "low")]
-    requests = [cause_request(check, status) for check in unusual]
-    explanations = yield from together(
-        [explain(keys, kept, request, checked=False) for request in requests]
-    )
-    causes = {
-        check.name: explanation.causes
-        for check, explanation in zip(unusual, explanations, strict=True)
-    }
-    return with_sentence(
-        replace(
-            status,
-            checks=tuple(replace(c, causes=causes.get(c.name, ())) for c in status.checks),
-        ),
-        view.now,
-    )
-
-
-def _add(
-    seconds: dict[int, Distribution], buckets: Mapping[bytes, bytes], moments: Mapping[bytes, bytes]
-) -> None:
-    for start, bucket in buckets.items():
-        distribution = parse_distribution(bucket, moments.get(start))
-        if distribution is None or not start.isdigit():
-            continue
-        seconds.setdefault(int(start), Distribution()).merge(distribution)
-
-
-def judge_vitals(vitals: Vitals, now: float) -> Status:
-    """Judge each measure, and find when it began."""
-    end = slice_start(now, MINUTE)
+    Args:
+        explained: explains a changed p95 or count.
+    """
+    verdict = surroundings.verdict
+    if verdict is not None and verdict.mark is not None and verdict.verdict in (SAME, BETTER):
+        seen.cleared = frozenset({verdict.mark.label})
     checks = []
-    for check in _checks(vitals, end):
-        if check.state not in ("high", "low"):
-            checks.append(check)
-            continue
-        began = end - MINUTE
-        for back in range(MINUTE, _LOOK_BACK, MINUTE):
-            earlier = next(c for c in _checks(vitals, end - back) if c.name == check.name)
-            if earlier.state != check.state:
-                break
-            began = end - MINUTE - back
-        marks = [mark for mark in vitals.marks if mark.time >= began - BLOCK and mark.time <= now]
-        newest = max(marks, key=lambda mark: mark.time, default=None)
-        checks.append(replace(check, began=began, mark=newest))
+    for check in judge_checks(seen):
+        if check.state in ("high", "low") and check.measure in ("p95", "count"):
+            check = _explained(check, seen, explained)
+        checks.append(check)
+    around = surroundings.around
+    exceptions = tuple(one for one in around.exceptions.groups if one.kind == "new")
+    messages = tuple(one for one in around.messages.new if one.severity in _ERRORS)
     states = {check.state for check in checks}
-    state = "unusual" if states & {"high", "low"} else "usual" if "usual" in states else "unknown"
-    return Status(
-        state=state,  # type: ignore[arg-type]
+    worse = verdict is not None and verdict.verdict == WORSE
+    unusual = states & {"high", "low"} or surroundings.firing or exceptions or messages or worse
+    end = slice_start(seen.now, MINUTE)
+    status = Status(
+        state="unusual" if unusual else "usual" if "usual" in states else "unknown",
         since=end - BLOCK,
         until=end,
         checks=tuple(checks),
+        exceptions=exceptions,
+        messages=messages,
+        firing=surroundings.firing,
     )
+    return with_sentence(status, seen.zone, verdict, _notes(seen))
 
 
-def _checks(vitals: Vitals, end: int) -> list[Check]:
-    """Judge the five minutes before a time by the blocks before them."""
-    start = end - BLOCK
-    if vitals.busiest:
-        counters = [check_of("count", name) for name in vitals.busiest]
-        return [_check_count(vitals, one, start) for one in counters]
-    blocks = _blocks(vitals, HITS, start)
-    hits, failed = (vitals.counts.get((name, MINUTE), {}) for name in (HITS, HITS_FAILED))
-    minutes = range(start, end, MINUTE)
-    count = sum(hits.get(at, 0) for at in minutes)
-    checks = [_check_count(vitals, check_of("requests", HITS), start)]
-    failures = _blocks(vitals, HITS_FAILED, start)
-    known = [(failures.get(at, 0), blocks[at]) for at in blocks if at >= min(failures, default=at)]
-    rate = _against(check_of("error rate", HITS_FAILED, failing=["status=5xx"]), blocks, start)
-    if failures or failed:
-        number = sum(failed.get(at, 0) for at in minutes)
-        checks.append(check_rate(rate, min(number, count), count, known))
-    else:
-        checks.append(replace(rate, reason="no failures were ever counted"))
-    checks.append(_check_seconds(vitals, start))
-    return checks
+def _explained(
+    check: Check, seen: Observed, explained: Callable[[ExplainRequest], Explanation]
+) -> Check:
+    """Return a check with the group that accounts for it since it began.
 
-
-def _check_count(vitals: Vitals, check: Check, start: int) -> Check:
-    """Judge the events of the five minutes from a time on by the blocks before them."""
-    blocks = _blocks(vitals, check.name, start)
-    minutes = vitals.counts.get((check.name, MINUTE), {})
-    first = min(blocks, default=start)
-    values = [blocks.get(at, 0) for at in range(first, max(blocks, default=start) + 1, BLOCK)]
-    series = Series(check.name, BLOCK, first, tuple(values if blocks else ()), partial=False)
-    count = sum(minutes.get(at, 0) for at in range(start, start + BLOCK, MINUTE))
-    return check_requests(_against(check, blocks, start), count, series)
-
-
-def _against(check: Check, blocks: Collection[int], start: int) -> Check:
-    """Return a check with its baseline: blocks before a time, by their starts."""
-    return replace(
-        check,
-        precision=BLOCK,
-        against_since=float(min(blocks, default=start)),
-        against_until=float(max(blocks) + BLOCK if blocks else start),
-        intervals=len(blocks),
-    )
-
-
-def _blocks(vitals: Vitals, name: str, end: int) -> dict[int, int]:
-    """Return the five-minute sums before a time: start -> count."""
-    stored = vitals.counts.get((name, BLOCK))
-    if stored is not None:
-        return {at: count for at, count in stored.items() if at + BLOCK <= end}
-    minutes, sums = vitals.counts.get((name, MINUTE), {}), dict[int, int]()
-    oldest = min(minutes, default=end)
-    for start in range(end - BLOCK, oldest - 1, -BLOCK):
-        sums[start] = sum(minutes.get(at, 0) for at in range(start, start + BLOCK, MINUTE))
-    return sums
-
-
-def _check_seconds(vitals: Vitals, start: int) -> Check:
-    """Judge the p95 of the five minutes from a time on."""
-    check = check_of("p95", HITS_SECONDS)
-    oldest = min(vitals.seconds, default=start)
-    values = []
-    first = start
-    for block in range(start - BLOCK, oldest - 1, -BLOCK):
-        distribution = _merged(vitals, block)
-        if distribution.count >= LEAST_REQUESTS:
-            values.append(distribution.quantile(0.95))
-            first = block
-    check = replace(
-        check,
-        precision=BLOCK,
-        against_since=first,
-        against_until=start,
-        intervals=len(values),
-    )
-    now = _merged(vitals, start)
-    return check_p95(check, now.quantile(0.95) if now.count else None, now.count, values)
-
-
-def _merged(vitals: Vitals, start: int) -> Distribution:
-    minutes = range(start, start + BLOCK, MINUTE)
-    return merge_all(Distribution(), (vitals.seconds[at] for at in minutes if at in vitals.seconds))
-
-
-def cause_request(check: Check, status: Status) -> ExplainRequest:
-    """Return the comparison that explains a check: the same five minutes as the check's, with the
-    half hour before its change."""
-    began = min(check.began or status.since, status.since)
-    return ExplainRequest(
-        check.explain.name,
-        status.since,
-        status.until,
-        "custom",
-        began - _BASELINE,
-        began,
-        precision=MINUTE,
-        failing=dict(pair.split("=", 1) for pair in check.explain.failing),
-    )
-
-
-def with_sentence(status: Status, now: float) -> Status:
-    """Return the status with its sentence."""
-    parts: list[Part] = []
-    unusual = [check for check in status.checks if check.state in ("high", "low")]
-    for check in sorted(unusual, key=lambda check: _URGENCY.index(check.measure)):
-        parts += [*_unusual(check, now), text(". ")]
-    usual = [check for check in status.checks if check.state == "usual"]
-    for number, check in enumerate(usual):
-        if number:
-            parts.append(text(" and " if number == len(usual) - 1 else ", "))
-        title = _inner_title(check) if number else _title(check)
-        parts.append(Part(kind="metric", text=title, name=check.name))
-    if usual:
-        parts.append(text(" as expected. "))
-    judged = [check for check in status.checks if check.state != "unknown"]
-    if judged:
-        parts += _baselines(judged, groups=any(part.kind == "group" for part in parts))
-    else:
-        parts.append(text(_too_little(status.checks)))
-    return replace(status, parts=tuple(parts), sentence=joined(parts))
-
-
-def _baselines(judged: Sequence[Check], *, groups: bool) -> list[Part]:
-    """Return what each check was compared with, and groups if there are any."""
-    lengths: dict[str, list[str]] = {}
-    for check in judged:
-        reach = length(check.against_until - check.against_since)
-        lengths.setdefault(reach, []).append(_inner_title(check))
-    parts: list[Part] = []
-    for reach, titles in lengths.items():
-        parts.append(text(f", {_listed(titles)} with " if parts else "Compared with "))
-        parts.append(Part(kind="baseline", text=f"the {reach} before"))
-    if groups:
-        before = f"the {length(_BASELINE)} before the change"
-        parts += [text(", groups with "), Part(kind="baseline", text=before)]
-    return [*parts, text(".")]
-
-
-def _too_little(checks: Sequence[Check]) -> str:
-    """Return why nothing could be judged; the reason is beside the check that it is of."""
-    titles = [_inner_title(check) for check in checks]
-    at, reason = next(((n, one.reason) for n, one in enumerate(checks) if one.reason), (0, ""))
-    titles[at] += f" ({reason or 'no data'})"
-    return f"Not enough data to compare {_listed(titles)}."
-
-
-def _listed(titles: Sequence[str]) -> str:
-    *others, last = titles
-    return f"{', '.join(others)} and {last}" if others else last
-
-
-def _age(seconds: float) -> str:
-    """Return an age in whole minutes, from two hours on as length() does."""
-    return f"{max(1, round(seconds / MINUTE))} min" if seconds < 7_200 else length(seconds)
-
-
-def _unusual(check: Check, now: float) -> list[Part]:
-    parts = [Part(kind="metric", text=_title(check), name=check.name), text(" ")]
-    parts.append(Part(kind="value", text=value_text(check.value, check.unit)))
-    parts += [text(" (usually "), Part(kind="usual", text=value_text(check.mid, check.unit))]
-    parts.append(text(")"))
-    if check.mark is not None:
-        parts.append(text(" since "))
-        parts.append(Part(kind="mark", text=check.mark.label, time=check.mark.time))
-        parts.append(text(","))
-        age = f"{_age(now - check.mark.time)} ago"
-        parts += [text(" "), Part(kind="time", text=age, time=check.mark.time)]
-    elif check.began is not None:
-        age = _age(now - check.began)
-        parts += [text(" for "), Part(kind="time", text=age, time=check.began)]
+    Which one it is shows in the whole change; its figures are those of the minutes of the check.
+    """
+    if check.labels:
+        return check
+    until = slice_start(seen.now, MINUTE)
+    began = check.began or until - BLOCK
     change = (check.value or 0.0) - (check.mid or 0.0)
-    causes = [group for group in check.causes if group.change * change > 0]
-    extent = partial(before_after, unit=check.unit)
-    return parts + cause_parts(check.explain.name, causes[:1], change, extent)
+
+    def compared(since: float) -> Explanation:
+        near = until - began + _BASELINE <= 2 * HOUR
+        request = ExplainRequest(
+            check.explain.name, since, until, "custom", began - _BASELINE, began,
+            precision=MINUTE if near else None,
+        )  # fmt: skip
+        return explained(request)
+
+    groups = [one for one in compared(began).causes if one.change * change > 0]
+    named = next((one for one in groups if one.label == "route"), groups[0] if groups else None)
+    if named is None:
+        return check
+    for label in compared(check.since or began).dimensions:
+        for group in label.groups:
+            if (group.label, group.value) == (named.label, named.value):
+                return replace(check, causes=(group,))
+    return check
+
+
+def _notes(seen: Observed) -> list[str]:
+    """Return sentences about clocks that are wrong."""
+    newest = max((max(by) for by in seen.requests.values() if by), default=0)
+    minutes = seen.requests.get(MINUTE, {})
+    ahead = max(minutes, default=0) - slice_start(seen.now, MINUTE)
+    if minutes and newest and ahead > _AHEAD:
+        return [f"A writer's clock is {ahead // MINUTE} min ahead."]
+    return []
+
+
+# --- Reading -------------------------------------------------------------------------------------
+
+
+def judge_now(store: Store) -> tuple[float, Status]:
+    """Judge the last complete minute; return the server's clock, Unix seconds, with it.
+
+    Raises:
+        StoreError: the server is unreachable or refuses.
+    """
+    view, (seen, surroundings) = run_query(
+        store, lambda kept: _observed(store.keys, kept, store.zone)
+    )
+    marks = [mark for mark in seen.marks if view.now - JUDGED < mark.time <= view.now]
+    if marks:
+        question = VerdictQuestion(marks[-1].label, None, "previous", MINUTE)
+        if MINUTE in view.retention:
+            surroundings.verdict = read_verdict(store, question)[1]
+
+    def explained(request: ExplainRequest) -> Explanation:
+        return run_query(
+            store, lambda kept: explain(store.keys, kept, request, store.zone, checked=False)
+        )[1]
+
+    return view.now, assess(seen, surroundings, explained)
+
+
+def _observed(keys: Keys, kept: Kept, zone: Zone) -> Query[tuple[Observed, Surroundings]]:
+    """Read the events of an application, and what is new."""
+    widths = [width for width in (MINUTE, BLOCK, HOUR) if width in kept.series]
+    timed = [width for width in (MINUTE, HOUR) if width in kept.histograms]
+    listed = widths[-1] if widths else MINUTE
+    counts = [Ask("HGETALL", f"{keys.key('count')}{width}:") for width in widths]
+    spreads = [
+        Ask("HGETALL", f"{keys.key(family)}{width}:")
+        for width in timed
+        for family in ("hist", "moments")
+    ]
+    requests = LabelSets(keys, keys.known, listed, REQUESTS)
+    runs = LabelSets(keys, keys.known, listed, TASK_RUNS)
+    lasted = LabelSets(keys, keys.hists, timed[-1] if timed else MINUTE, TASK_SECONDS)
+    totals = LabelSets(keys, keys.hists, timed[-1] if timed else MINUTE, HITS_SECONDS)
+    reads: list[Read] = [
+        ("HGETALL", keys.count(width, name)) for name in (HITS, HITS_FAILED) for width in widths
+    ]
+    at = len(reads)
+    reads += [
+        asked(keys),
+        ("HGETALL", keys.key("alerts")),
+        requests.join(counts, _PAGE),
+        runs.join(counts, _PAGE),
+        totals.join_base(spreads),
+        totals.join(spreads, MAX_SAMPLED),
+        lasted.join(spreads, JUDGED_TASKS),
+    ]
+    view, replies = yield reads
+    seen = Observed(view.now, view.retention, view.histograms, zone)
+    seen.requests = _by_width(widths, replies[: len(widths)])
+    seen.failed = _by_width(widths, replies[len(widths) : at])
+    seen.marks = answered(there(replies[at], []))
+    surroundings = Surroundings(firing=tuple(_firing(there(replies[at + 1], []))))
+    first = Joined(replies[at + 2], len(counts), needed=False)
+    joins = yield from requests.read_on(first, counts, _PAGE, _MOST)
+    seen.routes = by_group(
+        ((parsed, _by_width(widths, own)) for _, parsed, own in series_in(joins)), JUDGED_ROUTES
+    )
+    for reply in replies[at + 4 : at + 6]:
+        add_times(seen.seconds, timed, Joined(reply, len(spreads), needed=False))
+    tasks = [Joined(replies[at + 3], len(counts), needed=False)]
+    seen.tasks = by_group(
+        ((parsed, _by_width(widths, own)) for _, parsed, own in series_in(tasks)), JUDGED_TASKS
+    )
+    for _, parsed, own in series_in([Joined(replies[at + 6], len(spreads), needed=False)]):
+        group = seen.tasks.get(parsed.label("task") or "")
+        if group is not None:
+            _merge_times(group.seconds, timed, own)
+    if not any(seen.requests.values()):
+        seen.requests = {}
+        if not seen.tasks and BLOCK in view.retention:
+            seen.counters = yield from busiest_counters(keys, widths)
+    surroundings.around = yield from circumstances(keys, new_window(view.now), None, view.now)
+    return seen, surroundings
+
+
+def new_window(now: float) -> Comparison:
+    """Return the window whose new exceptions and errors are told, and the time before."""
+    end = slice_start(now, MINUTE) + MINUTE
+    window = range(end - _NEW - MINUTE, end, MINUTE)
+    before = range(window.start - _BEFORE, window.start, MINUTE)
+    request = ExplainRequest(REQUESTS)
+    return Comparison(request, window.start, now, MINUTE, None, window, before, before)
+
+
+def _by_width(widths: Sequence[int], replies: Sequence[Reply]) -> CountsByWidth:
+    return {
+        width: parse_counter(pairs(there(reply, [])))
+        for width, reply in zip(widths, replies, strict=True)
+    }
+
+
+def by_group(
+    found: Iterable[tuple[SeriesName, CountsByWidth]], most: int
+) -> dict[str, GroupCounts]:
+    """Return the events of the busiest routes or tasks.
+
+    Args:
+        found: label sets of requests or of runs, with their counts by precision.
+    """
+    groups: dict[str, GroupCounts] = {}
+    sizes = Counter[str]()
+    for parsed, counts in found:
+        labels = dict(parsed.labels)
+        if parsed.base == TASK_RUNS:
+            value, status = labels.get("task", ""), None
+            failed, refused = labels.get("state") == "failure", False
+        else:
+            value, status = route_of(parsed.labels), labels.get("status")
+            failed, refused = is_failure(status), (status or "").startswith("4")
+        group = groups.setdefault(value, GroupCounts({}, {}, {}, {}))
+        sizes[value] += sum(sum(by.values()) for by in counts.values())
+        for kind in (group.of, *([group.failed] if failed else ()),
+                     *([group.refused] if refused else ())):  # fmt: skip
+            for width, by_start in counts.items():
+                sums = kind.setdefault(width, {})
+                for start, number in by_start.items():
+                    sums[start] = sums.get(start, 0) + number
+    chosen = highest(sizes, sizes.__getitem__, limit=most)
+    return {value: groups[value] for value in chosen}
+
+
+def add_times(times: TimesByWidth, widths: Sequence[int], joined: Joined) -> None:
+    """Add the histograms of a join, two hashes for each precision."""
+    for _, replies in joined.readable():
+        _merge_times(times, widths, replies)
+
+
+def _merge_times(times: TimesByWidth, widths: Sequence[int], replies: Sequence[Reply]) -> None:
+    for at, width in enumerate(widths):
+        moments = dict(pairs(replies[2 * at + 1]))
+        by_start = times.setdefault(width, {})
+        for start, bucket in pairs(replies[2 * at]):
+            one = parse_distribution(bucket, moments.get(start))
+            if one is not None and start.isdigit():
+                by_start.setdefault(int(start), Distribution()).merge(one)
+
+
+def _firing(fields: Sequence[bytes]) -> Iterator[str]:
+    """Yield the names of alerts that fire, in the state that the evaluator stores."""
+    for name, value in sorted(pairs(fields)):
+        if name.startswith(b"alert:"):
+            try:
+                state = json.loads(value)
+            except ValueError:
+                continue
+            if isinstance(state, dict) and state.get("status") == _FIRING:
+                yield name.decode(errors="replace").removeprefix("alert:")
