@@ -43,8 +43,9 @@ USES: dict[str, tuple[Use, ...]] = {
 #: Those who change nothing.
 LOOKING = ("reader", "page", "doctor")
 #: What is asked though it may be denied, since something is told without: the client's name for
-#: itself, settings of the server, and whether there is a store with another prefix.
-ASKED_ANYWAY = {"client", "client|setinfo", "config", "config|get", "scan", "randomkey"}
+#: itself, settings of the server, whether there is a store with another prefix, and that the status
+#: is kept.
+ASKED_ANYWAY = {"set", "client", "client|setinfo", "config", "config|get", "scan", "randomkey"}
 ASKED_ANYWAY |= {"known:", "redmeter:bare:cleaned:"}
 
 

@@ -166,7 +166,7 @@ def messages(world: World) -> None:
 
 
 def marks(world: World) -> None:
-    """Marks: releases and labels, the same label soon after, a label that comes again."""
+    """Marks: releases and labels, the same label soon after, a label again; the status."""
     with world.meter(release="v1") as meter:
         meter.mark()
         meter.mark("deploy")
@@ -178,6 +178,7 @@ def marks(world: World) -> None:
     with world.meter(release="v2") as meter:
         meter.mark()
         meter.mark()
+        meter.status()
 
 
 def web(world: World) -> None:

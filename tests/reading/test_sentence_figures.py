@@ -171,7 +171,6 @@ FORM = r" (?P<after>(?:[\d,.]+|none)(?: [^\s(]+)?) \(usually (?P<before>.+?)\)"
 def assert_checked(meter: MemoryMeter, truth: Recorded) -> dict[str, int]:
     """Check the sentence of the status; return how many groups it names for each measure."""
     status = meter.status()
-    window = status.since, status.until
     groups: dict[str, int] = {}
     for check in status.checks:
         if check.state not in ("high", "low") or check.labels:
@@ -180,7 +179,7 @@ def assert_checked(meter: MemoryMeter, truth: Recorded) -> dict[str, int]:
         (usual,) = [part.text for part in parts if part.kind == "usual"]
         assert usual == value_text(check.mid, check.unit)
         assert check.began is not None
-        minutes = window if check.measure == "requests" else (check.since or 0, status.until)
+        minutes = check.since or status.since, status.until
         values = [part.text for part in parts if part.kind == "value"]
         assert len(values) == (0 if parts[0].text.startswith("No ") else 1)
         for value in values:

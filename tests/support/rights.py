@@ -303,6 +303,7 @@ QUESTIONS: dict[str, Callable[[Meter], object]] = {
     "changes": lambda meter: meter.log_changes(),
     "forecast": _expected,
     "top": lambda meter: len(meter.top("hits", by="plan", precision=60)) == 2,
+    "status": lambda meter: meter.status().sentence,
     "top-p95": lambda meter: meter.top("cart_value", precision=3600, order="p95"),
 }
 

@@ -475,7 +475,7 @@ def _judge_count(
         began=found.began and float(found.began),
         ended=found.ended and float(found.ended),
         value=found.while_it_lasted if found.ended else number,
-        since=found.began and float(max(found.began, grid.end - BLOCK)),
+        since=float(found.began) if found.began and found.ended else None,
     )
     return _by_route(check, rows) if check.state in ("high", "low") else check
 

@@ -114,8 +114,8 @@ def silence(grid: CellGrid, counts: Sequence[int]) -> Quiet | None:
         spell = 0 if counts[at] else spell + grid.lengths[at]
         longest = max(longest, spell) if seen else 0
         seen = seen or counts[at] > 0
-        number += counts[at] if at >= first else 0
-    known = began - grid.starts[first]
+        number += counts[at] if first <= at < start - 1 else 0
+    known = grid.starts[start - 1] - grid.starts[first]
     if known < LEVEL_BLOCKS * BLOCK or seconds <= _LONGER * longest + MINUTE:
         return None
     spans = [

@@ -43,7 +43,7 @@ def read_status(store: Store) -> tuple[float, Status]:
     """
     view, _ = store.read()
     minute = slice_start(view.now, MINUTE)
-    kept = _KeptStatus(store.primary, minute)
+    kept = _KeptStatus(store.primary, minute, view.now)
     taken = kept.take()
     if taken is not None and not taken:  # another one is judging
         for _ in range(int(LEASE_MS / 1000 / _LOOK)):
@@ -65,12 +65,14 @@ class _KeptStatus:
     Args:
         primary: the store, where it is written to.
         minute: the end of the five minutes, Unix seconds.
+        now: the server's clock, Unix seconds.
     """
 
-    def __init__(self, primary: Store, minute: int) -> None:
+    def __init__(self, primary: Store, minute: int, now: float) -> None:
         shard = primary.shards[0]
         self._link, self._meta = shard.link, shard.keys.meta
         self._key = shard.keys.key("status", f"{minute}:{RULES}:{primary.zone.name}")
+        self._now = int(now * 1000)
         self.status: Status | None = None
 
     def take(self) -> bool | None:
@@ -87,7 +89,8 @@ class _KeptStatus:
                 return False
             if isinstance(moving, Exception) or any(moving):
                 return None
-            (reply,) = self._link.exchange([("SET", self._key, "", "NX", "PX", str(LEASE_MS))])
+            end = str(self._now + LEASE_MS)
+            (reply,) = self._link.exchange([("SET", self._key, "", "NX", "PXAT", end)])
         except StoreError:
             return None
         if isinstance(reply, Exception):
@@ -106,7 +109,8 @@ class _KeptStatus:
         """Keep a status, if the store allows it."""
         text = json.dumps(dataclasses.asdict(status), ensure_ascii=False, separators=(",", ":"))
         try:
-            self._link.exchange([("SET", self._key, text, "EX", str(STATUS_SECONDS))])
+            end = str(self._now + 1000 * STATUS_SECONDS)
+            self._link.exchange([("SET", self._key, text, "PXAT", end)])
         except StoreError:
             return  # the next one judges anew
 

@@ -146,7 +146,7 @@ def _explained(
     named = next((one for one in groups if one.label == "route"), groups[0] if groups else None)
     if named is None:
         return check
-    for label in compared(check.since or began).dimensions:
+    for label in compared(max(began, until - BLOCK)).dimensions:
         for group in label.groups:
             if (group.label, group.value) == (named.label, named.value):
                 return replace(check, causes=(group,))
@@ -222,7 +222,10 @@ def _observed(keys: Keys, kept: Kept, zone: Zone) -> Query[tuple[Observed, Surro
     seen.requests = _by_width(widths, replies[: len(widths)])
     seen.failed = _by_width(widths, replies[len(widths) : at])
     seen.marks = answered(there(replies[at], []))
-    surroundings = Surroundings(firing=tuple(_firing(there(replies[at + 1], []))))
+    alerts = replies[at + 1]  # which a reader of few rights may not see
+    surroundings = Surroundings(
+        firing=() if isinstance(alerts, Exception) else tuple(_firing(alerts))
+    )
     first = Joined(replies[at + 2], len(counts), needed=False)
     joins = yield from requests.read_on(first, counts, _PAGE, _MOST)
     seen.routes = by_group(
