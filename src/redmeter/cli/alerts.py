@@ -1,5 +1,6 @@
 """alerts: show, check, run, replay and silence alerts."""
 
+import contextlib
 import dataclasses
 import enum
 import os
@@ -43,7 +44,9 @@ from redmeter.cli.app import (
     opened_store,
 )
 from redmeter.cli.selectors import time_option
-from redmeter.errors import InvalidSetting, StoreError, shown
+from redmeter.cli.suggestions import series_of_name, suggestion
+from redmeter.errors import InvalidSetting, LimitExceeded, StoreError, shown
+from redmeter.names import parse_name
 from redmeter.queries import Queries
 from redmeter.store import Store
 from redmeter.stored.keys import Kept, check_times
@@ -200,13 +203,33 @@ def _not_evaluated(
     with opened_store(url, prefix, reading=True, timezone=timezone) as store:
         now = store.read()[0].now
         conditions = RuleReader(Queries(store), store.seen.series, store.seen.histograms)
+        missing = _not_recorded(store, rules)
         return [
             f"{rule.name}: {reading.detail}"
             for rule in rules.alerts
+            if missing.keys().isdisjoint((rule.metric, rule.of))
             for readings in [conditions.read(rule, now, now)]
             for reading in (*readings.values.values(), readings.others)
             if reading.holds is None or reading.detail.startswith(NO_DATA)
+        ] + [
+            f"{rule.name}: {missing[metric]}"
+            for rule in rules.alerts
+            for metric in (rule.metric, rule.of)
+            if metric in missing
         ]
+
+
+def _not_recorded(store: Store, rules: Rules) -> dict[str, str]:
+    """Return the metrics of rules whose names have no series, each with a warning."""
+    metrics = {metric for rule in rules.alerts for metric in (rule.metric, rule.of) if metric}
+    warnings = {}
+    for metric in sorted(metrics):
+        base = parse_name(metric).base
+        with contextlib.suppress(LimitExceeded):  # then there are very many series of it
+            if not any(series_of_name(store, base)):
+                near = suggestion(store, base)
+                warnings[metric] = f"nothing is recorded yet as {shown(base)}; {near}"
+    return warnings
 
 
 def _doubts(rules: Rules) -> list[str]:
