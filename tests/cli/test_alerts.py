@@ -83,7 +83,7 @@ def test_a_file_is_compared_with_the_store(redmeter: Run, meter: Meter, file: st
     assert "warning" not in redmeter("alerts", "check", "--file", file, REDMETER_URL="").err
 
 
-def test_a_metric_that_nobody_recorded_is_a_warning(redmeter: Run, meter: Meter, file: str) -> None:
+def test_a_metric_without_series_is_a_warning(redmeter: Run, meter: Meter, file: str) -> None:
     """With the names that it resembles; both metrics of a ratio are looked up."""
     meter.counter("signups", labels={"plan": "pro"}).inc()
     meter.counter("visits").inc()
@@ -105,7 +105,7 @@ def test_a_metric_that_nobody_recorded_is_a_warning(redmeter: Run, meter: Meter,
     ("old", "new", "warning"),
     [
         (RULES, "", "there is no [[alert]]: nothing is evaluated"),
-        ('notify = ["ops", "log"]', "", "without notify, so nobody is notified: queue"),
+        ('notify = ["ops", "log"]', "", "without notify, so nothing is sent: queue"),
         (', "log"]', "]", "notify.log: no alert names it in notify"),
         ("above", 'severity = "pagge"\nabove', "queue: severity 'pagge' is unusual"),
         ('["true"]', '["no-such-program -x"]', "notify.ops: there is no program 'no-such-"),

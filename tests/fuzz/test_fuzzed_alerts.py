@@ -139,14 +139,14 @@ def test_the_unchanged_file_is_right() -> None:
 @fuzzed
 @given(st.dictionaries(st.sampled_from(PATHS), st.sampled_from(VALUES), min_size=1, max_size=3))
 def test_a_wrong_value_at_any_key_is_a_mistake_with_a_place(changes: dict[TomlPath, str]) -> None:
-    """Of any type, at any key, also at several ones; what is accepted can be evaluated."""
+    """Each type, at each key, also at several ones; accepted rules can be evaluated."""
     read(document(changes))
 
 
 @fuzzed
 @given(mutated((FULL, document({}), *RIGHT, *(text for text, *_ in MISTAKES if len(text) < 900))))
 def test_a_damaged_file_is_read_or_has_mistakes_with_places(text: str) -> None:
-    """Whatever was cut, doubled or put in; nothing else is raised."""
+    """Parts were cut, doubled or put in; nothing else is raised."""
     read(text)
 
 

@@ -120,7 +120,7 @@ class FilePlace:
 
 
 def printable(text: str) -> str:
-    """Return a text on one line: what is not printable is written as an escape sequence."""
+    """Return a text on one line, with escape sequences for characters that are not printable."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 

@@ -233,11 +233,11 @@ def _not_recorded(store: Store, rules: Rules) -> dict[str, str]:
 
 
 def _doubts(rules: Rules) -> list[str]:
-    """Return what is valid in a file, and perhaps not meant; and what is missing on this host."""
+    """Return valid entries that are probably mistakes, and settings that this host lacks."""
     doubts = [] if rules.alerts else ["there is no [[alert]]: nothing is evaluated"]
     silent = [rule.name for rule in rules.alerts if not rule.notify]
     if silent:
-        doubts.append(f"without notify, so nobody is notified: {names_text(silent)}")
+        doubts.append(f"without notify, so nothing is sent: {names_text(silent)}")
     for rule in rules.alerts:
         if rule.severity not in _SEVERITIES:
             usual = "receivers get it as it is, PagerDuty as warning"
