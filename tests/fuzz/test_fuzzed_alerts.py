@@ -1,16 +1,21 @@
 """Fuzz: files of alerts, with wrong types at any key and with damaged text."""
 
 import contextlib
+import http.client
 import json
 import tempfile
 import tomllib
+import urllib.request
 from collections.abc import Iterator
+from email.errors import ObsoleteHeaderDefect
+from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redmeter.alerting.addresses import is_mail_address, url_mistake
 from redmeter.alerting.conditions import RuleReader
 from redmeter.alerting.evaluator import sample_message
 from redmeter.alerting.mistakes import InvalidRules, Mistake
@@ -67,6 +72,8 @@ VALUES = (
     *("[]", "[[]]", "[1]", '["x"]', '["a", "a"]', "{}", "{a = 1}", "[{}]", "07:32:00"),
 )
 WORDS = (*ALERT_READERS, *NOTIFIER_READERS, "alert", "notify", "maintenance", "name", "type", "[[")
+
+PARTS = (*WORDS, *VALUES, *HOSTILE, " = ", "\n", "[alert", "]", ", ", '"""', "{{value}}", "{value}")
 
 
 def assigned(value: Any, path: TomlPath = ()) -> Iterator[TomlPath]:
@@ -165,10 +172,39 @@ def test_the_command_ends_with_a_documented_exit_code(content: bytes) -> None:
             assert f"{file}, line {mistake['line']}: " in done.err
 
 
+ADDRESSES = ("a@b.c", "\u00d6 p s <o.p+s@example.com>", '"Ops, x" <ops@mail.example.com>', "a@::1")
+URLS = ("https://example.com:8443/a%20b?c=[d]#e", "http://[::1]:80/", "HTTP://a_b.c-d./x")
+
+
+@fuzzed
+@given(mutated(ADDRESSES))
+def test_an_accepted_mail_address_can_be_sent_to(address: str) -> None:
+    """The standard library reads one address in it, the same, and without defects."""
+    if is_mail_address(address) and address.isprintable():
+        message = EmailMessage()
+        message["To"] = address
+        defects = message["To"].defects
+        assert all(isinstance(each, ObsoleteHeaderDefect) for each in defects)  # as in J. Doe
+        (one,) = message["To"].addresses
+        assert one.addr_spec == address.rpartition("<")[2].removesuffix(">").strip()
+
+
+@fuzzed
+@given(mutated(URLS))
+def test_an_accepted_url_can_be_sent_to(url: str) -> None:
+    """The client makes a request and a connection for it, without an error."""
+    if not url_mistake(url):
+        request = urllib.request.Request(url)  # noqa: S310 - nothing is opened
+        connection = http.client.HTTPConnection(request.host)
+        assert connection.host.encode("idna")
+        assert 0 < connection.port < 65536
+        assert request.selector.isascii()
+
+
 @fuzzed_slowly
-@given(grown((*WORDS, *VALUES, *HOSTILE, " = ", "\n", "[alert.", "]", ", ", '"""', "{{value}}")))
+@given(grown([each for each in PARTS if "." not in each]))
 def test_a_file_takes_work_by_its_length(of_length: object) -> None:
-    """However many mistakes it has."""
+    """However many mistakes it has; without dotted keys, which take tomllib longer."""
 
     def work(text: str) -> None:
         for each in (text, LIMIT + f"message = '{text.replace(chr(39), '')}'"):

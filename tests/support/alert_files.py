@@ -264,6 +264,9 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     (HOOK.replace("/hook", "/" + "a" * 10_000), 3, "url", "at most 10,000 characters"),
     (MAIL.replace("a@b.c", "redmeter"), 4, "sender", "a mail address, such as"),
     (MAIL.replace("a@b.c", "R <a@b.c"), 4, "sender", "a mail address, such as"),
+    (MAIL.replace("a@b.c", "\u00e4@b.c"), 4, "sender", "a mail address, such as"),
+    (MAIL.replace("a@b.c", "a@::1"), 4, "sender", "a mail address, such as"),
+    (HOOK.replace("example.com", "[::1]x"), 3, "url", "has no valid host or port"),
     (MAIL.replace("a@b.c", "a@"), 4, "sender", "a mail address, such as"),
     (MAIL.replace("d@e.f", "d@e.f, g@h.i"), 5, "to", "a mail address, such as"),
     (MAIL.replace('["d@e.f"]', '"d@e.f"'), 5, "to", "a list such as"),
@@ -300,7 +303,9 @@ RIGHT = [
     HOOK.replace("https", "HTTPS").replace("/hook", "/a%20b?c=%C3%BC&d=[e]#f"),
     HOOK.replace("example.com", "my_host.local.:8443"),
     MAIL.replace("a@b.c", "Red Meter <a+b@b.c>"),
-    MAIL.replace("d@e.f", "z\u00f6e@example.com").replace('"mail"', '"m\u00e4il.example.com"'),
+    MAIL.replace("d@e.f", "Z\u00f6e <zoe@example.com>").replace(
+        '"mail"', '"m\u00e4il.example.com"'
+    ),
     '[notify.a]\ntype = "command"\ncommand = ["echo", "", " ", "a\\nb", "echo"]',
     LIMIT.replace('"hits"', '"rate of hits (all)"'),
     LIMIT.replace('"hits"', "'hits{route=\"/a[5]\"}'"),
