@@ -12,6 +12,7 @@ from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,7 +68,7 @@ FULL = "\n".join(
 )
 #: A value of each type, and some at the edge of one.
 VALUES = (
-    *('""', '" "', '"x"', '"5"', '"5m"', '"3650d"', '"{"', '"{x!y:z}"', '"a\\nb"', '"\\u0000"'),
+    *('""', '" "', '"x"', '"5"', '"5m"', '"3650d"', '"{"', '"{value!x}"', '"a\\nb"', '"\\u0000"'),
     *("0", "-1", "5", "10000000000000000000", "0.5", "inf", "nan", "-inf", "true", "2026-01-01"),
     *("[]", "[[]]", "[1]", '["x"]', '["a", "a"]', "{}", "{a = 1}", "[{}]", "07:32:00"),
 )
@@ -143,10 +144,17 @@ def test_the_unchanged_file_is_right() -> None:
         assert isinstance(read(text), Rules)
 
 
+@pytest.mark.parametrize("value", VALUES)
+def test_a_wrong_value_at_any_key_is_a_mistake_with_a_place(value: str) -> None:
+    """Each type, at each key; accepted rules can be evaluated."""
+    for path in PATHS:
+        read(document({path: value}))
+
+
 @fuzzed
-@given(st.dictionaries(st.sampled_from(PATHS), st.sampled_from(VALUES), min_size=1, max_size=3))
-def test_a_wrong_value_at_any_key_is_a_mistake_with_a_place(changes: dict[TomlPath, str]) -> None:
-    """Each type, at each key, also at several ones; accepted rules can be evaluated."""
+@given(st.dictionaries(st.sampled_from(PATHS), st.sampled_from(VALUES), min_size=2, max_size=5))
+def test_several_wrong_values_are_mistakes_with_places(changes: dict[TomlPath, str]) -> None:
+    """Also within one table, and of one that is gone."""
     read(document(changes))
 
 
