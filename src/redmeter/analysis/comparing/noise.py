@@ -36,7 +36,7 @@ _TYPICAL: Final = 20.0
 #: The relative variance by which the groups of a label are weighted.
 _WEIGHT: Final = 0.1
 #: The least share of all others in a comparison with them.
-_OTHERS: Final = 0.2
+_OTHERS: Final = 0.05
 #: The least level that a prediction begins with.
 _LEAST_LEVEL: Final = 0.05
 #: A variance that stands for not knowing.
