@@ -5,8 +5,8 @@
 Two applications: 20 routes, three plans and three regions (`plans`), and 10 routes, two methods and
 four statuses as the middleware records them (`web`). One value of one label, which has a share of
 the traffic, changes by a factor in the window; or two values of two labels do (`two`), or all
-(`alike`), or none (`nothing`). The window is the last 15 of 119 minutes, compared with the 15 before,
-or, as status does, 4 to 90 minutes since the change began, compared with the half hour before.
+(`alike`), or none (`nothing`). The window is the last 15 of 119 minutes against the 15 before, or,
+as status does, 4 to 89 minutes since the change began against the half hour before.
 
 Each run is judged by its own counts:
 
@@ -53,7 +53,7 @@ from redmeter.analysis.comparing.noise import Windows
 from redmeter.analysis.comparing.outliers import Events
 from redmeter.analysis.comparing.sentences import explanation_parts, joined, value_text
 from redmeter.analysis.comparing.significance import split_probability, sum_counts
-from redmeter.results.explanation import Explanation
+from redmeter.results.explanation import Explanation, Measure
 
 #: A new store keeps so many complete minutes.
 MINUTES = 119
@@ -69,6 +69,9 @@ SHAPES: dict[str, dict[str, int]] = {
 QUARTER = (Windows(15, 15),)
 STATUS = tuple(Windows(minutes, 30) for minutes in (4, 8, 15, 30, 60, 89))
 FAILING, SPREAD = 0.03, 0.5
+MEASURES: tuple[Measure, ...] = ("count", "error rate", "p95")
+#: Least effect on a p95, as a share of it.
+LEAST_EFFECT = 0.01
 EDGES = [2 ** (index / 16) for index in range(-48, 96)]
 GRID = np.linspace(-8, 8, 3_201)
 NORMAL = np.vectorize(NormalDist().cdf)(GRID)
@@ -79,11 +82,16 @@ ROUNDED = 0.0051
 UNUSUAL = 0.25
 
 Group = tuple[str, str]
+EVERYTHING: Group = ("", "")
+#: A label, the share of its first value and the factor by which this changes; the factor of all.
+Effect = tuple[str, float, float]
+Setting = tuple[list[Effect], float, Windows]
 
 
 class Case(NamedTuple):
     """The counts of one run, and what was done to them."""
 
+    measure: Measure
     labels: list[dict[str, str]]
     #: Causes, and whether everything changed.
     causes: list[Group]
@@ -107,21 +115,21 @@ def shares_of(rng: random.Random, number: int, share: float | None) -> list[floa
 
 def draw(
     rng: random.Random,
-    measure: str,
+    measure: Measure,
     shape: Mapping[str, int],
-    effects: Sequence[tuple[str, float | None, float]],
-    everywhere: float,
+    setting: Setting,
     requests: int,
-    windows: Windows,
     sigma: float,
 ) -> Case:
     """Draw a run.
 
     Args:
-        effects: labels, the shares of their first values, and the factors by which these change.
-        everywhere: by which factor all change.
+        shape: labels, and how many values each has.
+        setting: what changes, and when.
+        requests: of all label sets in a minute.
         sigma: of the log-normal factor of each value of the first label in each minute.
     """
+    effects, everywhere, windows = setting
     numbers = np.random.default_rng(rng.randrange(2**32))
     target = {label: share for label, share, _ in effects}
     shares = {label: shares_of(rng, n, target.get(label)) for label, n in shape.items()}
@@ -176,7 +184,7 @@ def draw(
                     for one in drawn
                 ]
             )
-    return Case(labels, causes, everywhere != 1.0, counted, failures, histograms, windows)
+    return Case(measure, labels, causes, everywhere != 1.0, counted, failures, histograms, windows)
 
 
 def events_of(
@@ -200,97 +208,88 @@ def events_of(
     return rows
 
 
-def explained(
-    case: Case,
-) -> tuple[Explanation, dict[Group, tuple[float, float]], float, list[Group]]:
-    """Explain a run.
+class Figures(NamedTuple):
+    """What is known of a group, or of all."""
 
-    Returns:
-        The explanation; the values of each group before and after, of the counts that were drawn;
-        the lowest significance of a cause by itself; and the causes without an effect on the p95.
-    """
+    #: Its value before and after, by the counts that were drawn.
+    before: float
+    after: float
+    #: The probability of such a change of its events by chance.
+    chance: float
+
+
+def explained(case: Case) -> tuple[Explanation, dict[Group, Figures]]:
+    """Explain a run; return also the figures of each group, of all by EVERYTHING."""
     window, baseline, _ = case.windows
     requests = events_of(case, case.requests)
-    kind, rows = "count", requests
-    if case.failures is not None:
-        kind, rows = "error rate", events_of(case, case.failures, requests)
-        found = explain_rate(rows, case.windows)
-    elif case.histograms:
-        kind = "p95"
-        times = []
-        for labels, row in zip(case.labels, case.histograms, strict=True):
-            history = row[:-window]
-            times.append(
-                HistogramRow(
-                    labels,
-                    sum_counts(history[-baseline:]),
-                    sum_counts(row[-window:]),
-                    history[-max(60, window) :],
-                )
-            )
-        found = explain_p95(times, case.windows)
-    else:
-        found = explain_count(rows, case.windows)
-    figures: dict[Group, tuple[float, float]] = {}
-    worst, hidden = 0.0, list[Group]()
-    everything = ("", "")
-    for group in [everything, *{item for labels in case.labels for item in labels.items()}]:
-        at = [
-            n
-            for n, one in enumerate(case.labels)
-            if group == everything or one[group[0]] == group[1]
-        ]
-        before, after = (
-            sum(getattr(requests[n], side) for n in at) for side in ("before", "after")
+    failures = [] if case.failures is None else events_of(case, case.failures, requests)
+    times = [
+        HistogramRow(
+            labels,
+            sum_counts(row[:-window][-baseline:]),
+            sum_counts(row[-window:]),
+            row[:-window][-max(60, window) :],
         )
-        share = window / (window + baseline)
-        if kind == "count":
-            figures[group] = before * window / baseline, after
-        elif kind == "error rate":
-            f0, f1 = (sum(getattr(rows[n], side) for n in at) for side in ("before", "after"))
-            share = after / (before + after)
-            figures[group] = f0 / before, f1 / after
-            before, after = f0, f1
-        else:
-            first = sum_counts(times[n].before for n in at)
-            second = sum_counts(times[n].after for n in at)
-            figures[group] = quantile(first), quantile(second)
-            share = after / (before + after)
-            threshold = min(found.before, found.after)
-            before, after = above(first, threshold), above(second, threshold)
-        if kind == "p95" and group in case.causes:
-            # A group that became faster is no cause of a rise.
-            change = next(
-                g.change for d in found.dimensions for g in d.groups if (g.label, g.value) == group
-            )
-            if abs(change) < 0.01 * found.before or change * (found.after - found.before) < 0:
-                hidden.append(group)
-                continue
-        if group in case.causes or group == everything:
-            p = split_probability(after, before, share)
-            if group == everything:
-                total = p
-            else:
-                worst = max(worst, p)
+        for labels, row in zip(case.labels, case.histograms, strict=False)  # none but for a p95
+    ]
+    if failures:
+        found = explain_rate(failures, case.windows)
+    else:
+        found = explain_p95(times, case.windows) if times else explain_count(requests, case.windows)
+    figures = {}
+    for group in {EVERYTHING, *(item for labels in case.labels for item in labels.items())}:
+        at = [n for n, one in enumerate(case.labels) if group in {EVERYTHING, *one.items()}]
+        before, after = (sum(requests[n].before for n in at), sum(requests[n].after for n in at))
+        share = (
+            after / (before + after) if case.measure != "count" else window / (window + baseline)
+        )
+        values = before * window / baseline, after
+        if failures:
+            f0, f1 = sum(failures[n].before for n in at), sum(failures[n].after for n in at)
+            values, before, after = (f0 / before, f1 / after), f0, f1
+        elif times:
+            sides = sum_counts(times[n].before for n in at), sum_counts(times[n].after for n in at)
+            values = quantile(sides[0]), quantile(sides[1])
+            before, after = (above(one, min(found.before, found.after)) for one in sides)
+        figures[group] = Figures(*values, split_probability(after, before, share))
     explanation = Explanation(
-        name="x_seconds" if kind == "p95" else "x",
-        measure=kind,
-        unit={"p95": "seconds", "error rate": "ratio"}.get(kind, ""),
+        name="x_seconds" if times else "x",
+        measure=case.measure,
+        unit={"p95": "seconds", "error rate": "ratio"}.get(case.measure, ""),
         state="compared",
         before=found.before,
         after=found.after,
         change=found.after - found.before,
         judged=True,
         causes=tuple(found.causes),
+        changed=found.changed,
         even=found.even,
         uneven=found.uneven,
-        changed=found.changed,
         dimensions=tuple(found.dimensions),
-        count_before=sum(one.before for one in requests),
-        count=sum(one.after for one in requests),
+        count_before=round(sum(one.before for one in requests)),
+        count=round(sum(one.after for one in requests)),
     )
     sentence = joined(explanation_parts(explanation, "before", "1m"))
-    return replace(explanation, sentence=sentence), figures, worst if case.causes else total, hidden
+    return replace(explanation, sentence=sentence), figures
+
+
+def visible(case: Case, found: Explanation) -> set[Group]:
+    """Return the causes that explain() can name: of a p95, those with an effect in its direction.
+
+    A group that became faster is no cause of a rise.
+    """
+    if case.measure != "p95":
+        return set(case.causes)
+    assert found.before is not None
+    assert found.change is not None
+    return {
+        (group.label, group.value or "")
+        for dimension in found.dimensions
+        for group in dimension.groups
+        if (group.label, group.value) in case.causes
+        and abs(group.change) >= LEAST_EFFECT * found.before
+        and group.change * found.change > 0
+    }
 
 
 #: A group of a sentence, with its connection and figures.
@@ -299,11 +298,9 @@ NAMED = re.compile(
 )
 
 
-def mistakes(
-    case: Case, found: Explanation, figures: Mapping[Group, tuple[float, float]]
-) -> Iterator[str]:
+def mistakes(case: Case, found: Explanation, figures: Mapping[Group, Figures]) -> Iterator[str]:
     """Yield what is not true in a sentence."""
-    before, after = figures["", ""]
+    before, after, chance = figures[EVERYTHING]
     text = found.sentence
     whole = f"from {value_text(before, found.unit)} to {value_text(after, found.unit)}"
     if before != after and whole not in text:
@@ -315,7 +312,7 @@ def mistakes(
         group = (label.strip() or "route", value)
         if case.alike or group not in case.causes:
             yield f"{group} did not change otherwise"
-        first, second = figures[group]
+        first, second, _ = figures[group]
         if "of the requests" not in rest and (low, high) != (
             value_text(first, found.unit),
             value_text(second, found.unit),
@@ -336,15 +333,17 @@ def mistakes(
             yield f"{group}: {written[0]} for {share:.1%}"
     if ", in all groups alike" in text and case.causes:
         yield "alike"
+    is_null = not case.causes and not case.alike
     unusual = abs(math.log((after + 1e-9) / (before + 1e-9))) > UNUSUAL
-    if "usual variation" in text and unusual and (case.causes or case.alike):
+    if "usual variation" in text and unusual and chance < SIGNIFICANT and not is_null:
         yield "usual"
 
 
-def cases() -> Iterator[tuple[str, str, str, list[tuple[str, str, list, float, Windows]]]]:
-    """Yield each measure, shape, row of the table and its runs: shape, effects and everywhere."""
-    for measure, (name, shape) in product(("count", "error rate", "p95"), SHAPES.items()):
-        dims = [one for one in shape if measure == "count" or one != "status"]
+def cases() -> Iterator[tuple[Measure, str, str, list[Setting]]]:
+    """Yield each row of the table: the measure, the application, the row's name, its settings."""
+    for measure, name in product(MEASURES, SHAPES):
+        dims = list(labels_of(measure, name))
+        runs: list[Setting]
         for lengths, windows in (("15 min", QUARTER), ("4 to 89 min", STATUS)):
             for share in SHARES:
                 runs = [
@@ -365,6 +364,12 @@ def cases() -> Iterator[tuple[str, str, str, list[tuple[str, str, list, float, W
             runs = [([], factor, one) for factor, one in product(FACTORS[:-1], windows)]
             yield measure, name, f"{lengths}, alike", runs
             yield measure, name, f"{lengths}, nothing", [([], 1.0, one) for one in windows]
+
+
+def labels_of(measure: Measure, name: str) -> dict[str, int]:
+    """Return the labels of an application; failures and response times have no status."""
+    shape = SHAPES[name]
+    return {one: n for one, n in shape.items() if measure == "count" or one != "status"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -389,27 +394,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         seen: Counter[str] = Counter()
         for seed in range(runs):
             rng = random.Random(f"{title} {seed}")
-            effects, everywhere, windows = settings[seed * 7 % len(settings)]
-            dims = {
-                one: n for one, n in SHAPES[name].items() if measure == "count" or one != "status"
-            }
+            setting = settings[seed * 7 % len(settings)]
             case = draw(
-                rng, measure, dims, effects, everywhere, options.requests, windows, options.sigma
+                rng, measure, labels_of(measure, name), setting, options.requests, options.sigma
             )
-            found, figures, p, hidden = explained(case)
+            found, figures = explained(case)
+            causes = visible(case, found)
             names = [(one.label, one.value) for one in found.causes]
             wrong = list(mistakes(case, found, figures))
-            expected = set(case.causes) - set(hidden)
-            number = len(expected)
-            good = set(names[:number]) == expected if number else not names
-            counted = p < SIGNIFICANT or not number
+            good = set(names[: len(causes)]) == causes if causes else not names
+            counted = all(figures[group].chance < SIGNIFICANT for group in causes)
             seen["of"] += counted
             seen["good"] += counted and good
             seen["false"] += bool(wrong)
             if options.show and (wrong or (counted and not good)):
-                print(
-                    f"  {title} {seed}: {effects} {everywhere} {windows}: {found.sentence} {wrong}"
-                )
+                print(f"  {title} {seed}: {setting}: {found.sentence} {wrong}")
         score = f"{seen['good']} of {seen['of']}"
         cells = ("", score) if row.endswith(("alike", "nothing")) else (score, "")
         print(f"| {title} | {cells[0]} | {cells[1]} | {seen['false']} of {runs} |", flush=True)

@@ -27,7 +27,9 @@ one. The likelihood chooses among models, each found step by step from another c
                 ones most (generalized least squares). The expected count of an interval comes from
                 all other groups in it, so that no traffic that all share is taken for a change
     many tests  the level ALPHA is divided among the groups of all labels and the starts
-                (Bonferroni): half of it equally, half by the groups' parts of the events
+                (Bonferroni): half of it equally, half by the groups' parts of the events. A group
+                with most of the events, whose change is significant by itself, is tested at
+                ALPHA by the number of labels: that the others stayed shows by few events
     choice      of the models: deviance, divided by the dispersion that the best of them leaves, and
                 a penalty for each group and for a common factor other than 1
     least       an effect of LEAST_RATIO, and a part of the largest one
@@ -58,6 +60,11 @@ from redmeter.analysis.comparing.significance import split_probability
 
 #: Probability that any group is named where there is only noise.
 ALPHA: Final = 0.01
+#: The share of it for each further group: that there are several causes is rarer.
+FURTHER: Final = 0.1
+#: Part of all events of a group that, if it changed at all, needs less to differ from the rest: its
+#: level is divided among the labels, of which each has one such group.
+MAJORITY: Final = 0.5
 #: The share of it for a change that begins with the window; the rest is for later starts.
 ALIGNED: Final = 0.8
 #: Part of all events from which on the growth of a group's rest is tried as the common one.
@@ -93,8 +100,6 @@ _BETWEEN: Final = 0.3
 _PRIOR: Final = 0.5
 #: Expected events that are none but for rounding.
 _NONE: Final = 1e-9
-
-
 #: Common factors that differ by less, on a logarithmic scale, are the same.
 _SAME: Final = 0.05
 #: Rounds in which the factors of groups that overlap are fitted.
@@ -229,15 +234,13 @@ def likeliest(models: Sequence[Model], label_sets: int) -> Model:
     return min(models, key=lambda model: model.deviance / dispersion + model.penalty)
 
 
-class _Fit(NamedTuple):
+class _Factors(NamedTuple):
     """The factors of a model."""
 
     common: float
     #: Of each group, and their product for each label set.
-    factors: Mapping[Key, float]
+    groups: Mapping[Key, float]
     scale: Sequence[float]
-    #: The label sets that are in any of the groups.
-    inside: set[int]
     #: The events of the rest by interval of the window, and the expected ones.
     within: Sequence[float]
     usual: Sequence[float]
@@ -259,6 +262,7 @@ class _Finder:
         self.groups = {key: _Group(members) for key, members in by_key.items()}
         _estimate(self.groups, events, self.expected, windows)
         labels = len({label for label, _ in self.groups})
+        self.of_majority = ALPHA / labels if labels else 0.0
         for group in self.groups.values():
             group.significance = ALPHA * (group.part / labels + 1 / len(self.groups)) / 2
         #: The events of each interval of the window, and the expected ones, if they are known.
@@ -268,7 +272,7 @@ class _Finder:
             self.within = [one.within for one in events]
             self.usual = [_usual_within(one, windows) for one in events]
         self.totals_within = sums(self.within), sums(self.usual)
-        self.fits: dict[frozenset[Key], _Fit] = {}
+        self.fits: dict[frozenset[Key], _Factors] = {}
         self.chances: dict[tuple[Key, frozenset[Key]], float] = {}
 
     def starts(self) -> list[float]:
@@ -318,17 +322,17 @@ class _Finder:
         """Return the model that is found from a common factor."""
         found = self._steps(growth)
         while found:
-            chances = [self._chance(key, found) / self.groups[key].significance for key in found]
+            chances = [self._chance(key, found) / self._level(key, found) for key in found]
             if max(chances) <= 1:
                 break
             found.pop(chances.index(max(chances)))
-        fit = self._fit(frozenset(found))
-        fitted = [self._grown(at, fit.common * one) for at, one in enumerate(fit.scale)]
-        away = min(1.0, abs(math.log(fit.common)) / math.log(LEAST_RATIO))
+        factors = self._fitted(frozenset(found))
+        fitted = [self._grown(at, factors.common * one) for at, one in enumerate(factors.scale)]
+        away = min(1.0, abs(math.log(factors.common)) / math.log(LEAST_RATIO))
         named = []
         for key in found:
             excess = self._own_excess(self.groups[key])
-            if excess * math.log(fit.factors[key]) > 0:
+            if excess * math.log(factors.groups[key]) > 0:
                 named.append(Excess(key, excess))
         return Model(
             named,
@@ -336,6 +340,13 @@ class _Finder:
             sum(map(_deviance, fitted, self.after)),
             PENALTY * len(found) + COMMON_PENALTY * away**2,
         )
+
+    def _level(self, key: Key, found: Sequence[Key]) -> float:
+        """Return the significance that a group of a model needs, next to the rest of it."""
+        group = self.groups[key]
+        if key != found[0]:
+            return FURTHER * group.significance
+        return max(group.significance, self.of_majority if group.part >= MAJORITY else 0.0)
 
     def _own_excess(self, group: _Group) -> float:
         """Return by how many events a group differs from its own baseline; 0 for few."""
@@ -393,7 +404,7 @@ class _Finder:
                 baseline[at] = after[at]
         return found
 
-    def _fit(self, found: frozenset[Key]) -> _Fit:
+    def _fitted(self, found: frozenset[Key]) -> _Factors:
         """Fit a factor for each group, and a common one by the rest."""
         if found in self.fits:
             return self.fits[found]
@@ -401,12 +412,12 @@ class _Finder:
         inside = {at for group in members.values() for at in group}
         common = self._common([at for at in range(len(self.after)) if at not in inside])
         scale = [common] * len(self.after)
-        factors = dict.fromkeys(found, 1.0)
+        of_groups = dict.fromkeys(found, 1.0)
         for _ in range(_ROUNDS if len(found) > 1 else 1):
             for key, group in members.items():
                 count = sum([self.after[at] for at in group])
                 factor = self._factor(group, [scale[at] for at in group], count)
-                factors[key] *= factor
+                of_groups[key] *= factor
                 for at in group:
                     scale[at] *= factor
         within, usual = self.totals_within
@@ -414,38 +425,39 @@ class _Finder:
             within = list(map(sub, within, sums(self.within[at] for at in inside)))
             usual = list(map(sub, usual, sums(self.usual[at] for at in inside)))
         scale = [one / common for one in scale]
-        fit = _Fit(common, factors, scale, inside, within, usual)
-        self.fits[found] = fit
-        return fit
+        self.fits[found] = _Factors(common, of_groups, scale, within, usual)
+        return self.fits[found]
 
     def _chance(self, key: Key, found: Sequence[Key]) -> float:
         """Return the probability that a group differs so much from the rest of a model."""
         others = frozenset(found) - {key}
         if (key, others) not in self.chances:
-            self.chances[key, others] = self._chance_beside(self.groups[key], self._fit(others))
+            self.chances[key, others] = self._chance_beside(self.groups[key], others)
         return self.chances[key, others]
 
-    def _chance_beside(self, group: _Group, fit: _Fit) -> float:
-        own = [at for at in group.members if at not in fit.inside]
-        outside = fit.inside.union(own)
-        rest = [at for at in range(len(self.after)) if at not in outside]
-        if not own or not rest:
+    def _chance_beside(self, group: _Group, others: frozenset[Key]) -> float:
+        inside = {at for key in others for at in self.groups[key].members}
+        own = [at for at in group.members if at not in inside]
+        if not own or len(own) + len(inside) == len(self.after):
             return 1.0
-        if fit.within and group.worth:
-            return self._chance_within(group, own, fit)
+        factors = self._fitted(others)
+        if factors.within and group.worth and group.part < MAJORITY:
+            return self._chance_within(group, own, factors)
+        outside = inside.union(own)
+        rest = [at for at in range(len(self.after)) if at not in outside]
         growth = self._common(rest)
-        first = sum([self._grown(at, growth * fit.scale[at]) for at in group.members])
+        first = sum([self._grown(at, growth * factors.scale[at]) for at in group.members])
         counted = sum([self.after[at] for at in rest])
         worth = 1 / (1 / group.worth + 1 / (counted + _PRIOR)) if group.worth else 0.0
         share = _share(group.level * first, worth, self.share * growth)
         return split_probability(sum([self.after[at] for at in group.members]), worth, share)
 
-    def _chance_within(self, group: _Group, own: Sequence[int], fit: _Fit) -> float:
+    def _chance_within(self, group: _Group, own: Sequence[int], factors: _Factors) -> float:
         """Return the probability of a change like that of a group, for any start of it."""
         counts = sums(self.within[at] for at in group.members)
-        usual = sums([fit.scale[at] * one for one in self.usual[at]] for at in group.members)
-        rest = map(sub, fit.within, sums(self.within[at] for at in own))
-        rest_usual = list(map(sub, fit.usual, sums(self.usual[at] for at in own)))
+        usual = sums([factors.scale[at] * one for one in self.usual[at]] for at in group.members)
+        rest = map(sub, factors.within, sums(self.within[at] for at in own))
+        rest_usual = list(map(sub, factors.usual, sums(self.usual[at] for at in own)))
         expected = [
             n * one / of if of > _NONE else 0.0
             for n, one, of in zip(rest, usual, rest_usual, strict=True)
@@ -489,18 +501,17 @@ def changed(events: Sequence[Events], windows: Windows) -> bool:
 
 
 def alike(events: Sequence[Events], windows: Windows) -> bool:
-    """Return whether the total changed, and would have without any group as well."""
-    if not changed(events, windows):
-        return False
+    """Return whether a total that changed would have without any group as well."""
     differences = [one.after - from_baseline(one, windows) for one in events]
     whole = sum(differences)
-    for members in groups_of(one.labels for one in events).values():
-        part = sum([differences[at] for at in members])
-        if part < LEAST_PART * whole if whole > 0 else part > LEAST_PART * whole:
-            continue
+    largest: dict[str, tuple[float, list[int]]] = {}
+    for (label, _), members in groups_of(one.labels for one in events).items():
+        part = sum([differences[at] for at in members]) / whole if whole else 0.0
+        largest[label] = max(largest.get(label, (LEAST_PART, [])), (part, members))
+    for part, members in largest.values():
         inside = set(members)
         rest = [one for at, one in enumerate(events) if at not in inside]
-        if (whole - part) * whole <= 0 or not changed(rest, windows):
+        if part >= 1 or (members and not changed(rest, windows)):
             return False
     return True
 
