@@ -102,8 +102,9 @@ _PRIOR: Final = 0.5
 _NONE: Final = 1e-9
 #: Common factors that differ by less, on a logarithmic scale, are the same.
 _SAME: Final = 0.05
-#: Rounds in which the factors of groups that overlap are fitted.
+#: Rounds in which the factors of groups that overlap are fitted, and the change that ends them.
 _ROUNDS: Final = 10
+_SETTLED: Final = 1e-3
 #: Doublings by which values are higher at most, and how often this range is halved.
 _FARTHEST, _HALVINGS = 6.0, 14
 
@@ -305,13 +306,13 @@ class _Finder:
     def _factor(self, members: Sequence[int], scale: Sequence[float], count: float) -> float:
         """Return the factor by which label sets changed that have so many events."""
 
-        def grown(factor: float) -> float:
-            return sum(
-                [self._grown(at, factor * one) for at, one in zip(members, scale, strict=True)]
-            )
+        pairs = list(zip(members, scale, strict=True))
+        if not self.events[0].shifted:
+            return _ratio(sum([one * self.expected[at] for at, one in pairs]), count)
 
-        if not members or not self.events[members[0]].shifted:
-            return _ratio(grown(1.0), count)
+        def grown(factor: float) -> float:
+            return sum([self._grown(at, factor * one) for at, one in pairs])
+
         low, high = -_FARTHEST, _FARTHEST
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
@@ -413,13 +414,16 @@ class _Finder:
         common = self._common([at for at in range(len(self.after)) if at not in inside])
         scale = [common] * len(self.after)
         of_groups = dict.fromkeys(found, 1.0)
-        for _ in range(_ROUNDS if len(found) > 1 else 1):
+        for _ in range(_ROUNDS):
+            before = dict(of_groups)
             for key, group in members.items():
                 count = sum([self.after[at] for at in group])
                 factor = self._factor(group, [scale[at] for at in group], count)
                 of_groups[key] *= factor
                 for at in group:
                     scale[at] *= factor
+            if all(math.isclose(of_groups[key], before[key], rel_tol=_SETTLED) for key in found):
+                break
         within, usual = self.totals_within
         if inside and within:
             within = list(map(sub, within, sums(self.within[at] for at in inside)))
@@ -519,16 +523,17 @@ def alike(events: Sequence[Events], windows: Windows) -> bool:
 def _expected_of(history: Sequence[float], members: Sequence[Events]) -> list[float]:
     """Return the expected events of each interval, without what all groups have in common."""
     expected = [0.0] * len(history)
+    counted = 0.0
     for one in members:
         number = sum(one.history)
         if one.among is None:
-            mean = number / len(history)
-            expected = [sum_ + mean for sum_ in expected]
+            counted += number
         elif whole := sum(one.among.history):
             rate = number / whole
             requests = one.among.history
             expected = [sum_ + rate * n for sum_, n in zip(expected, requests, strict=True)]
-    return expected
+    mean = counted / len(history)
+    return [one + mean for one in expected]
 
 
 def _estimate(
