@@ -11,7 +11,7 @@ as status does, 4 to 89 minutes since the change began against the half hour bef
 Each run is judged by its own counts:
 
     first     the cause is named first; with two causes, both are named before all others.
-              Counted are the runs in which the change of the value is significant at 0.001 by
+              Only runs count in which the change of the value is significant at 0.001 by
               itself: its count by the same of the baseline, failures and slow requests among its
               requests
     quiet     with `nothing` and `alike`, no group is named
@@ -89,7 +89,7 @@ Setting = tuple[list[Effect], float, Windows]
 
 
 class Case(NamedTuple):
-    """The counts of one run, and what was done to them."""
+    """The counts of one run, and the changes in them."""
 
     measure: Measure
     labels: list[dict[str, str]]
@@ -209,7 +209,7 @@ def events_of(
 
 
 class Figures(NamedTuple):
-    """What is known of a group, or of all."""
+    """Facts about a group, or about all of them."""
 
     #: Its value before and after, by the counts that were drawn.
     before: float
@@ -233,9 +233,11 @@ def explained(case: Case) -> tuple[Explanation, dict[Group, Figures]]:
         for labels, row in zip(case.labels, case.histograms, strict=False)  # none but for a p95
     ]
     if failures:
-        found = explain_rate(failures, case.windows)
+        answer = explain_rate(failures, case.windows)
     else:
-        found = explain_p95(times, case.windows) if times else explain_count(requests, case.windows)
+        answer = (
+            explain_p95(times, case.windows) if times else explain_count(requests, case.windows)
+        )
     figures = {}
     for group in {EVERYTHING, *(item for labels in case.labels for item in labels.items())}:
         at = [n for n, one in enumerate(case.labels) if group in {EVERYTHING, *one.items()}]
@@ -250,22 +252,22 @@ def explained(case: Case) -> tuple[Explanation, dict[Group, Figures]]:
         elif times:
             sides = sum_counts(times[n].before for n in at), sum_counts(times[n].after for n in at)
             values = quantile(sides[0]), quantile(sides[1])
-            before, after = (above(one, min(found.before, found.after)) for one in sides)
+            before, after = (above(one, min(answer.before, answer.after)) for one in sides)
         figures[group] = Figures(*values, split_probability(after, before, share))
     explanation = Explanation(
         name="x_seconds" if times else "x",
         measure=case.measure,
         unit={"p95": "seconds", "error rate": "ratio"}.get(case.measure, ""),
         state="compared",
-        before=found.before,
-        after=found.after,
-        change=found.after - found.before,
+        before=answer.before,
+        after=answer.after,
+        change=answer.after - answer.before,
         judged=True,
-        causes=tuple(found.causes),
-        changed=found.changed,
-        even=found.even,
-        uneven=found.uneven,
-        dimensions=tuple(found.dimensions),
+        causes=tuple(answer.causes),
+        changed=answer.changed,
+        even=answer.even,
+        uneven=answer.uneven,
+        dimensions=tuple(answer.dimensions),
         count_before=round(sum(one.before for one in requests)),
         count=round(sum(one.after for one in requests)),
     )
@@ -273,22 +275,22 @@ def explained(case: Case) -> tuple[Explanation, dict[Group, Figures]]:
     return replace(explanation, sentence=sentence), figures
 
 
-def visible(case: Case, found: Explanation) -> set[Group]:
+def visible(case: Case, answer: Explanation) -> set[Group]:
     """Return the causes that explain() can name: of a p95, those with an effect in its direction.
 
     A group that became faster is no cause of a rise.
     """
     if case.measure != "p95":
         return set(case.causes)
-    assert found.before is not None
-    assert found.change is not None
+    assert answer.before is not None
+    assert answer.change is not None
     return {
         (group.label, group.value or "")
-        for dimension in found.dimensions
+        for dimension in answer.dimensions
         for group in dimension.groups
         if (group.label, group.value) in case.causes
-        and abs(group.change) >= LEAST_EFFECT * found.before
-        and group.change * found.change > 0
+        and abs(group.change) >= LEAST_EFFECT * answer.before
+        and group.change * answer.change > 0
     }
 
 
@@ -298,15 +300,15 @@ NAMED = re.compile(
 )
 
 
-def mistakes(case: Case, found: Explanation, figures: Mapping[Group, Figures]) -> Iterator[str]:
-    """Yield what is not true in a sentence."""
+def mistakes(case: Case, answer: Explanation, figures: Mapping[Group, Figures]) -> Iterator[str]:
+    """Yield the mistakes of a sentence."""
     before, after, chance = figures[EVERYTHING]
-    text = found.sentence
-    whole = f"from {value_text(before, found.unit)} to {value_text(after, found.unit)}"
+    text = answer.sentence
+    whole = f"from {value_text(before, answer.unit)} to {value_text(after, answer.unit)}"
     if before != after and whole not in text:
         yield f"the total: {whole}"
     named = NAMED.findall(text)
-    if len(named) != min(3, len(found.causes)):
+    if len(named) != min(3, len(answer.causes)):
         yield f"{len(named)} groups are read"
     for word, label, value, low, high, rest in named:
         group = (label.strip() or "route", value)
@@ -314,12 +316,12 @@ def mistakes(case: Case, found: Explanation, figures: Mapping[Group, Figures]) -
             yield f"{group} did not change otherwise"
         first, second, _ = figures[group]
         if "of the requests" not in rest and (low, high) != (
-            value_text(first, found.unit),
-            value_text(second, found.unit),
+            value_text(first, answer.unit),
+            value_text(second, answer.unit),
         ):
             yield f"{group}: {low} to {high}"
-        cause = next(one for one in found.causes if (one.label, one.value) == group)
-        if found.measure == "count" and not math.isclose(
+        cause = next(one for one in answer.causes if (one.label, one.value) == group)
+        if answer.measure == "count" and not math.isclose(
             cause.change, second - first, abs_tol=1e-6
         ):
             yield f"{group}: change {cause.change}"
@@ -398,17 +400,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
             case = draw(
                 rng, measure, labels_of(measure, name), setting, options.requests, options.sigma
             )
-            found, figures = explained(case)
-            causes = visible(case, found)
-            names = [(one.label, one.value) for one in found.causes]
-            wrong = list(mistakes(case, found, figures))
+            answer, figures = explained(case)
+            causes = visible(case, answer)
+            names = [(one.label, one.value) for one in answer.causes]
+            wrong = list(mistakes(case, answer, figures))
             good = set(names[: len(causes)]) == causes if causes else not names
             counted = all(figures[group].chance < SIGNIFICANT for group in causes)
             seen["of"] += counted
             seen["good"] += counted and good
             seen["false"] += bool(wrong)
             if options.show and (wrong or (counted and not good)):
-                print(f"  {title} {seed}: {setting}: {found.sentence} {wrong}")
+                print(f"  {title} {seed}: {setting}: {answer.sentence} {wrong}")
         score = f"{seen['good']} of {seen['of']}"
         cells = ("", score) if row.endswith(("alike", "nothing")) else (score, "")
         print(f"| {title} | {cells[0]} | {cells[1]} | {seen['false']} of {runs} |", flush=True)

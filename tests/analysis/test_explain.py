@@ -182,10 +182,10 @@ def test_the_group_that_changed_is_the_only_cause(factor: float, common: float) 
 def test_a_group_that_stayed_while_all_others_changed_is_no_cause(
     factor: float, common: float
 ) -> None:
-    """Nor one that changed less than they did; the answer does not say that all changed alike."""
-    found = explain_count(counted(factor, common=common), QUARTERS)
-    assert found.causes == []
-    assert (found.changed, found.even, found.uneven) == (True, False, True)
+    """Nor one that changed less than they did; but not all groups are alike."""
+    answer = explain_count(counted(factor, common=common), QUARTERS)
+    assert answer.causes == []
+    assert (answer.changed, answer.even, answer.uneven) == (True, False, True)
 
 
 @pytest.mark.parametrize("common", [0.3, 1.0, 4.0])

@@ -221,7 +221,7 @@ class Explanation:
     count: int = 0
     #: Whether the total changed beyond noise.
     changed: bool = False
-    #: Whether it did, and all groups alike: no label tells them apart.
+    #: Whether it did, and all groups alike: no label separates them.
     even: bool = False
     #: Whether it did, some groups otherwise than the others, and none is a cause: one of them
     #: stayed while all others changed.

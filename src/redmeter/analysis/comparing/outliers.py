@@ -5,8 +5,8 @@ rises five times, the shares of all other routes fall, though nothing happened t
 with 60 % of the traffic doubles, most of the traffic doubled, and the others, which stayed, are not
 the cause.
 
-Idea: a model says that some groups changed, each by its own factor, and all the rest by a common
-one. The likelihood chooses among models, each found step by step from another common factor.
+Idea: in a model, some groups changed, each by its own factor, and all the rest by a common
+one. The likelihood chooses among models, each built step by step from another common factor.
 
     exposure    an event is expected where it could happen: failures and slow requests in proportion
                 to the requests of the same label set, counts by time
@@ -28,7 +28,7 @@ one. The likelihood chooses among models, each found step by step from another c
                 all other groups in it, so that no traffic that all share is taken for a change
     many tests  the level ALPHA is divided among the groups of all labels and the starts
                 (Bonferroni): half of it equally, half by the groups' parts of the events. A group
-                with most of the events, whose change is significant by itself, is tested at
+                with most of the events, whose own change is significant, is tested at
                 ALPHA by the number of labels: that the others stayed shows by few events
     choice      of the models: deviance, divided by the dispersion that the best of them leaves, and
                 a penalty for each group and for a common factor other than 1
@@ -62,8 +62,8 @@ from redmeter.analysis.comparing.significance import split_probability
 ALPHA: Final = 0.01
 #: The share of it for each further group: that there are several causes is rarer.
 FURTHER: Final = 0.1
-#: Part of all events of a group that, if it changed at all, needs less to differ from the rest: its
-#: level is divided among the labels, of which each has one such group.
+#: Part of all events from which on a group whose change is significant needs less to differ from
+#: the rest: its level is divided among the labels, of which each has one such group.
 MAJORITY: Final = 0.5
 #: The share of it for a change that begins with the window; the rest is for later starts.
 ALIGNED: Final = 0.8
@@ -88,7 +88,7 @@ LEAST_RATIO: Final = 1.25
 LEAST_OWN_RATIO: Final = 1.15
 #: Least excess, as a share of that of the first group.
 LEAST_SHARE: Final = 0.1
-#: Least part of a change, without which the others' is looked at by itself.
+#: Least part of a change, without which the others' is looked at alone.
 LEAST_PART: Final = 0.2
 #: Most groups that are named.
 MAX_NAMED: Final = 10
@@ -163,7 +163,7 @@ class _Group:
     #: By which factor its reference is higher than usual, and how many events it is worth.
     level: float = 1.0
     worth: float = 0.0
-    #: The probability of its change, if nothing changed, below which it stands out.
+    #: The probability of its change, if nothing changed, below which it is named.
     significance: float = 0.0
     #: Its events by interval before the window, and how much they vary.
     track: Track = _NOTHING
@@ -217,11 +217,11 @@ def _from_history(one: Events, windows: Windows) -> float:
 
 
 def outliers(events: Sequence[Events], windows: Windows) -> Model:
-    """Return the groups that stand out.
+    """Return the groups that differ from the rest.
 
     Args:
         events: of each label set, all with as many intervals of history; with fewer than
-            FEWEST_INTERVALS, no group stands out.
+            FEWEST_INTERVALS, no group does.
     """
     if not events or len(events[0].history) < FEWEST_INTERVALS:
         return Model([], 0, 0.0, 0.0)
@@ -239,7 +239,7 @@ class _Factors(NamedTuple):
     """The factors of a model."""
 
     common: float
-    #: Of each group, and their product for each label set.
+    #: The factor of each group, and their product for each label set.
     groups: Mapping[Key, float]
     scale: Sequence[float]
     #: The events of the rest by interval of the window, and the expected ones.
@@ -320,32 +320,32 @@ class _Finder:
         return float(2.0 ** ((low + high) / 2))
 
     def model(self, growth: float) -> Model:
-        """Return the model that is found from a common factor."""
-        found = self._steps(growth)
-        while found:
-            chances = [self._chance(key, found) / self._level(key, found) for key in found]
+        """Return the model that is built from a common factor."""
+        chosen = self._steps(growth)
+        while chosen:
+            chances = [self._chance(key, chosen) / self._level(key, chosen) for key in chosen]
             if max(chances) <= 1:
                 break
-            found.pop(chances.index(max(chances)))
-        factors = self._fitted(frozenset(found))
+            chosen.pop(chances.index(max(chances)))
+        factors = self._fitted(frozenset(chosen))
         fitted = [self._grown(at, factors.common * one) for at, one in enumerate(factors.scale)]
         away = min(1.0, abs(math.log(factors.common)) / math.log(LEAST_RATIO))
         named = []
-        for key in found:
+        for key in chosen:
             excess = self._own_excess(self.groups[key])
             if excess * math.log(factors.groups[key]) > 0:
                 named.append(Excess(key, excess))
         return Model(
             named,
-            len(found),
+            len(chosen),
             sum(map(_deviance, fitted, self.after)),
-            PENALTY * len(found) + COMMON_PENALTY * away**2,
+            PENALTY * len(chosen) + COMMON_PENALTY * away**2,
         )
 
-    def _level(self, key: Key, found: Sequence[Key]) -> float:
+    def _level(self, key: Key, chosen: Sequence[Key]) -> float:
         """Return the significance that a group of a model needs, next to the rest of it."""
         group = self.groups[key]
-        if key != found[0]:
+        if key != chosen[0]:
             return FURTHER * group.significance
         return max(group.significance, self.of_majority if group.part >= MAJORITY else 0.0)
 
@@ -364,9 +364,9 @@ class _Finder:
         baseline = [growth * one for one in self.baseline]
         if self.events[0].shifted:
             baseline = list(expected)
-        found: list[Key] = []
+        chosen: list[Key] = []
         largest = 0.0
-        while len(found) < MAX_NAMED:
+        while len(chosen) < MAX_NAMED:
             candidates = []
             for key, group in self.groups.items():
                 first, second = _sums(group, expected, after)
@@ -389,31 +389,31 @@ class _Finder:
                 share = _share(first, group.worth, self.share * growth)
                 if (
                     split_probability(second, group.worth, share) <= group.significance
-                    or self._chance(key, found) <= group.significance
+                    or self._chance(key, chosen) <= group.significance
                 ):
                     best, least = key, least or AS_GOOD * explained
                     if key[0] == PREFERRED:
                         break
             if best is None:
                 break
-            found.append(best)
+            chosen.append(best)
             group = self.groups[best]
             first, second = _sums(group, expected, after)
             largest = max(largest, abs(second - first * group.level))
             for at in group.members:
                 after[at] = expected[at] * group.level
                 baseline[at] = after[at]
-        return found
+        return chosen
 
-    def _fitted(self, found: frozenset[Key]) -> _Factors:
+    def _fitted(self, chosen: frozenset[Key]) -> _Factors:
         """Fit a factor for each group, and a common one by the rest."""
-        if found in self.fits:
-            return self.fits[found]
-        members = {key: self.groups[key].members for key in found}
+        if chosen in self.fits:
+            return self.fits[chosen]
+        members = {key: self.groups[key].members for key in chosen}
         inside = {at for group in members.values() for at in group}
         common = self._common([at for at in range(len(self.after)) if at not in inside])
         scale = [common] * len(self.after)
-        of_groups = dict.fromkeys(found, 1.0)
+        of_groups = dict.fromkeys(chosen, 1.0)
         for _ in range(_ROUNDS):
             before = dict(of_groups)
             for key, group in members.items():
@@ -422,32 +422,32 @@ class _Finder:
                 of_groups[key] *= factor
                 for at in group:
                     scale[at] *= factor
-            if all(math.isclose(of_groups[key], before[key], rel_tol=_SETTLED) for key in found):
+            if all(math.isclose(of_groups[key], before[key], rel_tol=_SETTLED) for key in chosen):
                 break
         within, usual = self.totals_within
         if inside and within:
             within = list(map(sub, within, sums(self.within[at] for at in inside)))
             usual = list(map(sub, usual, sums(self.usual[at] for at in inside)))
         scale = [one / common for one in scale]
-        self.fits[found] = _Factors(common, of_groups, scale, within, usual)
-        return self.fits[found]
+        self.fits[chosen] = _Factors(common, of_groups, scale, within, usual)
+        return self.fits[chosen]
 
-    def _chance(self, key: Key, found: Sequence[Key]) -> float:
+    def _chance(self, key: Key, chosen: Sequence[Key]) -> float:
         """Return the probability that a group differs so much from the rest of a model."""
-        others = frozenset(found) - {key}
+        others = frozenset(chosen) - {key}
         if (key, others) not in self.chances:
             self.chances[key, others] = self._chance_beside(self.groups[key], others)
         return self.chances[key, others]
 
     def _chance_beside(self, group: _Group, others: frozenset[Key]) -> float:
         inside = {at for key in others for at in self.groups[key].members}
-        own = [at for at in group.members if at not in inside]
-        if not own or len(own) + len(inside) == len(self.after):
+        members = [at for at in group.members if at not in inside]
+        if not members or len(members) + len(inside) == len(self.after):
             return 1.0
         factors = self._fitted(others)
         if factors.within and group.worth and group.part < MAJORITY:
-            return self._chance_within(group, own, factors)
-        outside = inside.union(own)
+            return self._chance_within(group, members, factors)
+        outside = inside.union(members)
         rest = [at for at in range(len(self.after)) if at not in outside]
         growth = self._common(rest)
         first = sum([self._grown(at, growth * factors.scale[at]) for at in group.members])

@@ -128,7 +128,7 @@ def _without_causes(explanation: Explanation) -> str:
         return ", in all groups alike"
     if explanation.uneven:
         return ", but not in all groups alike"
-    return ", and no group stands out"
+    return ", with no clear cause"
 
 
 def cause_parts(
