@@ -139,7 +139,7 @@ def test_a_receiver_that_does_not_speak_http_did_not_receive() -> None:
 def test_a_url_of_the_environment_is_checked(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one in the file is; only when a notice is sent is it known."""
     monkeypatch.setenv("SLACK_URL", url)
-    with pytest.raises(NotDelivered, match=r"the URL (has|begins)"):
+    with pytest.raises(NotDelivered, match=r"the URL (has|must begin)"):
         send(Notifier("ops", "slack", {"url_env": "SLACK_URL"}), NOTICE)
 
 

@@ -17,6 +17,9 @@ from support.servers import Server
 from support.stores import opened_store
 from support.waiting import eventually
 
+#: The settings of the first notifier of RULES.
+SENT = 'type = "command"\ncommand = ["true"]'
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
@@ -27,9 +30,10 @@ def file(tmp_path: Path) -> str:
 
 
 def test_a_file_is_checked(redmeter: Run, file: str) -> None:
-    """A valid one, and one with a mistake, which names the alert."""
-    assert redmeter("alerts", "check", "--file", file).out == "valid: 1 alert, 2 notifiers\n"
-    found = json.loads(redmeter("alerts", "check", "--file", file, "--json").out)
+    """A valid one, without a store."""
+    done = redmeter("alerts", "check", "--file", file, REDMETER_URL="")
+    assert (done.code, done.out, done.err) == (0, "valid: 1 alert, 2 notifiers\n", "")
+    found = json.loads(redmeter("alerts", "check", "-f", file, "--json", REDMETER_URL="").out)
     assert found == {
         "alerts": ["queue"],
         "notifiers": ["ops", "log"],
@@ -67,10 +71,64 @@ def test_a_file_is_compared_with_the_store(redmeter: Run, meter: Meter, file: st
     assert "warning: all: cannot be evaluated: " in done.err
     document = json.loads(redmeter("alerts", "check", "--file", file, "--json").out)
     assert document["warnings"][0] == unknown
+    kind = named.replace("mail", "x").replace("last", "p95").replace("queu=", "queue=")
+    Path(file).write_text(kind)
+    assert (
+        "warning: queue: cannot be evaluated: 'queue_length' is recorded as a gauge: "
+        'value = "last", "min", "max", "mean" or "sum"\n'
+    ) in redmeter("alerts", "check", "--file", file).err
     nowhere = redmeter("alerts", "check", "--file", file, "--url", "redis://127.0.0.1:1/0")
     assert nowhere.code == 0
     assert "the store's retention is not checked: no answer from " in nowhere.err
     assert "warning" not in redmeter("alerts", "check", "--file", file, REDMETER_URL="").err
+
+
+def test_a_metric_without_series_is_a_warning(redmeter: Run, meter: Meter, file: str) -> None:
+    """With the names that it resembles; both metrics of a ratio are looked up."""
+    meter.counter("signups", labels={"plan": "pro"}).inc()
+    meter.counter("visits").inc()
+    meter.flush()
+    rule = 'when = "ratio"\nmetric = "signup"\nof = "visits"\nabove = 0.5\nnotify = ["ops"]\n'
+    notifier = '[notify.ops]\ntype = "command"\ncommand = ["true"]\n'
+    Path(file).write_text(f'[[alert]]\nname = "a"\n{rule}{notifier}')
+    first = "warning: a: nothing is recorded yet as 'signup'; available: signups"
+    done = redmeter("alerts", "check", "-f", file)
+    assert (done.code, done.out) == (0, "valid: 1 alert, 1 notifier\n")
+    assert done.err.startswith(first)
+    Path(file).write_text(Path(file).read_text().replace('"signup"', '"signups"', 1))
+    assert redmeter("alerts", "check", "-f", file).err == ""
+    Path(file).write_text(Path(file).read_text().replace('"visits"', '"visit"', 1))
+    assert "as 'visit'; available: visits" in redmeter("alerts", "check", "-f", file).err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "warning"),
+    [
+        (RULES, "", "there is no [[alert]]: nothing is evaluated"),
+        ('notify = ["ops", "log"]', "", "without notify, so nothing is sent: queue"),
+        (', "log"]', "]", "notify.log: no alert names it in notify"),
+        ("above", 'severity = "pagge"\nabove', "queue: severity 'pagge' is unusual"),
+        ('["true"]', '["no-such-program -x"]', "notify.ops: there is no program 'no-such-"),
+        (SENT, 'type = "slack"\nurl_env = "UNSET"', "notify.ops: the variable UNSET is not set"),
+        (
+            SENT,
+            'type = "slack"\nurl_env = "ODD"',
+            "notify.ops: the URL in ODD must begin with https://",
+        ),
+    ],
+)
+def test_what_is_valid_and_perhaps_not_meant_is_a_warning(
+    redmeter: Run, file: str, old: str, new: str, warning: str
+) -> None:
+    """On the terminal and for programs; the exit code is that of a valid file."""
+    Path(file).write_text(RULES.replace(old, new, 1))
+    done = redmeter("alerts", "check", "-f", file, REDMETER_URL="", ODD="hooks.example.com/x")
+    assert done.code == 0
+    assert f"warning: {warning}" in done.err
+    done = redmeter(
+        "alerts", "check", "-f", file, "--json", REDMETER_URL="", ODD="hooks.example.com/x"
+    )
+    assert any(warning in each for each in json.loads(done.out)["warnings"])
 
 
 def test_a_file_is_utf_8_text(redmeter: Run, file: str) -> None:
@@ -78,7 +136,11 @@ def test_a_file_is_utf_8_text(redmeter: Run, file: str) -> None:
     Path(file).write_bytes(b"\xef\xbb\xbf" + RULES.encode())
     assert redmeter("alerts", "check", "--file", file).code == 0
     Path(file).write_bytes(b"# 1\n# \xff\n" + RULES.encode())
-    assert f"{file}, line 2: not UTF-8 text" in redmeter("alerts", "check", "-f", file).err
+    done = redmeter("alerts", "check", "-f", file, "--json")
+    assert (done.code, f"{file}, line 2: not UTF-8 text" in done.err) == (2, True)
+    assert [each["line"] for each in json.loads(done.out)["mistakes"]] == [2]
+    Path(file).write_bytes(RULES.encode("utf-16"))
+    assert f"{file}, line 1: not UTF-8 text" in redmeter("alerts", "check", "-f", file).err
 
 
 def test_messages_are_shown_with_sample_values(redmeter: Run, file: str) -> None:

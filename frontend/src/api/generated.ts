@@ -461,6 +461,8 @@ export interface components {
             causes: components["schemas"]["ChangedGroup"][];
             /** @description `after - before`; null if one of them is. */
             change: number | null;
+            /** @description Whether the total changed beyond noise. */
+            changed: boolean;
             /** @description The same in the window. */
             count: number;
             /** @description Events in the baseline, unscaled: requests of an error rate, values of a p95. */
@@ -469,7 +471,7 @@ export interface components {
             database: components["schemas"]["DatabaseTime"] | null;
             /** @description The labels, with the groups of each. */
             dimensions: components["schemas"]["ChangedLabel"][];
-            /** @description Whether the total changed and no group is named. */
+            /** @description Whether it did, and all groups alike: no label separates them. */
             even: boolean;
             /** @description Groups of exceptions whose rate changed. */
             exceptions: components["schemas"]["ExceptionChanges"];
@@ -514,6 +516,8 @@ export interface components {
              * @enum {string}
              */
             state: "compared" | "not kept" | "no data";
+            /** @description Whether it did, some groups otherwise than the others, and none is a cause: one of them stayed while all others changed. */
+            uneven: boolean;
             /** @description The unit of `before`, `after` and `change`. */
             unit: string;
             /** @description End of the same, excluded. */

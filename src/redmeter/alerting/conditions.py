@@ -21,7 +21,14 @@ from redmeter.alerting.rules import (
 )
 from redmeter.alerting.state import Reading, Readings
 from redmeter.analysis.comparing.sentences import value_text
-from redmeter.errors import InvalidValue, LimitExceeded, UnknownLabel, UnknownPrecision, WrongKind
+from redmeter.errors import (
+    InvalidValue,
+    LimitExceeded,
+    UnknownLabel,
+    UnknownPrecision,
+    WrongKind,
+    shown,
+)
 from redmeter.stored.keys import Kept
 
 if TYPE_CHECKING:
@@ -30,6 +37,12 @@ if TYPE_CHECKING:
 
 #: How the detail of a reading begins if its metric has no series with a label of the rule.
 NO_DATA = "no data"
+#: Kind of a metric -> the values that a threshold compares of it.
+_KIND_VALUES = {
+    "counter": 'value = "rate" or "count"',
+    "gauge": 'value = "last", "min", "max", "mean" or "sum"',
+    "histogram": 'value = "p95", or another percentile',
+}
 #: Groups of exceptions that are read, the newest first.
 _GROUPS = 100
 #: Seconds after the end of an interval before it counts as complete: writers flush every second.
@@ -162,7 +175,14 @@ class RuleReader:
             if rule.when == "absent" and not rule.by:
                 return Readings({None: Reading(True, 0, detail)})
             return Readings({}, Reading(None, detail=detail))
-        except (UnknownPrecision, LimitExceeded, InvalidValue, WrongKind) as error:
+        except WrongKind as error:
+            fix = f'when = "{rule.when}" reads no {error.kind}s'
+            fix = _KIND_VALUES[error.kind] if rule.when == "threshold" else fix
+            detail = (
+                f"cannot be evaluated: {shown(error.name)} is recorded as a {error.kind}: {fix}"
+            )
+            return Readings({}, Reading(None, detail=detail))
+        except (UnknownPrecision, LimitExceeded, InvalidValue) as error:
             return Readings({}, Reading(None, detail=f"cannot be evaluated: {error}"))
 
     def _threshold(self, rule: Rule, at: float, now: float) -> Readings:

@@ -1,5 +1,6 @@
 """Rules of alerts: conditions, notifiers and maintenance windows. Pure: no I/O."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,6 +11,8 @@ from redmeter.analysis.comparing.sentences import unit_of, value_text
 from redmeter.export.prometheus_names import counter_name, label_name, metric_name
 from redmeter.names import parse_name
 from redmeter.stored.keys import span
+
+_PERCENTILE = re.compile(r"p([1-9][0-9]?(?:\.[0-9]{1,6})?|100)")
 
 #: What a threshold is compared with.
 VALUES = ("rate", "count", "last", "min", "max", "mean", "sum")
@@ -134,28 +137,29 @@ class Rules:
 
 def matches_alert(name: str, pattern: str) -> bool:
     """Return whether a pattern matches an alert, or its rule without the value of the label."""
-    return fnmatchcase(name, pattern) or fnmatchcase(name.partition("{")[0], pattern)
+    return _matches(name, pattern) or _matches(name.partition("{")[0], pattern)
 
 
 def names_alert(pattern: str, rules: Iterable[Rule]) -> bool:
     """Return whether a pattern matches an alert of a rule; with `by`, of any value of the label."""
     name, brace, rest = pattern.partition("{")
     label = rest.partition("=")[0]
+    ends = rest.endswith(("}", "*", "?"))  # as the name of an alert with a value does
     return any(
-        fnmatchcase(rule.name, name)
-        and (not brace or bool(rule.by and fnmatchcase(rule.by, label)))
+        _matches(rule.name, name)
+        and (not brace or bool(ends and rule.by and _matches(rule.by, label)))
         for rule in rules
     )
 
 
+def _matches(text: str, pattern: str) -> bool:
+    return fnmatchcase(text, pattern.replace("[", "[[]"))  # only * and ? are special
+
+
 def percentile_of(value: str) -> float | None:
-    """Return the percentile that "p95" names, above 0 to 100; None if it names none."""
-    head, _, digits = value.partition("p")
-    try:
-        number = float(digits) if not head else -1.0
-    except ValueError:
-        return None
-    return number if 0 < number <= 100 else None
+    """Return the percentile that "p95" names, from 1 to 100; None if it names none."""
+    match = _PERCENTILE.fullmatch(value)
+    return float(match[1]) if match else None
 
 
 def describe_duration(seconds: float) -> str:

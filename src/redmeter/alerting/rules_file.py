@@ -30,13 +30,22 @@ the key and the allowed values.
 """
 
 import re
+import string
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from redmeter.alerting.conditions import DELAY, WindowNotKept, kept_period, retention_of
-from redmeter.alerting.mistakes import FilePlace, InvalidRules, Mistake, names_text, shown_key
+from redmeter.alerting.mistakes import (
+    FilePlace,
+    InvalidRules,
+    Mistake,
+    names_text,
+    printable,
+    shown_key,
+    shown_value,
+)
 from redmeter.alerting.rules import (
     BURN_WINDOWS,
     Maintenance,
@@ -52,17 +61,18 @@ from redmeter.alerting.values import (
     NOTIFIER_READERS,
     check_keys,
     read_days,
+    read_lines,
     read_minute,
+    read_name,
     read_table,
-    read_text,
-    read_texts,
 )
-from redmeter.errors import shown
 from redmeter.names import parse_name
 from redmeter.stored.keys import Kept
 
-#: Most alerts of a file, and longest name, bytes.
-MAX_ALERTS, MAX_NAME = 500, 100
+#: Most alerts of a file.
+MAX_ALERTS = 500
+#: Shortest window for what is new, seconds: longer than the time between two evaluations.
+_LEAST_NEW = 60
 
 
 def _fields(needed: str, optional: str = "") -> tuple[frozenset[str], frozenset[str]]:
@@ -82,8 +92,10 @@ CONDITIONS = {
 }
 #: A condition without a metric -> the only label that it has an alert for each value of.
 LABELS = {"new_pattern": "logger", "new_exception": "type", "verdict": "route"}
-#: Fields that every alert may have.
-COMMON, _ = _fields("name when for keep severity labels message notify remind")
+#: The fields that every alert needs, and those that it may have; and every notifier.
+COMMON = _fields("name when", "for keep severity labels message notify remind")
+COMMON_OF_NOTIFIERS = _fields("type")
+_NOTIFIER = "a table such as [notify.ops]"
 #: A type of notifier -> the fields that it needs, and those that it may have.
 NOTIFIERS = {
     "webhook": _fields("url", "secret_env"),
@@ -95,6 +107,17 @@ NOTIFIERS = {
 
 #: The place in an error of tomllib.
 _SYNTAX = re.compile(r"(?s)(.*) \(at (?:line ([0-9]+), (column [0-9]+)|end of document)\)")
+#: Where a text begins that tomllib reports without a place or at the end of the file: a number of
+#: too many digits, lists in lists, or a string of several lines without an end.
+_GIVEN_UP = re.compile(r"[0-9][0-9_]{4000}|(?:[\[{]\s*){50}")
+_LONG = re.compile(r'"""|\'\'\'')
+#: A reason and the line that it is about -> what to do.
+_HINTS = {
+    re.compile("Cannot (overwrite a value|declare .* twice)"): "it is in the file twice",
+    re.compile(
+        r"[^\n]*\n\s*[\w.\"'-]+\s*=\s*(?!(true|false)\b)([^\W\d]|[%$/<@“„‘]|[\d.]+\s*[a-z%])"
+    ): 'text has quotes, such as "5m"; true and false have none, and small letters',
+}
 
 
 def parse_rules(text: str, file: str = "", *, kept: Kept | None = None) -> Rules:
@@ -111,15 +134,12 @@ def parse_rules(text: str, file: str = "", *, kept: Kept | None = None) -> Rules
     try:
         document = tomllib.loads(text)
         lines = toml_lines(text)
-    except RecursionError:
-        reason = "tables or lists are nested too deeply"
-        raise InvalidRules(file, [Mistake(file, None, "", "", reason)]) from None
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise InvalidRules(file, [_syntax_mistake(error, text, file)]) from None
     mistakes: list[Mistake] = []
     top = FilePlace(file, lines, mistakes)
     check_keys(top, document, ("alert", "maintenance", "notify"))
-    tables = read_table(top.at("notify"), document.get("notify", {})) or {}
+    tables = read_table(top.at("notify"), document.get("notify", {}), _NOTIFIER) or {}
     notifiers = {
         name: _notifier(top.at("notify", name).named(f"notify.{shown_key(name)}"), name, entry)
         for name, entry in tables.items()
@@ -129,7 +149,9 @@ def parse_rules(text: str, file: str = "", *, kept: Kept | None = None) -> Rules
         place = top.at("alert", number).named(f"alert {number + 1}")
         if read_table(place, entry) is None:
             continue
-        name = _name(place.at("name"), entry, alerts)
+        name = read_name(place.at("name"), entry["name"]) if "name" in entry else None
+        if name in alerts:
+            name = place.at("name").wrong(f'"{name}" is used twice; choose another one')
         if name is not None:
             place = place.named(f'alert "{name}"')
         rule = _rule(place, entry, notifiers, kept)
@@ -151,13 +173,22 @@ def parse_rules(text: str, file: str = "", *, kept: Kept | None = None) -> Rules
     )
 
 
-def _syntax_mistake(error: ValueError, text: str, file: str) -> Mistake:
-    match = _SYNTAX.fullmatch(str(error))
-    if match is None:  # such as a number of too many digits
-        return Mistake(file, None, "", "", f"not TOML: {error}")
-    line = int(match[2]) if match[2] else text.count("\n") + 1
-    column = f" ({match[3]})" if match[3] else ""
-    return Mistake(file, line, "", "", f"not TOML: {match[1]}{column}")
+def _syntax_mistake(error: Exception, text: str, file: str) -> Mistake:
+    """Return the only mistake of a text that is not TOML: no other one can be found."""
+    nested = isinstance(error, RecursionError)
+    reason = "tables or lists are nested too deeply" if nested else str(error)
+    match = _SYNTAX.fullmatch(reason)
+    if match is not None and match[2]:
+        line, reason = int(match[2]), f"{match[1]} ({match[3]})"
+    else:
+        reason = match[1] if match else reason
+        long = _LONG if reason == "Unterminated string" else _GIVEN_UP
+        begins = [begin.start() for begin in long.finditer(text)]
+        line = text.count("\n", 0, begins[-1] if begins else len(text)) + 1
+    written = f"{reason}\n{text.split(chr(10))[line - 1]}"
+    hints = [hint for pattern, hint in _HINTS.items() if pattern.match(written)]
+    reason = "; ".join([f"not TOML: {reason}", *hints[:1], "nothing else is checked yet"])
+    return Mistake(file, line, "", "", printable(reason))
 
 
 def _tables(top: FilePlace, key: str, document: Mapping[str, Any]) -> list[Any]:
@@ -175,45 +206,33 @@ def _check_fields(
     entry: Mapping[str, Any],
     key: str,
     kinds: Mapping[str, tuple[frozenset[str], frozenset[str]]],
-    common: frozenset[str],
+    common: tuple[frozenset[str], frozenset[str]],
 ) -> tuple[str, dict[str, Any], frozenset[str]]:
     """Check the keys of a table by its kind.
 
     Args:
         key: the key that names the kind.
-        common: the keys that every kind may have.
+        common: the keys that every kind needs, and those that it may have.
 
     Returns:
-        The kind, "" if there is no such; the entries that it may have; and the keys that it needs
-        and lacks.
+        The kind, "" if there is no such; the entries that it may have; and the keys that it lacks.
     """
     kind = entry.get(key)
-    if not isinstance(kind, str) or kind not in kinds:
-        given = f", not {shown(kind, 40)}" if key in entry else ""
-        place.at(key).wrong(f"{'' if given else 'is missing: '}one of {', '.join(kinds)}{given}")
-        kind, needed = "", frozenset[str]()
-        known = common.union(*(each | more for each, more in kinds.values()))
+    choices = f"one of {', '.join(kinds)}"
+    if isinstance(kind, str) and kind in kinds:
+        fields = kinds[kind]
     else:
-        needed, optional = kinds[kind]
-        known = needed | optional | common
-    check_keys(place, entry, known)
-    for missing in sorted(needed - entry.keys()):
-        place.at(missing).wrong(f'is missing; {key} = "{kind}" needs it')
+        if key in entry:
+            place.at(key).unknown(f"{choices}, not {shown_value(kind)}", kind, kinds)
+        kind, fields = "", (frozenset(), frozenset().union(*(a | b for a, b in kinds.values())))
+    needed = fields[0] | common[0]
+    known = needed | fields[1] | common[1]
+    misspelled = check_keys(place, entry, known)
+    for missing in sorted(needed - entry.keys() - misspelled):
+        reason = choices if missing == key else f'{key} = "{kind}" needs it' if kind else ""
+        place.at(missing).wrong(f"is missing: {reason}" if reason else "is missing")
     usable = {name: given for name, given in entry.items() if name in known and name != key}
-    return kind, usable, needed - entry.keys()
-
-
-def _name(place: FilePlace, entry: dict[str, Any], others: Collection[str]) -> str | None:
-    if "name" not in entry:
-        return place.wrong("is missing: every alert has one")
-    name = read_text(place, entry["name"])
-    if name is None:
-        return None
-    if len(name.encode()) > MAX_NAME or not name.isprintable() or "{" in name or "}" in name:
-        return place.wrong(f"printable text of at most {MAX_NAME} bytes, without braces")
-    if name in others:
-        return place.wrong(f'"{name}" is used twice; choose another one')
-    return name
+    return kind, usable, (needed | misspelled) - entry.keys()
 
 
 def _rule(
@@ -229,13 +248,15 @@ def _rule(
         else:
             read["for_seconds" if key == "for" else key] = value
     rule = Rule(name="", when=when, **read)
-    for name in rule.notify:
+    for number, name in enumerate(rule.notify):
         if name not in notifiers:
-            place.at("notify").wrong(
-                f"there is no [notify.{shown_key(name)}]; known: {names_text(notifiers)}"
-            )
+            reason = f"there is no [notify.{shown_key(name)}]; known: {names_text(notifiers)}"
+            place.at("notify", number).unknown(reason, name, notifiers)
+    _check_message(place, rule)
     if failed.isdisjoint({"above", "below", "clear"}):
         _check_limits(place, rule)
+    if failed.isdisjoint({"objective", "windows"}):
+        _check_burn_rates(place, rule)
     if failed.isdisjoint({"metric", "of", "by"}):
         _check_labels(place, rule)
     if kept is not None and failed.isdisjoint({"window", "windows", "precision", "value"}):
@@ -253,11 +274,36 @@ def _check_limits(place: FilePlace, rule: Rule) -> None:
     clear = limit if rule.clear is None else rule.clear
     if clear != limit and (clear > limit) == (rule.above is not None):
         place.at("clear").wrong("is on the other side of above or below")
-    if rule.when == "ratio":
-        for key in ("above", "below", "clear"):
-            number = getattr(rule, key)
-            if number is not None and not 0 <= number <= 1:
-                place.at(key).wrong(f"a share from 0 to 1, such as 0.05 for 5 %, not {number:g}")
+    for key in ("above", "below", "clear"):
+        number = getattr(rule, key)
+        if number is None:
+            continue
+        if rule.when == "ratio" and not 0 <= number <= 1:
+            place.at(key).wrong(f"a share from 0 to 1, such as 0.05 for 5 %, not {number:g}")
+        elif rule.when == "ratio" or rule.value in ("rate", "count"):
+            if number < 0:
+                place.at(key).wrong(f"at least 0: a {rule.value} is never negative")
+            elif key == "below" and number == 0:
+                place.at(key).wrong('above 0: nothing is below 0; when = "absent" is for no events')
+
+
+def _check_message(place: FilePlace, rule: Rule) -> None:
+    """Check that the fields of the message are about the condition."""
+    used = {key for _, key, _, _ in string.Formatter().parse(rule.message)}
+    if "window" in used and rule.when and "window" not in CONDITIONS[rule.when][1]:
+        place.at("message").wrong(f'{{window}}: when = "{rule.when}" has no window')
+    if "value" in used and rule.when == "verdict":
+        place.at("message").wrong("{value}: a verdict has no value; write {detail}")
+
+
+def _check_burn_rates(place: FilePlace, rule: Rule) -> None:
+    if rule.when != "burn" or rule.windows == BURN_WINDOWS:  # some of which may be out of reach
+        return
+    most = 1 / (1 - rule.objective)
+    for number, (_, _, rate) in enumerate(rule.windows):
+        if rate >= most:
+            reason = f"below {most:.6g}, the burn rate if all events fail, not {rate:g}"
+            place.at("windows", number, "rate").wrong(reason)
 
 
 def _check_labels(place: FilePlace, rule: Rule) -> None:
@@ -270,6 +316,11 @@ def _check_labels(place: FilePlace, rule: Rule) -> None:
         place.at("by").wrong(f'when = "{rule.when}" accepts only "{label}"')
     if rule.of and rule.of == rule.metric:
         place.at("of").wrong("is the same as metric: name the counter of all events")
+    if rule.by in rule.labels:
+        place.at("labels", rule.by).wrong(f'by = "{rule.by}" sets this label')
+    if rule.when == "new_exception" and rule.window < _LEAST_NEW:
+        reason = f"at least {_LEAST_NEW}s, to miss nothing between two evaluations"
+        place.at("window").wrong(f"{reason}, not {rule.window}s")
 
 
 def _check_kept(place: FilePlace, rule: Rule, kept: Kept) -> None:
@@ -296,16 +347,18 @@ def _check_kept(place: FilePlace, rule: Rule, kept: Kept) -> None:
 
 
 def _notifier(place: FilePlace, name: str, given: Any) -> Notifier | None:
-    entry = read_table(place, given)
+    entry = read_table(place, given, _NOTIFIER)
     if entry is None:
         return None
-    kind, usable, _ = _check_fields(place, entry, "type", NOTIFIERS, frozenset({"type"}))
+    read_name(place, name)
+    kind, usable, lacking = _check_fields(place, entry, "type", NOTIFIERS, COMMON_OF_NOTIFIERS)
     options = {key: NOTIFIER_READERS[key](place.at(key), value) for key, value in usable.items()}
-    if kind == "slack" and ("url" in entry) == ("url_env" in entry):
+    given_keys = entry.keys() | lacking
+    if kind == "slack" and ("url" in given_keys) == ("url_env" in given_keys):
         place.at("url").wrong("give either url or url_env")
-    if kind == "smtp" and ("user" in entry) != ("password_env" in entry):
-        missing, other = ("password_env", "user") if "user" in entry else ("user", "password_env")
-        place.at(missing).wrong(f"is missing; {other} needs it")
+    for key, other in (("user", "password_env"), ("password_env", "user")):
+        if kind == "smtp" and key in entry and other not in given_keys:
+            place.at(other).wrong(f"is missing: {key} needs it")
     return Notifier(name, kind, options)
 
 
@@ -313,15 +366,18 @@ def _maintenance(place: FilePlace, given: Any, alerts: Mapping[str, Rule]) -> Ma
     entry = read_table(place, given)
     if entry is None:
         return None
-    check_keys(place, entry, ("alerts", "days", "from", "to"))
+    misspelled = check_keys(place, entry, ("alerts", "days", "from", "to"))
+    for missing in sorted({"from", "to"} - entry.keys() - misspelled):
+        place.at(missing).wrong('is missing: a time of day such as "02:00", UTC')
     days = read_days(place.at("days"), entry.get("days", [*DAYS]))
-    patterns = read_texts(place.at("alerts"), entry.get("alerts", ["*"]))
+    patterns = read_lines(place.at("alerts"), entry.get("alerts", ["*"]))
     for number, pattern in enumerate(patterns or ()):
         if pattern != "*" and not names_alert(pattern, alerts.values()):
-            place.at("alerts", number).wrong(
-                f"there is no alert {shown(pattern, 40)}; known: {names_text(alerts)}"
-            )
-    begin, end = (read_minute(place.at(key), entry.get(key)) for key in ("from", "to"))
+            reason = f"there is no alert {shown_value(pattern)}; known: {names_text(alerts)}"
+            place.at("alerts", number).unknown(reason, pattern, alerts)
+    begin, end = (
+        read_minute(place.at(key), entry[key]) if key in entry else None for key in ("from", "to")
+    )
     if begin is not None and begin == end:
         place.at("to").wrong("from and to are the same")
     if days is None or patterns is None or begin is None or end is None:

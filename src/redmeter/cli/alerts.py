@@ -1,9 +1,11 @@
 """alerts: show, check, run, replay and silence alerts."""
 
+import contextlib
 import dataclasses
 import enum
 import os
 import secrets
+import shutil
 import signal
 import threading
 import time
@@ -20,14 +22,15 @@ from redmeter.alerting.evaluator import (
     replay_rule,
     sample_message,
 )
-from redmeter.alerting.mistakes import InvalidRules, names_text
+from redmeter.alerting.mistakes import InvalidRules, Mistake, names_text
 from redmeter.alerting.notifiers import NotDelivered, send
 from redmeter.alerting.rules import Rules, matches_alert, names_alert
 from redmeter.alerting.rules_file import parse_rules
 from redmeter.alerting.state import FIRED, MAX_RULE_ALERTS
 from redmeter.alerting.status import RuleStatus, make_status
 from redmeter.alerting.store import AlertSnapshot, AlertStore, Notice, Silence
-from redmeter.alerting.values import MAX_DURATION
+from redmeter.alerting.values import MAX_DURATION, url_mistake
+from redmeter.analysis.comparing.changes import KNOWN_SEVERITIES
 from redmeter.cli import output
 from redmeter.cli.app import (
     NOT_FOUND,
@@ -41,13 +44,17 @@ from redmeter.cli.app import (
     opened_store,
 )
 from redmeter.cli.selectors import time_option
-from redmeter.errors import InvalidSetting, StoreError
+from redmeter.cli.suggestions import series_of_name, suggestion
+from redmeter.errors import InvalidSetting, LimitExceeded, StoreError, shown
+from redmeter.names import parse_name
 from redmeter.queries import Queries
 from redmeter.store import Store
 from redmeter.stored.keys import Kept, check_times
 
 #: Largest file of alerts, bytes.
 _LARGEST = 1_000_000
+#: Severities of alerts about which check does not warn.
+_SEVERITIES = {"page", "ticket", *KNOWN_SEVERITIES}
 #: Longest --interval, seconds.
 _LONGEST_INTERVAL = 86400
 
@@ -129,6 +136,7 @@ def alerts_command(
         kept = _kept(url, prefix)
         checked = _checked(file, kept, json=json)
         warnings = _not_evaluated(checked, url, prefix, timezone) if kept else []
+        warnings += _doubts(checked)
         _show_checked(checked, warnings, test=test, json=json)
     elif action is Action.test:
         assert target is not None
@@ -184,7 +192,8 @@ def _rules(file: Path | None, kept: Kept | None = None) -> Rules:
         raise InvalidSetting("--file", f"{file}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise InvalidSetting("--file", f"{file}, line {line}: not UTF-8 text") from None
+        mistake = Mistake(str(file), line, "", "", "not UTF-8 text; nothing else is checked yet")
+        raise InvalidRules(str(file), [mistake]) from None
 
 
 def _not_evaluated(
@@ -194,13 +203,58 @@ def _not_evaluated(
     with opened_store(url, prefix, reading=True, timezone=timezone) as store:
         now = store.read()[0].now
         conditions = RuleReader(Queries(store), store.seen.series, store.seen.histograms)
+        missing = _not_recorded(store, rules)
         return [
             f"{rule.name}: {reading.detail}"
             for rule in rules.alerts
+            if missing.keys().isdisjoint((rule.metric, rule.of))
             for readings in [conditions.read(rule, now, now)]
             for reading in (*readings.values.values(), readings.others)
             if reading.holds is None or reading.detail.startswith(NO_DATA)
+        ] + [
+            f"{rule.name}: {missing[metric]}"
+            for rule in rules.alerts
+            for metric in (rule.metric, rule.of)
+            if metric in missing
         ]
+
+
+def _not_recorded(store: Store, rules: Rules) -> dict[str, str]:
+    """Return the metrics of rules whose names have no series, each with a warning."""
+    metrics = {metric for rule in rules.alerts for metric in (rule.metric, rule.of) if metric}
+    warnings = {}
+    for metric in sorted(metrics):
+        base = parse_name(metric).base
+        with contextlib.suppress(LimitExceeded):  # then there are very many series of it
+            if not any(series_of_name(store, base)):
+                near = suggestion(store, base)
+                warnings[metric] = f"nothing is recorded yet as {shown(base)}; {near}"
+    return warnings
+
+
+def _doubts(rules: Rules) -> list[str]:
+    """Return valid entries that are probably mistakes, and settings that this host lacks."""
+    doubts = [] if rules.alerts else ["there is no [[alert]]: nothing is evaluated"]
+    silent = [rule.name for rule in rules.alerts if not rule.notify]
+    if silent:
+        doubts.append(f"without notify, so nothing is sent: {names_text(silent)}")
+    for rule in rules.alerts:
+        if rule.severity not in _SEVERITIES:
+            usual = "receivers get it as it is, PagerDuty as warning"
+            doubts.append(f"{rule.name}: severity {shown(rule.severity, 40)} is unusual: {usual}")
+    used = {name for rule in rules.alerts for name in rule.notify}
+    for name, notifier in rules.notifiers.items():
+        problems = [] if name in used else ["no alert names it in notify"]
+        for option, given in notifier.options.items():
+            value = os.environ.get(given, "") if option.endswith("_env") else ""
+            if option.endswith("_env") and not value:
+                problems.append(f"the variable {given} is not set here")
+            elif option == "url_env" and (mistake := url_mistake(value)):
+                problems.append(f"the URL in {given} {mistake}")
+            elif option == "command" and shutil.which(given[0]) is None:
+                problems.append(f"there is no program {shown(given[0], 40)} here")
+        doubts += [f"notify.{name}: {problem}" for problem in problems]
+    return doubts
 
 
 def _checked(file: Path | None, kept: Kept | None, *, json: bool) -> Rules:
@@ -232,13 +286,6 @@ def _show_checked(rules: Rules, warnings: list[str], *, test: bool, json: bool) 
     )
     for warning in warnings:
         output.note(f"warning: {warning}")
-    silent = [rule.name for rule in rules.alerts if not rule.notify]
-    if silent:
-        output.note(f"without notify, so nobody is notified: {', '.join(silent)}")
-    for notifier in rules.notifiers.values():
-        for option, variable in notifier.options.items():
-            if option.endswith("_env") and not os.environ.get(variable):
-                output.note(f"notify.{notifier.name}: the variable {variable} is not set here")
 
 
 def _test(rules: Rules, name: str, *, json: bool) -> None:

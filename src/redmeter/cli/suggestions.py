@@ -84,7 +84,10 @@ def suggestion(store: Store, name: str, *, histograms: bool = False) -> str:
 def _similar(store: Store, base: str, kind: str) -> list[str]:
     names = Queries(store).names
     near = names(glob.escape(base[:4]) + "*", kind=kind)
-    return near or difflib.get_close_matches(base, names(kind=kind)[:_COMPARED])
+    if near:
+        return near
+    bases = dict.fromkeys(one.partition("{")[0] for one in names(kind=kind))
+    return difflib.get_close_matches(base, [*bases][:_COMPARED])
 
 
 def _listed(names: list[str]) -> str:

@@ -219,8 +219,13 @@ class Explanation:
     count_before: int = 0
     #: The same in the window.
     count: int = 0
-    #: Whether the total changed and no group is named.
+    #: Whether the total changed beyond noise.
+    changed: bool = False
+    #: Whether it did, and all groups alike: no label separates them.
     even: bool = False
+    #: Whether it did, some groups otherwise than the others, and none is a cause: one of them
+    #: stayed while all others changed.
+    uneven: bool = False
     #: Whether there were enough intervals to estimate noise; if not, there are no causes.
     judged: bool = False
     #: Why noise could not be estimated; "" if it was.

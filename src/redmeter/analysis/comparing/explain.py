@@ -23,7 +23,8 @@ failures, for a p95 the values above the lower one of both p95. A group whose sh
 changed, and that way the error rate, is a cause as well.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, NamedTuple, TypeVar
@@ -32,13 +33,14 @@ from redmeter.analysis.comparing.noise import Windows
 from redmeter.analysis.comparing.outliers import (
     FEWEST_INTERVALS,
     Events,
-    Excess,
     Key,
+    Model,
+    alike,
     changed,
     groups_of,
     outliers,
 )
-from redmeter.analysis.comparing.significance import QUANTILE, sum_counts
+from redmeter.analysis.comparing.significance import PER_DOUBLING, QUANTILE, sum_counts
 from redmeter.results.explanation import ChangedGroup, ChangedLabel
 
 #: Groups of a label that are listed.
@@ -63,8 +65,11 @@ class Causes(NamedTuple):
     after: float
     dimensions: list[ChangedLabel]
     causes: list[ChangedGroup]
-    #: Whether the total changed and no group is an outlier.
+    #: Whether the total changed beyond noise; and, if there are no causes, whether all groups did
+    #: alike, or some otherwise than the others.
+    changed: bool
     even: bool
+    uneven: bool
 
 
 @dataclass(slots=True)
@@ -105,7 +110,7 @@ def explain_count(rows: Sequence[Events], windows: Windows) -> Causes:
             count_before=first,
             count=second,
         )
-    return _causes(before, after, groups, outliers(rows, windows), even=changed(rows, windows))
+    return _causes(before, after, groups, rows, windows, outliers(rows, windows))
 
 
 # --- Error rates ---------------------------------------------------------------------------
@@ -180,18 +185,17 @@ def explain_rate(rows: Sequence[Events], windows: Windows) -> Causes:
                 count_before=first,
                 count=second,
             )
+    model = outliers(rows, windows)
     out = [
-        excess
-        for excess in outliers(rows, windows)
-        if abs(groups[excess.key].change) >= LEAST_EFFECT * before
+        excess for excess in model.named if abs(groups[excess.key].change) >= LEAST_EFFECT * before
     ]
     least = max(LEAST_MIX[0] * abs(change), LEAST_MIX[1] * before)
     named = {excess.key for excess in out}
-    for excess in outliers(requests, windows):
+    for excess in outliers(requests, windows).named:
         mix = groups[excess.key].mix_effect or 0.0
         if excess.key not in named and mix * change > 0 and abs(mix) >= least:
             out.append(excess)
-    return _causes(before, after, groups, out, even=changed(rows, windows))
+    return _causes(before, after, groups, rows, windows, model._replace(named=out))
 
 
 # --- p95 -----------------------------------------------------------------------------------
@@ -221,7 +225,7 @@ def lower_edge(edge: float) -> float:
     return edge / _BASE if edge > 0 else edge
 
 
-_BASE: Final = 2 ** (1 / 16)
+_BASE: Final = 2 ** (1 / PER_DOUBLING)
 
 
 def explain_p95(rows: Sequence[HistogramRow], windows: Windows) -> Causes:
@@ -247,30 +251,69 @@ def explain_p95(rows: Sequence[HistogramRow], windows: Windows) -> Causes:
             count=round(sum(second.values())),
         )
     threshold = min(before, after)
-    events = [
-        Events(
-            row.labels,
-            above(row.before, threshold),
-            above(row.after, threshold),
-            [above(each, threshold) for each in row.history],
-            among=Events(
-                row.labels,
-                sum(row.before.values()),
-                sum(row.after.values()),
-                [sum(each.values()) for each in row.history],
-            ),
-        )
-        for row in rows
-    ]
+    events = [_slow(row, threshold, windows) for row in rows]
+    model = outliers(events, windows)
     out = [
         excess
-        for excess in outliers(events, windows)
+        for excess in model.named
         if groups[excess.key].change * excess.excess > 0
         # A group that became faster is no cause of a rise.
         and groups[excess.key].change * (after - before) >= 0
         and abs(groups[excess.key].change) >= LEAST_EFFECT * before
     ]
-    return _causes(before, after, groups, out, even=changed(events, windows), additive=False)
+    model = model._replace(named=out)
+    return _causes(before, after, groups, events, windows, model, additive=False)
+
+
+def _slow(row: HistogramRow, threshold: float, windows: Windows) -> Events:
+    """Return the values above a threshold, among all of the same label set."""
+    requests = Events(
+        row.labels,
+        sum(row.before.values()),
+        sum(row.after.values()),
+        [sum(each.values()) for each in row.history],
+    )
+    return Events(
+        row.labels,
+        above(row.before, threshold),
+        above(row.after, threshold),
+        [above(each, threshold) for each in row.history],
+        among=requests,
+        shifted=_shifted(
+            sum_counts(row.history) if windows.adjacent else row.before, threshold, requests.after
+        ),
+    )
+
+
+def _shifted(
+    buckets: EdgeCounts, threshold: float, number: float
+) -> Callable[[float], float] | None:
+    """Return a function: how many of so many values are above a threshold, if all are higher by a
+    factor than those of a histogram. None for a threshold that is not positive."""
+    if threshold <= 0:
+        return None
+    indexes = {round(PER_DOUBLING * math.log2(edge)): n for edge, n in buckets.items() if edge > 0}
+    if not indexes:
+        return lambda _: 0.0
+    first, last = min(indexes), max(indexes)
+    #: Values in this bucket and all higher ones.
+    higher = [0.0]
+    for index in range(last, first - 1, -1):
+        higher.append(higher[-1] + indexes.get(index, 0.0))
+    share, position = number / sum(buckets.values()), PER_DOUBLING * math.log2(threshold)
+
+    def expected(factor: float) -> float:
+        earlier = position - PER_DOUBLING * math.log2(factor)
+        index = math.ceil(earlier)
+        if index > last:
+            return 0.0
+        if index < first:
+            return share * higher[-1]
+        edge = 2 ** (index / PER_DOUBLING)
+        part = (edge - 2 ** (earlier / PER_DOUBLING)) / (edge - edge / _BASE)
+        return share * (higher[last - index] + part * indexes.get(index, 0.0))
+
+    return expected
 
 
 def replaced_effect(
@@ -319,13 +362,14 @@ def _causes(
     before: float,
     after: float,
     groups: Mapping[Key, ChangedGroup],
-    out: Sequence[Excess],
+    events: Sequence[Events],
+    windows: Windows,
+    model: Model,
     *,
-    even: bool,
     additive: bool = True,
 ) -> Causes:
-    causes = [replace(groups[excess.key], named=True) for excess in out]
-    causes.sort(key=lambda one: one.change * (after - before) < 0)
+    causes = [replace(groups[excess.key], named=True) for excess in model.named]
+    causes.sort(key=lambda one: (one.change * (after - before) < 0, -abs(one.change)))
     named = {(one.label, one.value) for one in causes}
     dimensions = []
     for label, values in _by_label(groups).items():
@@ -340,7 +384,11 @@ def _causes(
                 rest=sum(rest) if additive else None,
             )
         )
-    return Causes(before, after, dimensions, causes, even=even and not causes)
+    has_changed = changed(events, windows)
+    unnamed = has_changed and not causes
+    even = unnamed and not model.groups and alike(events, windows)
+    uneven = unnamed and model.groups > 0
+    return Causes(before, after, dimensions, causes, has_changed, even, uneven)
 
 
 def _by_label(groups: Mapping[Key, T]) -> dict[str, dict[str | None, T]]:

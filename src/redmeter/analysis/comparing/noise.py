@@ -36,7 +36,7 @@ _TYPICAL: Final = 20.0
 #: The relative variance by which the groups of a label are weighted.
 _WEIGHT: Final = 0.1
 #: The least share of all others in a comparison with them.
-_OTHERS: Final = 0.2
+_OTHERS: Final = 0.05
 #: The least level that a prediction begins with.
 _LEAST_LEVEL: Final = 0.05
 #: A variance that stands for not knowing.
@@ -235,10 +235,16 @@ class _State:
         self.of_mean, self.of_part = _UNKNOWN, self.noise.lasting
         for count, expected in zip(track.counts, track.expected, strict=True):
             # Relative to the other groups.
-            self.add(expected + (count - expected) / track.others, expected, track.others)
+            self._add(expected + (count - expected) / track.others, expected, track.others)
 
     def add(self, count: float, expected: float, others: float) -> _Step | None:
         """Add an interval; one without expected events changes nothing."""
+        step = self._add(count, expected, others)
+        return _Step(*step) if step else None
+
+    def _add(
+        self, count: float, expected: float, others: float
+    ) -> tuple[float, float, float, float] | None:
         brief, lasting, correlation = self.noise
         self.part *= correlation
         self.covariance *= correlation
@@ -254,7 +260,7 @@ class _State:
         self.of_mean -= to_mean * to_mean * total
         self.covariance -= to_mean * to_part * total
         self.of_part -= to_part * to_part * total
-        return _Step(error, total, to_mean, to_part)
+        return error, total, to_mean, to_part
 
     def predict(self, window: int) -> Prediction:
         brief, lasting, correlation = self.noise

@@ -1,8 +1,12 @@
 """Sentences about changes, in pieces with names, so that a page can link each noun."""
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from redmeter.results.explanation import ChangedGroup, Explanation, Part
+
+#: Least share of a change that a group accounts for mainly.
+LEAST_MAIN: Final = 0.5
 
 #: Units that values are written in.
 _SECONDS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
@@ -108,15 +112,23 @@ def _reasons(explanation: Explanation) -> list[Part]:
     if not explanation.judged:
         return [text(" (too few intervals to name causes)")]
     if not explanation.causes:
-        if explanation.even:
-            return [text(", in all groups alike")]
-        return [text(", within the usual variation")]
+        return [text(_without_causes(explanation))]
     return cause_parts(
         explanation.name,
         explanation.causes[:3],
         explanation.change,
         lambda group: _extent(explanation, group),
     )
+
+
+def _without_causes(explanation: Explanation) -> str:
+    if not explanation.changed:
+        return ", within the usual variation"
+    if explanation.even:
+        return ", in all groups alike"
+    if explanation.uneven:
+        return ", but not in all groups alike"
+    return ", with no clear cause"
 
 
 def cause_parts(
@@ -136,8 +148,11 @@ def cause_parts(
     for number, group in enumerate(causes):
         if change is not None and group.change * change <= 0:
             parts.append(text(", despite "))
+        elif number:
+            parts.append(text(", then "))
         else:
-            parts.append(text(", mainly " if not number else ", then "))
+            is_main = change is None or abs(group.change) >= LEAST_MAIN * abs(change)
+            parts.append(text(", mainly " if is_main else ", partly "))
         parts += [group_part(name, group), text(f" ({extent(group)})")]
     return parts
 
@@ -153,6 +168,16 @@ def before_after(group: ChangedGroup, unit: str) -> str:
 
 def _extent(explanation: Explanation, group: ChangedGroup) -> str:
     extent = before_after(group, explanation.unit)
+    if abs(group.mix_effect or 0.0) > abs(group.rate_effect or 0.0):
+        # Its share of the requests accounts for the change, not its error rate.
+        shares = (
+            value_text(of / whole, "ratio")
+            for of, whole in (
+                (group.count_before, explanation.count_before),
+                (group.count, explanation.count),
+            )
+        )
+        extent = f"{' to '.join(shares)} of the requests"
     if explanation.measure == "p95":
         return f"{extent}, effect {change_text(group.change, explanation.unit)}"
     if group.share is not None and 0 < group.share <= 1.2:
