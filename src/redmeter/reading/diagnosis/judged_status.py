@@ -54,8 +54,8 @@ def read_status(store: Store) -> tuple[float, Status]:
     if kept.status is not None:
         return view.now, kept.status
     now, status = judge_now(store)
-    if taken and status.until == minute and not store.skipped():
-        kept.keep(status)
+    if taken:
+        kept.leave(status if status.until == minute and not store.skipped() else None)
     return now, status
 
 
@@ -105,12 +105,14 @@ class _KeptStatus:
             return
         self._read(text)
 
-    def keep(self, status: Status) -> None:
-        """Keep a status, if the store allows it."""
-        text = json.dumps(dataclasses.asdict(status), ensure_ascii=False, separators=(",", ":"))
+    def leave(self, status: Status | None) -> None:
+        """Keep a status; None: let the next one judge."""
+        text, end = "", self._now
+        if status is not None:
+            text = json.dumps(dataclasses.asdict(status), ensure_ascii=False, separators=(",", ":"))
+            end += 1000 * STATUS_SECONDS
         try:
-            end = str(self._now + 1000 * STATUS_SECONDS)
-            self._link.exchange([("SET", self._key, text, "PXAT", end)])
+            self._link.exchange([("SET", self._key, text, "PXAT", str(end))])
         except StoreError:
             return  # the next one judges anew
 
