@@ -123,6 +123,8 @@ class AlertStore:
         self._epoch = 0
         #: When the lease ends, by this machine's monotonic clock.
         self._ends = 0.0
+        #: Seconds that another one's lease lasts, as of the last acquire().
+        self.others_remaining = 0.0
 
     @property
     def prefix(self) -> str:
@@ -155,12 +157,17 @@ class AlertStore:
     def acquire(self, seconds: float) -> float | None:
         """Take the lease or renew it; return the server's time, or None if another one holds it."""
         begun = time.monotonic()
-        done, now, epoch, _ = self._run("lease", self._owner, f"{seconds:.3f}")
+        done, now, epoch, deadline = self._run("lease", self._owner, f"{seconds:.3f}")
         if not done:
             self._ends = 0.0
+            self.others_remaining = float(deadline) - float(now)
             return None
         self._epoch, self._ends = epoch, begun + seconds
         return float(now)
+
+    def hold(self, seconds: float, least: float) -> bool:
+        """Renew the lease if it lasts less than `least` seconds; return whether it is held."""
+        return self.remaining > least or self.acquire(seconds) is not None
 
     @property
     def remaining(self) -> float:
