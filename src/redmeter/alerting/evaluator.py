@@ -51,7 +51,7 @@ ALERT_LEASE = 12.0
 _RENEWED_AT = 2 / 3
 #: Seconds after another one's lease before this one tries, and after a signal until attempts that
 #: still run are ended.
-_LATER, _PATIENCE = 0.1, 1.0
+_LATER, _PATIENCE = 0.1, 0.5
 
 logger = logging.getLogger("redmeter")
 
@@ -109,7 +109,7 @@ class Evaluator:
     def run(self, quit: Callable[[float], bool]) -> None:  # noqa: A002
         """Run cycles until `quit` returns True.
 
-        Attempts that still run then have a second to end.
+        Attempts that still run then have half a second to end.
 
         Args:
             quit: waits for a number of seconds; returns True when it is time to stop.

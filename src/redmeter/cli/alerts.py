@@ -51,7 +51,7 @@ _LARGEST = 1_000_000
 #: Longest --interval, seconds.
 _LONGEST_INTERVAL = 86400
 #: Seconds after a signal in which `run` ends in any case.
-_LONGEST_END = 1.7
+_LONGEST_END = 1.2
 
 
 class Action(enum.StrEnum):
