@@ -297,6 +297,23 @@ def test_a_bug_is_logged_once_and_counted_and_the_others_go_on(
     assert ("queue", "firing") in receiver.seen()
 
 
+def test_a_rule_whose_data_the_server_refuses_is_unknown_and_the_others_go_on(
+    server: Server, meter: Meter, rules: Rules, receiver: Receiver, alerts: AlertStore
+) -> None:
+    """As with a user that may not read what one rule needs."""
+    denied = '[[alert]]\nname = "denied"\nwhen = "new_exception"\n'
+    rise(meter)
+    with server.client() as client:
+        keys = ("resetkeys", "~redmeter:[^e]*")
+        client.execute_command("ACL", "SETUSER", "ada", "on", ">pw", "+@all", *keys)
+    with opened_store(server.url.replace("://", "://ada:pw@")) as store:
+        rules = parse_rules(denied + RULES)
+        assert Evaluator(store, rules, deliver=receiver.deliver).cycle().delivered == 2
+    (status,) = (each for each in make_status(alerts.snapshot()).rules if each.name == "denied")
+    assert status.unknown.startswith("cannot be evaluated: ")
+    assert make_status(alerts.snapshot()).troubles == {}
+
+
 @pytest.mark.parametrize("template", ["{value!x}", "{value!r:.1f}", "{value.x}", "{nothing}", "{"])
 def test_a_template_that_cannot_be_used_does_not_hold_a_notice_back(
     template: str, meter: Meter, rules: Rules, evaluator: Make, receiver: Receiver

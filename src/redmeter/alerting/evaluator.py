@@ -39,7 +39,7 @@ from redmeter.alerting.state import (
 )
 from redmeter.alerting.store import AlertSnapshot, AlertStore, Notice, Transition
 from redmeter.analysis.comparing.sentences import value_text
-from redmeter.errors import StoreError
+from redmeter.errors import AccessDenied, StoreError, StoreMoving, StoreRefused
 from redmeter.queries import Queries
 from redmeter.store import Store
 
@@ -189,7 +189,8 @@ class Evaluator:
         report = CycleReport(now, self._interval)
         for rule in self._rules.alerts:
             try:
-                self._evaluate(rule, conditions.read(rule, now, now), snapshot, report, result)
+                readings = _readings(conditions, rule, now)
+                self._evaluate(rule, readings, snapshot, report, result)
             except StoreError:
                 raise
             except Exception as error:  # noqa: BLE001 - a bug of ours: the others go on
@@ -330,6 +331,16 @@ class Evaluator:
                 rule = Rule(rule_name, "removed", notify=state.notifiers)
                 notices = self._notices(rule, name, gone, RESOLVED, now)
             self._alerts.write(name, state, None, transition, notices)
+
+
+def _readings(conditions: RuleReader, rule: Rule, now: float) -> Readings:
+    """Return the readings of a rule: unknown if the server refuses what it alone reads."""
+    try:
+        return conditions.read(rule, now, now)
+    except StoreMoving:
+        raise
+    except (AccessDenied, StoreRefused) as error:  # another key may be readable
+        return Readings({}, Reading(None, detail=shown_reason(f"cannot be evaluated: {error}")))
 
 
 def _values(rule: Rule, snapshot: AlertSnapshot) -> list[str | None]:
