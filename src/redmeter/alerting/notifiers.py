@@ -2,7 +2,9 @@
 
 Each attempt carries the same key, so a receiver that recognizes keys gets every notice once:
 PagerDuty, and our webhook's receivers, which also verify its signature with verify(). Elsewhere a
-notice is repeated at most once for each time that an evaluator is killed while it sends.
+notice is repeated at most once for each time that an evaluator is killed while it sends it.
+
+An attempt runs in a process of its own, which is killed at its deadline: see attempt.py.
 
     X-Redmeter-Signature: t=TIME,v1=HEX      HMAC-SHA256 with the secret, of TIME + "." + body
     Idempotency-Key: KEY
