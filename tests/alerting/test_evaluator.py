@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -14,11 +14,11 @@ from redmeter.alerting import evaluator as evaluator_module
 from redmeter.alerting.conditions import RuleReader
 from redmeter.alerting.evaluator import Evaluator
 from redmeter.alerting.mistakes import InvalidRules
-from redmeter.alerting.rules import Rules
+from redmeter.alerting.rules import Notifier, Rules
 from redmeter.alerting.rules_file import parse_rules
 from redmeter.alerting.state import AlertState, Readings
 from redmeter.alerting.status import make_status
-from redmeter.alerting.store import AlertStore, Silence
+from redmeter.alerting.store import AlertStore, Notice, Silence
 from redmeter.errors import StoreUnavailable
 from redmeter.store import Store
 from support.alerts import RULES, Receiver, fall, rise
@@ -92,6 +92,29 @@ def test_an_evaluator_whose_lease_has_passed_changes_nothing(
     assert not late.write("queue", AlertState(), state, None, [])  # follows another version
     assert late.write("queue", state, replace(state, version=state.version + 1), None, [])
     assert not late.write("queue", state, state, None, [])
+
+
+def test_an_evaluator_that_had_lost_its_lease_meanwhile_sends_nothing_of_an_earlier_one(
+    server: Server, store: Store, meter: Meter, rules: Rules, receiver: Receiver
+) -> None:
+    """Though it has the lease again: the other one has sent what it was about to send."""
+    other = Evaluator(store, rules, deliver=receiver.deliver)
+    mine = Receiver()
+
+    def interrupted(notifier: Notifier, notice: Notice, seconds: float) -> Iterable[None]:
+        if not mine.notices:
+            free(server)
+            assert other.cycle().delivered == 2
+            free(server)
+        return mine.deliver(notifier, notice, seconds)
+
+    rise(meter)
+    one = Evaluator(store, rules, deliver=interrupted)
+    assert one.cycle().delivered == 1  # it had begun this attempt
+    assert one.cycle().leading
+    assert mine.seen() == BOTH[:1]
+    assert mine.seen("log") == []
+    assert receiver.seen() == receiver.seen("log") == BOTH[:1]
 
 
 class Killed(BaseException):

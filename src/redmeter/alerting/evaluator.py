@@ -100,6 +100,8 @@ class Evaluator:
         self._outbox = Outbox(self._alerts, rules.notifiers, lease, deliver, self._record_trouble)
         #: When the next cycle begins, by the monotonic clock.
         self._next = 0.0
+        #: The epoch of the lease in the last cycle.
+        self._epoch = 0
         self._unreachable = False
         self._troubles: Counter[str] = Counter()
         self._last_trouble = ""
@@ -149,10 +151,10 @@ class Evaluator:
     def _lead(self, most: float) -> float:
         """Evaluate and deliver if this evaluator has the lease; return the same."""
         if not self._alerts.hold(self._lease, self._lease * _RENEWED_AT):
-            self._next = 0.0
             return self._alerts.others_remaining + _LATER
         now = time.monotonic()
-        if now >= self._next:
+        if now >= self._next or self._alerts.epoch != self._epoch:
+            self._epoch = self._alerts.epoch
             self._next = now + self._interval
             self._evaluate_rules(Cycle())
         busy = self._outbox.step()

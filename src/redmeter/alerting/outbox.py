@@ -78,6 +78,8 @@ class Outbox:
         self._attempts: dict[str, _Attempt] = {}
         #: The server's time when the notices were loaded.
         self._now = 0.0
+        #: The epoch of the lease then: later, another evaluator may have sent them.
+        self._epoch = 0
         self.delivered = self.failed = 0
 
     def load(self, snapshot: AlertSnapshot) -> None:
@@ -86,7 +88,7 @@ class Outbox:
         Raises:
             StoreError: the store is unreachable or refuses.
         """
-        self._now = snapshot.now
+        self._now, self._epoch = snapshot.now, self._alerts.epoch
         self._waiting = []
         attempted = {attempt.notice.number for attempt in self._attempts.values()}
         held: set[tuple[str, str]] = set()
@@ -149,8 +151,9 @@ class Outbox:
         self._attempts.clear()
 
     def _begin(self, notice: Notice) -> bool:
-        """Begin an attempt; return False if another evaluator has the lease."""
-        if not self._alerts.hold(self._lease, SEND_TIMEOUT + _MARGIN):
+        """Begin an attempt; return False if another evaluator has, or has had, the lease."""
+        # Not by this machine's clock alone: the server's may have been set, or have failed over.
+        if self._alerts.acquire(self._lease) is None or self._alerts.epoch != self._epoch:
             self._waiting = []
             return False
         seconds = min(SEND_TIMEOUT, max(self._alerts.remaining - _MARGIN, 0.0))
