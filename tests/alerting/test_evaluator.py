@@ -97,7 +97,7 @@ def test_an_evaluator_whose_lease_has_passed_changes_nothing(
 def test_an_evaluator_that_had_lost_its_lease_meanwhile_sends_nothing_of_an_earlier_one(
     server: Server, store: Store, meter: Meter, rules: Rules, receiver: Receiver
 ) -> None:
-    """Though it has the lease again: the other one has sent what it was about to send."""
+    """Though it has the lease again: the other one has sent the same notices."""
     other = Evaluator(store, rules, deliver=receiver.deliver)
     mine = Receiver()
 
