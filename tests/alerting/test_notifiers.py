@@ -23,22 +23,7 @@ from redmeter.alerting.notifiers import (
 )
 from redmeter.alerting.rules import Notifier
 from redmeter.alerting.store import Notice
-
-NOTICE = Notice(
-    number=7,
-    key="redmeter:queue:1700000000000:3:ops",
-    incident="redmeter:queue:1700000000000",
-    name="queue",
-    notifier="ops",
-    status="firing",
-    severity="page",
-    message="the queue is long",
-    detail="last of queue_length over 1 min is 500",
-    value=500.0,
-    labels={"team": "shop"},
-    since=1_700_000_000.0,
-    time=1_700_000_001.0,
-)
+from support.alerts import NOTICE
 
 Request = tuple[dict[str, str], bytes]
 

@@ -10,9 +10,8 @@ from browser.conftest import Homes, Open, Site, ready, serve
 from browser.test_diagnoses import check_accessible
 from redmeter.alerting.evaluator import Evaluator
 from redmeter.alerting.notifiers import NotDelivered
-from redmeter.alerting.rules import Notifier
 from redmeter.alerting.rules_file import parse_rules
-from redmeter.alerting.store import AlertStore, Notice, Silence
+from redmeter.alerting.store import AlertStore, Silence
 from support.stores import opened_store
 
 HOSTILE = '<img src=x onerror=window.hacked=1>"\u202e[*]'
@@ -47,7 +46,7 @@ command = ["true"]
 """
 
 
-def refuse(_: Notifier, __: Notice) -> None:
+def refuse(*_: object) -> tuple[()]:
     """Fail, as a receiver that is down."""
     raise NotDelivered(f"HTTP status 503 {HOSTILE}")
 

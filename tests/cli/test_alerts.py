@@ -266,3 +266,96 @@ def test_run_evaluates_until_it_is_told_to_stop(
     running.child.send_signal(signal.SIGINT)
     assert running.child.wait(20.0) == 0
     assert not json.loads(redmeter("alerts", "--json").out)["running"]
+
+
+#: Code for evaluators whose lease is short.
+SHORT = """
+from redmeter.alerting.evaluator import Evaluator
+Evaluator.__init__.__kwdefaults__["lease"] = 2.5
+"""
+#: Code for one that is stopped right before it begins an attempt, as by a debugger or a full disk.
+STOPPED = """
+import os, signal, subprocess
+begin = subprocess.Popen
+def stopped(*args, **kwargs):
+    subprocess.Popen = begin
+    os.kill(os.getpid(), signal.SIGSTOP)
+    return begin(*args, **kwargs)
+subprocess.Popen = stopped
+"""
+
+
+@pytest.mark.slow
+def test_an_evaluator_that_was_stopped_and_lost_its_lease_does_not_send(
+    redmeter: Run, home: Home, meter: Meter, file: str
+) -> None:
+    """It was about to: another one has sent the notice meanwhile. It goes on as the second."""
+    received = home.root / "received"
+    note = json.dumps(["sh", "-c", f"cat >> {received}; echo >> {received}"])
+    Path(file).write_text(RULES.replace('["true"]', note).replace('["ops", "log"]', '["ops"]'))
+    meter.gauge("queue_length").set(500, at=time.time() - 30)
+    run = ("alerts", "run", "--file", file, "--interval", "1")
+    first = home.start(*run, code=SHORT + STOPPED)
+
+    def is_stopped() -> bool:
+        return Path(f"/proc/{first.child.pid}/stat").read_text().split(") ")[1][0] == "T"
+
+    eventually(is_stopped, 30.0, "it is about to send")
+    second = home.start(*run, code=SHORT)
+    eventually(lambda: received.exists() and received.read_text(), 30.0, "the second one sends")
+    first.child.send_signal(signal.SIGCONT)
+    second.child.kill()  # now the first one takes over, once it has noticed
+    over = time.monotonic() + 4.0
+    eventually(lambda: time.monotonic() > over and not is_stopped(), 30.0)
+    meter.gauge("queue_length").set(5, at=time.time() - 12)
+    eventually(lambda: "resolved" in received.read_text(), 30.0, "the first one goes on")
+    keys = [json.loads(line)["key"] for line in received.read_text().splitlines() if line]
+    assert len(keys) == len(set(keys)) == 2
+    first.child.send_signal(signal.SIGTERM)
+    assert first.child.wait(20.0) == 0
+
+
+@pytest.mark.slow
+def test_run_ends_while_the_server_does_not_answer(
+    redmeter: Run, home: Home, server: Server, file: str
+) -> None:
+    """Though a request waits for a reply."""
+    running = home.start("alerts", "run", "--file", file, "--interval", "1")
+    eventually(lambda: json.loads(redmeter("alerts", "--json").out)["running"], 30.0)
+    with server.client() as client:
+        client.execute_command("CLIENT", "PAUSE", "9000", "ALL")
+    over = time.monotonic() + 4.5  # by then it waits for a reply
+    eventually(lambda: time.monotonic() > over)
+    begun = time.monotonic()
+    running.child.send_signal(signal.SIGTERM)
+    assert running.child.wait(20.0) == 0
+    took = time.monotonic() - begun
+    assert took < 2.0, "the end waited for the server"
+
+
+@pytest.mark.slow
+def test_another_evaluator_takes_over_soon_after_a_kill(
+    redmeter: Run, home: Home, server: Server, meter: Meter, file: str
+) -> None:
+    """While an attempt of the first one runs; the second one sends the notice."""
+    received = home.root / "received"
+    note = json.dumps(
+        ["sh", "-c", f"echo sent >> {received}; test -e {received}.2 || exec sleep 99"]
+    )
+    Path(file).write_text(RULES.replace('["true"]', note).replace('["ops", "log"]', '["ops"]'))
+    meter.gauge("queue_length").set(500, at=time.time() - 5)
+    first = home.start("alerts", "run", "--file", file)
+    eventually(received.exists, 30.0, "an attempt runs")
+    home.start("alerts", "run", "--file", file)
+
+    def owner() -> bytes:
+        with server.client() as client:
+            return bytes(client.hget("redmeter:alerts:", "lease").split()[2])
+
+    leading = owner()
+    Path(f"{received}.2").touch()
+    first.child.kill()
+    eventually(lambda: owner() != leading, 15.0, "another one has the lease")
+    eventually(lambda: received.read_text() == "sent\nsent\n", 15.0, "it sends the notice")
+    eventually(lambda: not json.loads(redmeter("alerts", "--json").out)["undelivered"])
+    eventually(lambda: len(home.processes()) == 1, 15.0, "the first one's attempt has ended")

@@ -136,7 +136,7 @@ def test_rules_and_alerts(client: Client, server: Server, filled: Meter) -> None
     for text in HOSTILE:
         filled.count("hostile", labels={"text": text}, at=time.time() - 20)
     with opened_store(server.url) as store:
-        Evaluator(store, rules, deliver=lambda *_: None).cycle()
+        Evaluator(store, rules, deliver=lambda *_: ()).cycle()
     (group,) = client.get("rules")["groups"]
     assert (group["name"], group["interval"]) == ("redmeter", 15)
     assert datetime.fromisoformat(group["lastEvaluation"]).tzinfo is not None

@@ -18,9 +18,8 @@ from redmeter import Meter, book
 from redmeter import store as stores
 from redmeter.alerting.evaluator import Evaluator
 from redmeter.alerting.notifiers import NotDelivered
-from redmeter.alerting.rules import Notifier
 from redmeter.alerting.rules_file import parse_rules
-from redmeter.alerting.store import AlertStore, Notice, Silence
+from redmeter.alerting.store import AlertStore, Silence
 from redmeter.dashboard import Dashboard
 from redmeter.health import doctor
 from redmeter.ingest.replay import replay
@@ -479,9 +478,10 @@ def evaluate(url: str) -> None:
     rules = parse_rules(ALL_CONDITIONS)
     refusals = ["HTTP status 503"]
 
-    def deliver(_: Notifier, __: Notice) -> None:
+    def deliver(*_: object) -> tuple[()]:
         if refusals:
             raise NotDelivered(refusals.pop())
+        return ()
 
     with opened_store(url) as store:
         alerts = AlertStore(store)

@@ -33,6 +33,7 @@ export interface components {
             /** @description Alerts that fire. */
             firing: number;
             interval: number | null;
+            last_trouble: string;
             maintenance: components["schemas"]["MaintenanceStatus"][];
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
@@ -44,6 +45,10 @@ export interface components {
             silences: components["schemas"]["Silence"][];
             /** @description Changes, the newest first; notices that are not delivered yet. */
             transitions: components["schemas"]["Transition"][];
+            /** @description Errors of the evaluator itself: "cycle", "rule", "message" or "notice" -> count, since it started; and the text of the last one, "" if there was none. */
+            troubles: {
+                [key: string]: number;
+            };
             undelivered: components["schemas"]["Notice"][];
         };
         /** @description A precision that keeps both the window and its baseline. */

@@ -120,12 +120,26 @@ function Changes({ answer }: { answer: AlertsAnswer }) {
 /** Silences, maintenance windows, and notifications that were not delivered. */
 function Muted({ answer }: { answer: AlertsAnswer }) {
   const { clock } = state.value;
-  const { silences, maintenance, undelivered } = answer;
-  const none = silences.length + maintenance.length + undelivered.length === 0;
+  const { silences, maintenance, undelivered, troubles } = answer;
+  const errors = Object.values(troubles).reduce((sum, count) => sum + count, 0);
+  const none = silences.length + maintenance.length + undelivered.length + errors === 0;
   return (
     <Card title="Notifications" about="silences, maintenance windows, pending notifications">
       {none && <Empty title="No silences and no pending notifications" />}
       <ul class="alerts">
+        {errors > 0 && (
+          <li>
+            <span class="what spiking">error</span>
+            <div class="grow">
+              <p>
+                {errors} {errors === 1 ? "error" : "errors"} of the evaluator itself
+              </p>
+              <p class="message-about">
+                <T text={answer.last_trouble} most={300} />
+              </p>
+            </div>
+          </li>
+        )}
         {undelivered.map((each) => (
           <li key={each.number}>
             <span class="what spiking">waiting</span>

@@ -1,9 +1,11 @@
 """The evaluator: evaluates rules every few seconds and delivers notices, while it has the lease.
 
-A cycle renews the lease, evaluates each rule, stores what changed, and delivers the notices that
-are due. If the store is unreachable, the state of all alerts is unknown: nothing fires, nothing
-resolves, and the next cycle continues. Notices of one alert to one notifier are delivered in order:
-the next one waits until the one before it is delivered or given up.
+A cycle evaluates each rule and stores what changed; the notices that are due are delivered until
+the next one (see outbox.py). The lease is short, so that another evaluator takes over soon, and
+is renewed between rules, while attempts run, and between cycles; the others try again when it ends.
+If the store is unreachable, the state of all alerts is unknown: nothing fires, nothing resolves,
+and the next cycle continues. An error of ours ends in the reading of its rule, or in the error of
+its notice; it is logged once and counted.
 """
 
 import contextlib
@@ -11,12 +13,15 @@ import logging
 import math
 import secrets
 import time
+import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from redmeter.alerting.conditions import RuleReader
-from redmeter.alerting.notifiers import SEND_TIMEOUT, NotDelivered, send
-from redmeter.alerting.rules import Notifier, Rule, Rules, describe_condition, unit_of_values
+from redmeter.alerting.notifiers import ATTEMPT_PAUSE, begin_attempt, shown_reason
+from redmeter.alerting.outbox import Deliver, Outbox
+from redmeter.alerting.rules import Rule, Rules, describe_condition, unit_of_values
 from redmeter.alerting.state import (
     FIRED,
     FIRING,
@@ -34,18 +39,19 @@ from redmeter.alerting.state import (
 )
 from redmeter.alerting.store import AlertSnapshot, AlertStore, Notice, Transition
 from redmeter.analysis.comparing.sentences import value_text
-from redmeter.errors import StoreError
+from redmeter.errors import AccessDenied, StoreError, StoreMoving, StoreRefused
 from redmeter.queries import Queries
 from redmeter.store import Store
 
 #: Seconds between two cycles.
 CYCLE_SECONDS = 15.0
-#: Seconds that the lease lasts; longer than a cycle and an attempt to send.
-_LEASE_SECONDS = 60.0
-#: Seconds of the lease that must be left before a notice is sent.
-_MARGIN = SEND_TIMEOUT + 5.0
-#: Seconds after which a notice that cannot be delivered is given up, and the longest pause.
-GIVE_UP, _LONGEST_PAUSE = 86400.0, 600.0
+#: Seconds that the lease lasts: as long as an attempt to send, and a little longer.
+ALERT_LEASE = 12.0
+#: The part of the lease that is left when it is renewed, so that one slow reply does not end it.
+_RENEWED_AT = 2 / 3
+#: Seconds after another one's lease before this one tries, and after a signal until attempts that
+#: still run are ended.
+_LATER, _PATIENCE = 0.1, 0.5
 
 logger = logging.getLogger("redmeter")
 
@@ -72,8 +78,8 @@ class Evaluator:
         store: the store.
         rules: the rules.
         interval: seconds from the start of one cycle to the start of the next.
-        lease: seconds that the lease lasts.
-        deliver: sends a notice.
+        lease: seconds that the lease lasts; above 1.25, so that there is time to send.
+        deliver: begins an attempt to send a notice.
     """
 
     def __init__(
@@ -82,39 +88,77 @@ class Evaluator:
         rules: Rules,
         *,
         interval: float = CYCLE_SECONDS,
-        lease: float = _LEASE_SECONDS,
-        deliver: Callable[[Notifier, Notice], None] = send,
+        lease: float = ALERT_LEASE,
+        deliver: Deliver = begin_attempt,
     ) -> None:
         self._store = store
         self._rules = rules
         self._stored_rules = rules_text(rules)
         self._interval = interval
         self._lease = lease
-        self._deliver = deliver
         self._alerts = AlertStore(store, secrets.token_hex(8))
+        self._outbox = Outbox(self._alerts, rules.notifiers, lease, deliver, self._record_trouble)
+        #: When the next cycle begins, by the monotonic clock.
+        self._next = 0.0
+        #: The epoch of the lease in the last cycle.
+        self._epoch = 0
+        self._unreachable = False
+        self._troubles: Counter[str] = Counter()
+        self._last_trouble = ""
+        self._logged: set[tuple[str, str]] = set()
+        self._quit: Callable[[float], bool] = lambda _: False
 
     def run(self, quit: Callable[[float], bool]) -> None:  # noqa: A002
         """Run cycles until `quit` returns True.
 
+        Attempts that still run then have half a second to end.
+
         Args:
             quit: waits for a number of seconds; returns True when it is time to stop.
         """
-        unreachable = False
-        while True:
-            begun = time.monotonic()
-            try:
-                self.cycle()
-                if unreachable:
-                    logger.warning("redmeter: alerts are evaluated again")
-                unreachable = False
-            except StoreError as error:
-                if not unreachable:
-                    logger.error("redmeter: the state of all alerts is unknown: %s", error)
-                unreachable = True
-            if quit(max(0.0, self._interval - (time.monotonic() - begun))):
-                break
-        with contextlib.suppress(StoreError):  # then it expires
-            self._alerts.release()
+        pause, self._quit = 0.0, quit
+        try:
+            while not quit(pause):
+                pause = self._turn()
+            until = time.monotonic() + _PATIENCE
+            while self._outbox.look() and time.monotonic() < until:
+                time.sleep(ATTEMPT_PAUSE)
+            with contextlib.suppress(StoreError):  # then they are sent again
+                self._outbox.finish()
+        finally:
+            self._outbox.close()
+            with contextlib.suppress(StoreError):  # then it expires
+                self._alerts.release()
+
+    def _turn(self) -> float:
+        """Evaluate and deliver; return the seconds until there is more to do."""
+        pause = self._lease * (1 - _RENEWED_AT)
+        try:
+            pause = min(pause, self._lead(pause))
+            if self._unreachable:
+                logger.warning("redmeter: alerts are evaluated again")
+            self._unreachable = False
+        except StoreError as error:
+            if not self._unreachable:
+                logger.error("redmeter: the state of all alerts is unknown: %s", error)
+            self._unreachable = True
+        except Exception as error:  # noqa: BLE001 - a bug of ours: the next cycle runs
+            self._record_trouble("cycle", error)
+            with contextlib.suppress(Exception):  # the next cycle tries again
+                self._publish_troubles()
+        return ATTEMPT_PAUSE if self._outbox.look() else pause
+
+    def _lead(self, most: float) -> float:
+        """Evaluate and deliver if this evaluator has the lease; return the same."""
+        if not self._alerts.hold(self._lease, self._lease * _RENEWED_AT):
+            return self._alerts.others_remaining + _LATER
+        now = time.monotonic()
+        if now >= self._next or self._alerts.epoch != self._epoch:
+            self._epoch = self._alerts.epoch
+            self._next = now + self._interval
+            self._evaluate_rules(Cycle())
+        busy = self._outbox.step()
+        return ATTEMPT_PAUSE if busy else max(0.0, min(most, self._next - time.monotonic()))
 
     def cycle(self) -> Cycle:
         """Evaluate every rule once and deliver the notices that are due.
@@ -123,25 +167,68 @@ class Evaluator:
             StoreError: the store is unreachable or refuses; nothing else was changed.
         """
         result = Cycle()
+        delivered, failed = self._outbox.delivered, self._outbox.failed
+        if self._evaluate_rules(result):
+            while self._outbox.step():
+                time.sleep(ATTEMPT_PAUSE)
+        result.delivered = self._outbox.delivered - delivered
+        result.failed = self._outbox.failed - failed
+        return result
+
+    def _evaluate_rules(self, result: Cycle) -> bool:
+        """Evaluate every rule and load the notices that are due; return whether it has the lease.
+
+        Raises:
+            StoreError: the store is unreachable or refuses.
+        """
         now = self._alerts.acquire(self._lease)
         if now is None:
-            return result
+            return False
         result.leading = True
         snapshot = self._alerts.snapshot()
         kept = self._store.seen
         conditions = RuleReader(Queries(self._store), kept.series, kept.histograms)
         report = CycleReport(now, self._interval)
         for rule in self._rules.alerts:
-            if self._alerts.remaining < _MARGIN:
-                self._alerts.acquire(self._lease)
-            self._evaluate(rule, conditions.read(rule, now, now), snapshot, report, result)
-        self._alerts.publish(self._stored_rules, report, snapshot.rules_text)
+            try:
+                readings = _readings(conditions, rule, now)
+                self._evaluate(rule, readings, snapshot, report, result)
+            except StoreError:
+                raise
+            except Exception as error:  # noqa: BLE001 - a bug of ours: the others go on
+                detail = shown_reason(f"cannot be evaluated: {type(error).__name__}: {error}")
+                self._note(rule.name, Reading(None, detail=detail), report, result)
+                self._record_trouble("rule", error)
+            self._outbox.look()
+            if not self._alerts.hold(self._lease, self._lease * _RENEWED_AT) or self._quit(0.0):
+                return False
+        self._publish(report, snapshot)
         self._drop_removed(snapshot, now)
         for silence in snapshot.silences.values():
             if silence.until <= now:
                 self._alerts.unsilence(silence.id)
-        self._deliver_due(result)
-        return result
+        self._outbox.load(self._alerts.snapshot())
+        return True
+
+    def _publish(self, report: CycleReport, snapshot: AlertSnapshot) -> None:
+        shown = replace(report, troubles=dict(self._troubles), last_trouble=self._last_trouble)
+        self._alerts.publish(self._stored_rules, shown, snapshot.rules_text)
+
+    def _publish_troubles(self) -> None:
+        """Publish the troubles with the readings that are stored."""
+        snapshot = self._alerts.snapshot()
+        self._publish(snapshot.report or CycleReport(snapshot.now, self._interval), snapshot)
+
+    def _record_trouble(self, where: str, error: Exception) -> None:
+        """Count an error of ours; log each kind once."""
+        frame = traceback.extract_tb(error.__traceback__)[-1:]
+        place = "".join(f" ({each.filename.rpartition('/')[2]}:{each.lineno})" for each in frame)
+        kind = type(error).__name__
+        self._last_trouble = shown_reason(f"{where}: {kind}: {error}{place}")
+        self._troubles[where] += 1
+        if (where, kind + place) not in self._logged:
+            self._logged.add((where, kind + place))
+            logger.error("redmeter: an error of the evaluator itself: %s", self._last_trouble)
 
     def _evaluate(
         self,
@@ -201,6 +288,12 @@ class Evaluator:
         incident = f"{self._alerts.prefix}{name}:{state.incident}"
         _, label, value = split_name(name)
         labels = dict(rule.labels) | ({label: value} if value is not None else {})
+        try:
+            message = message_of(rule, name, status, state, labels)
+        except Exception as error:  # noqa: BLE001 - of a template: it is sent all the same
+            reason = shown_reason(f"{type(error).__name__}: {error}")
+            message = f"{name}: {state.detail} (the message cannot be written: {reason})"
+            self._record_trouble("message", error)
         return [
             Notice(
                 number=0,
@@ -210,7 +303,7 @@ class Evaluator:
                 notifier=notifier,
                 status=status,
                 severity=rule.severity,
-                message=message_of(rule, name, status, state, labels),
+                message=message,
                 detail=state.detail,
                 value=state.value,
                 labels=labels,
@@ -241,49 +334,15 @@ class Evaluator:
                 notices = self._notices(rule, name, gone, RESOLVED, now)
             self._alerts.write(name, state, None, transition, notices)
 
-    def _deliver_due(self, result: Cycle) -> None:
-        snapshot = self._alerts.snapshot()
-        waiting: set[tuple[str, str]] = set()
-        broken: set[str] = set()
-        for notice in snapshot.notices:
-            route = (notice.name, notice.notifier)
-            notifier = self._rules.notifiers.get(notice.notifier)
-            if notifier is None or snapshot.now - notice.time > GIVE_UP:
-                logger.error(
-                    "redmeter: a notice of the alert %r to %r is given up: %s",
-                    notice.name,
-                    notice.notifier,
-                    notice.error or "there is no such notifier",
-                )
-                self._alerts.settle(notice, delivered=True)
-                continue
-            if route in waiting or notice.notifier in broken or notice.due > snapshot.now:
-                waiting.add(route)
-                continue
-            if self._alerts.remaining < _MARGIN and self._alerts.acquire(self._lease) is None:
-                return
-            try:
-                self._deliver(notifier, notice)
-            except NotDelivered as error:
-                waiting.add(route)
-                broken.add(notice.notifier)
-                result.failed += 1
-                self._postpone(notice, str(error), snapshot.now)
-            else:
-                result.delivered += 1
-                self._alerts.settle(notice, delivered=True)
 
-    def _postpone(self, notice: Notice, error: str, now: float) -> None:
-        pause = min(5.0 * 2.0 ** min(notice.attempts, 10), _LONGEST_PAUSE)
-        later = replace(notice, attempts=notice.attempts + 1, due=now + pause, error=error[:300])
-        if notice.attempts == 0:
-            logger.warning(
-                "redmeter: a notice of the alert %r to %r is not delivered, and is tried again: %s",
-                notice.name,
-                notice.notifier,
-                error,
-            )
-        self._alerts.settle(later, delivered=False)
+def _readings(conditions: RuleReader, rule: Rule, now: float) -> Readings:
+    """Return the readings of a rule: unknown if the server refuses what it alone reads."""
+    try:
+        return conditions.read(rule, now, now)
+    except StoreMoving:
+        raise
+    except (AccessDenied, StoreRefused) as error:  # another key may be readable
+        return Readings({}, Reading(None, detail=shown_reason(f"cannot be evaluated: {error}")))
 
 
 def _values(rule: Rule, snapshot: AlertSnapshot) -> list[str | None]:

@@ -220,6 +220,9 @@ class CycleReport:
     readings: dict[str, Reading] = field(default_factory=dict)
     #: Rule with `by` -> values beyond the limit, which are not evaluated.
     left_out: dict[str, int] = field(default_factory=dict)
+    #: Errors of the evaluator itself: where -> count, since it started; and the last one's text.
+    troubles: dict[str, int] = field(default_factory=dict)
+    last_trouble: str = ""
 
     def to_json(self) -> str:
         """Return it as JSON."""
@@ -242,7 +245,11 @@ class CycleReport:
             for name, (holds, value, detail) in document["readings"].items()
         }
         left_out = {str(name): int(count) for name, count in document["left_out"].items()}
-        return cls(float(document["time"]), float(document["interval"]), readings, left_out)
+        counts = document.get("troubles", {})  # an earlier release's has none
+        troubles = {str(where): int(count) for where, count in counts.items()}
+        last = str(document.get("last_trouble", ""))
+        times = float(document["time"]), float(document["interval"])
+        return cls(*times, readings, left_out, troubles, last)
 
 
 def rules_text(rules: Rules) -> str:

@@ -103,6 +103,10 @@ class AlertsStatus:
     #: Changes, the newest first; notices that are not delivered yet.
     transitions: Sequence[Transition]
     undelivered: Sequence[Notice]
+    #: Errors of the evaluator itself: "cycle", "rule", "message" or "notice" -> count, since it
+    #: started; and the text of the last one, "" if there was none.
+    troubles: Mapping[str, int]
+    last_trouble: str
 
 
 def read_alerts(store: Store, *, transitions: int = 50) -> tuple[float, AlertsStatus]:
@@ -191,6 +195,8 @@ def make_status(snapshot: AlertSnapshot) -> AlertsStatus:
         ],
         transitions=snapshot.transitions,
         undelivered=snapshot.notices,
+        troubles=report.troubles if report else {},
+        last_trouble=report.last_trouble if report else "",
     )
 
 

@@ -120,9 +120,12 @@ class AlertStore:
         self._store = store
         self._part = store.shard("")
         self._owner = owner
-        self._epoch = 0
+        #: Grows each time the lease is taken by another one, or after it has expired.
+        self.epoch = 0
         #: When the lease ends, by this machine's monotonic clock.
         self._ends = 0.0
+        #: Seconds that another one's lease lasts, as of the last acquire().
+        self.others_remaining = 0.0
 
     @property
     def prefix(self) -> str:
@@ -155,12 +158,17 @@ class AlertStore:
     def acquire(self, seconds: float) -> float | None:
         """Take the lease or renew it; return the server's time, or None if another one holds it."""
         begun = time.monotonic()
-        done, now, epoch, _ = self._run("lease", self._owner, f"{seconds:.3f}")
+        done, now, epoch, deadline = self._run("lease", self._owner, f"{seconds:.3f}")
         if not done:
             self._ends = 0.0
+            self.others_remaining = float(deadline) - float(now)
             return None
-        self._epoch, self._ends = epoch, begun + seconds
+        self.epoch, self._ends = epoch, begun + seconds
         return float(now)
+
+    def hold(self, seconds: float, least: float) -> bool:
+        """Renew the lease if it lasts less than `least` seconds; return whether it is held."""
+        return self.remaining > least or self.acquire(seconds) is not None
 
     @property
     def remaining(self) -> float:
@@ -190,7 +198,7 @@ class AlertStore:
             Whether it was stored; not if the lease or the state has changed.
         """
         done, *_ = self._run(
-            *("write", self._owner, str(self._epoch), name, str(before.version)),
+            *("write", self._owner, str(self.epoch), name, str(before.version)),
             after.to_json() if after else "",
             _json(asdict(transition)) if transition else "",
             str(TRANSITIONS),
@@ -201,12 +209,12 @@ class AlertStore:
     def publish(self, rules: str, report: CycleReport, published: str) -> bool:
         """Store the readings of this cycle, and the rules if they have changed."""
         text = "" if rules == published else rules
-        return bool(self._run("publish", self._owner, str(self._epoch), text, report.to_json())[0])
+        return bool(self._run("publish", self._owner, str(self.epoch), text, report.to_json())[0])
 
     def settle(self, notice: Notice, *, delivered: bool) -> bool:
         """Remove a notice that is delivered, or store its next attempt."""
         text = "" if delivered else _notice_json(notice)
-        return bool(self._run("settle", self._owner, str(self._epoch), str(notice.number), text)[0])
+        return bool(self._run("settle", self._owner, str(self.epoch), str(notice.number), text)[0])
 
     def silence(self, silence: Silence) -> None:
         """Store a silence."""

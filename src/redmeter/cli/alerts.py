@@ -57,6 +57,8 @@ _LARGEST = 1_000_000
 _SEVERITIES = {"page", "ticket", *KNOWN_SEVERITIES}
 #: Longest --interval, seconds.
 _LONGEST_INTERVAL = 86400
+#: Seconds after a signal in which `run` ends in any case.
+_LONGEST_END = 1.2
 
 
 class Action(enum.StrEnum):
@@ -322,6 +324,7 @@ def _test(rules: Rules, name: str, *, json: bool) -> None:
 
 def _list(snapshot: AlertSnapshot, *, json: bool) -> None:
     running = snapshot.leased_until > 0
+    status = make_status(snapshot)
     if json:
         output.print_json(
             {
@@ -330,13 +333,14 @@ def _list(snapshot: AlertSnapshot, *, json: bool) -> None:
                     {"name": name, **dataclasses.asdict(state)}
                     for name, state in sorted(snapshot.states.items())
                 ],
-                "rules": [dataclasses.asdict(rule) for rule in make_status(snapshot).rules],
+                "rules": [dataclasses.asdict(rule) for rule in status.rules],
                 "silences": [dataclasses.asdict(each) for each in snapshot.silences.values()],
                 "undelivered": [dataclasses.asdict(notice) for notice in snapshot.notices],
+                "troubles": status.troubles,
+                "last_trouble": status.last_trouble,
             }
         )
         return
-    status = make_status(snapshot)
     rows: list[tuple[str, ...]] = [
         (
             alert.name,
@@ -369,6 +373,9 @@ def _list(snapshot: AlertSnapshot, *, json: bool) -> None:
     for notice in snapshot.notices:
         problem = notice.error or "not sent yet"
         output.line(f"undelivered: {notice.name} to {notice.notifier}: {problem}")
+    if status.troubles:
+        errors = output.many(sum(status.troubles.values()), "error")
+        output.note(f"{errors} of the evaluator itself; the last one: {status.last_trouble}")
     if not running:
         output.note("no evaluator is running: redmeter alerts run --file FILE")
 
@@ -429,7 +436,15 @@ def _run(store: Store, rules: Rules, interval: float) -> None:
     output.log_warnings()
     stopping = threading.Event()
 
+    def end() -> None:
+        output.note("ended while a request to the store was running")
+        os._exit(0)
+
     def stop(*_: Any) -> None:
+        if not stopping.is_set():
+            forced = threading.Timer(_LONGEST_END, end)
+            forced.daemon = True
+            forced.start()
         stopping.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
