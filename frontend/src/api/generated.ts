@@ -167,27 +167,35 @@ export interface components {
             against_since: number;
             /** @description End of the baseline, Unix seconds, excluded. */
             against_until: number;
-            /** @description Since when the value has been out of its range, Unix seconds. */
+            /** @description When the change began, Unix seconds; null if there is none. */
             began: number | null;
-            /** @description The groups that account for it: see Explanation.causes. */
+            /** @description The groups that account for most of it, the main one first; `change` is in events. */
             causes: components["schemas"]["ChangedGroup"][];
             /** @description Events within the window. */
             count: number;
+            /** @description When it was over, Unix seconds; null if it is not. */
+            ended: number | null;
+            /** @description Whether all groups changed alike. */
+            everywhere: boolean;
             /** @description Explains the value. */
             explain: components["schemas"]["ExplainLink"];
             /** @description Upper end of the expected range; null if unknown. */
             high: number | null;
             /** @description How many intervals the baseline has. */
             intervals: number;
+            /** @description The labels of the events; empty for all. Routes and tasks are listed if they stand out. */
+            labels: {
+                [key: string]: string;
+            };
             /** @description Lower end of the expected range; null if unknown. */
             low: number | null;
-            /** @description The newest mark from five minutes before that moment on. */
+            /** @description The mark that it began with. */
             mark: components["schemas"]["Mark"] | null;
             /**
-             * @description The measure.
+             * @description The measure. `client errors` are the share of requests with status 4xx, `failures` that of a task's runs.
              * @enum {string}
              */
-            measure: "requests" | "error rate" | "p95" | "count";
+            measure: "requests" | "error rate" | "p95" | "count" | "client errors" | "failures";
             /** @description The usual value; null if unknown. */
             mid: number | null;
             /** @description The series that it is made of. */
@@ -196,6 +204,8 @@ export interface components {
             precision: number;
             /** @description Why it is unknown. */
             reason: string;
+            /** @description Start of the minutes that the value is of, Unix seconds, if these are not all five: those since the change began, up to the end of the five minutes; or the whole of a change that is over, up to `ended`. */
+            since: number | null;
             /**
              * @description Whether the value is within, above or below the expected range.
              * @enum {string}
@@ -203,6 +213,8 @@ export interface components {
             state: "usual" | "high" | "low" | "unknown";
             /** @description The unit of `value` and of the range. */
             unit: string;
+            /** @description Since when there are too few events to say whether it is over, Unix seconds. */
+            unsure_since: number | null;
             /** @description Its value; null if there were no events. */
             value: number | null;
         };
@@ -1027,7 +1039,7 @@ export interface components {
              * @description What the piece is about, so that a page can link or highlight it.
              * @enum {string}
              */
-            kind: "text" | "metric" | "value" | "usual" | "group" | "mark" | "time" | "baseline";
+            kind: "text" | "metric" | "value" | "usual" | "group" | "mark" | "time" | "baseline" | "alert";
             /** @description The label and its value, for `group`; a value of null means "without this label". */
             label: string | null;
             /** @description The metric, for `metric` and `group`. */
@@ -1258,8 +1270,14 @@ export interface components {
         };
         /** @description /api/status. */
         StatusAnswer: {
-            /** @description The measures that were checked. */
+            /** @description The measures that were checked: of all requests, and of routes and tasks that stand out. */
             checks: components["schemas"]["Check"][];
+            /** @description Groups of exceptions that were seen first within the last half hour. */
+            exceptions: components["schemas"]["ExceptionChange"][];
+            /** @description Names of the alerts that fire. */
+            firing: string[];
+            /** @description Patterns of errors in the log that were seen first within the last half hour. */
+            messages: components["schemas"]["LogPattern"][];
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
             now: number;
@@ -1270,7 +1288,7 @@ export interface components {
             /** @description Start of the five minutes, Unix seconds, included. */
             since: number;
             /**
-             * @description `unusual` if a check is out of its range, `unknown` if none could be made.
+             * @description `unusual` if a check is out of its range, an alert fires, a deploy made it worse, or there are new exceptions or errors; `unknown` if no check could be made.
              * @enum {string}
              */
             state: "usual" | "unusual" | "unknown";

@@ -12,7 +12,8 @@ const LEVELS = { usual: "ok", unusual: "fail", unknown: "unknown" } as const;
 export function StatusLine({ data, failure: own }: Fed<StatusAnswer>) {
   // The overview polls more often, so it detects an outage first.
   const failure = link.value.failure?.passing ? link.value.failure : own;
-  const state = failure ? "unknown" : data?.state;
+  const firing = (alerts.value?.firing ?? 0) > 0;
+  const state = failure ? "unknown" : firing ? "unusual" : data?.state;
   return (
     <section class={`status-line ${state === "unusual" ? "" : "faint"}`} aria-label="Status">
       {state && <span class={`dot ${LEVELS[state]}`} aria-hidden="true" />}{" "}
@@ -30,7 +31,10 @@ export function StatusLine({ data, failure: own }: Fed<StatusAnswer>) {
       ) : (
         data && (
           <>
-            <Sentence parts={data.parts} explain={(name) => explanationOf(data, name)} />
+            <Sentence
+              parts={data.parts.filter((part) => part.kind !== "alert")}
+              explain={(name) => explanationOf(data, name)}
+            />
             <Firing />
             {data.missing.length > 0 && " A part of the store is unreachable and not included."}
           </>
@@ -40,7 +44,7 @@ export function StatusLine({ data, failure: own }: Fed<StatusAnswer>) {
   );
 }
 
-/** Alerts that fire, as a link. */
+/** Alerts that fire now, as a link; those in the sentence are of the minute that it judges. */
 function Firing() {
   const firing = alerts.value?.firing ?? 0;
   if (firing === 0) return null;

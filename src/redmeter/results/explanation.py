@@ -14,7 +14,7 @@ class Part:
     """A piece of a sentence. The texts of all pieces, joined, are the sentence."""
 
     #: What the piece is about, so that a page can link or highlight it.
-    kind: Literal["text", "metric", "value", "usual", "group", "mark", "time", "baseline"]
+    kind: Literal["text", "metric", "value", "usual", "group", "mark", "time", "baseline", "alert"]
     #: Its text.
     text: str
     #: The metric, for `metric` and `group`.

@@ -173,7 +173,7 @@ def _judge_requests(seen: Observed) -> list[Check]:
         if found is not None and not found.over:
             check = check_of("client errors", REQUESTS, ["status=4xx"])
             checks.append(_of_incident(replace(check, labels={"route": route}), refused, found))
-        gone = None if requests.state == "low" else silence(grid, _cells(grid, group.of))
+        gone = None if requests.state == "low" else silence(grid, _cells(grid, group.of), of)
         if gone is not None:
             check = replace(check_of("requests", REQUESTS), labels={"route": route})
             checks.append(_of_silence(check, grid, gone))

@@ -57,6 +57,8 @@ _EXPECTED: Final = -math.log(FALSE_ALARM)
 SILENCE_SECONDS: Final = 180
 _LONGER: Final = 1.5
 _PRIOR: Final = 0.375
+#: Part of a high count that two earlier episodes had, if it is usual.
+_REACHED: Final = 0.65
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +92,12 @@ class TrafficJudgment:
     while_it_lasted: float | None = None
 
 
-def silence(grid: CellGrid, counts: Sequence[int]) -> Quiet | None:
+def silence(grid: CellGrid, counts: Sequence[int], of: Sequence[int] = ()) -> Quiet | None:
     """Return the silence that goes on; None if there are events, or silence is usual.
 
     Args:
         counts: of each cell.
+        of: of all groups, if these are of one: then its share of them is expected.
     """
     last = len(grid)
     start = last
@@ -108,32 +111,31 @@ def silence(grid: CellGrid, counts: Sequence[int]) -> Quiet | None:
         return None
     recorded = next(at for at, count in enumerate(counts) if count) + 1  # the first is a part
     first = max(grid.at(began - DAY_SECONDS), min(recorded, start - 1))
-    number = spell = longest = 0
-    seen = False
-    for at in range(start):
+    among = of or grid.lengths
+    spell = longest = 0
+    for at in range(recorded, start):
         spell = 0 if counts[at] else spell + grid.lengths[at]
-        longest = max(longest, spell) if seen else 0
-        seen = seen or counts[at] > 0
-        number += counts[at] if first <= at < start - 1 else 0
+        longest = max(longest, spell)
     known = grid.starts[start - 1] - grid.starts[first]
     if known < LEVEL_BLOCKS * BLOCK or seconds <= _LONGER * longest + MINUTE:
         return None
-    spans = [
-        sum(counts[a:b])
-        for a, b in grid.blocks
-        if first <= a and b <= start and grid.lengths[a] <= BLOCK
-    ]
-    spread = 1.0
-    if len(spans) > 1 and any(spans):
-        mean = sum(spans) / len(spans)
-        spread = max(1.0, sum((one - mean) ** 2 for one in spans) / mean / (len(spans) - 1))
+    number, whole = sum(counts[first : start - 1]), sum(among[first : start - 1])
+    rate = number / whole if whole else 0.0
+    spread, blocks = 0.0, 0
+    for a, b in grid.blocks:
+        if first <= a and b <= start and grid.lengths[a] <= BLOCK:
+            expected = rate * sum(among[a:b])
+            if expected:
+                spread += (sum(counts[a:b]) - expected) ** 2 / expected
+                blocks += 1
+    spread = max(1.0, spread / max(1, blocks - 1))
     # Bursts that last do not make silence likelier without end.
     spread = min(spread, max(4.0, number / known * BLOCK / 4))
-    if number / known * seconds < _EXPECTED * spread:
+    if rate * sum(among[start:]) < _EXPECTED * spread:
         return None
     # Part of the interval before may be silent, too.
     length = grid.lengths[start - 1]
-    rest = max(0.0, 1 - counts[start - 1] / max(number / known * length, 1e-9))
+    rest = max(0.0, 1 - counts[start - 1] / max(rate * among[start - 1], 1e-9))
     began -= int(rest * length) // MINUTE * MINUTE
     return Quiet(began, number / known * BLOCK, length)
 
@@ -514,7 +516,7 @@ class TrafficLevel:
         """Whether two earlier episodes were about as high."""
         episodes, inside = 0, False
         for _, earlier in self._sums[begin + 1 :]:
-            reached = earlier > 0.8 * number
+            reached = earlier > _REACHED * number
             episodes += reached and not inside
             inside = reached
         return episodes >= 2

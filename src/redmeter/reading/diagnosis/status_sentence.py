@@ -62,9 +62,10 @@ def with_sentence(
     if verdict is not None and verdict.verdict not in ("same", "better", "too little data"):
         parts += _of_verdict(verdict)
     for name in status.firing[:_MOST]:
-        parts.append(text(f"Alert {name} fires. "))
+        parts.append(Part(kind="alert", text=f"Alert {name} fires. "))
     if len(status.firing) > _MOST:
-        parts.append(text(f"{len(status.firing) - _MOST:,} more alerts fire. "))
+        more = f"{len(status.firing) - _MOST:,} more alerts fire. "
+        parts.append(Part(kind="alert", text=more))
     parts += _new(status.exceptions, status.messages, zone)
     parts += [text(f"{note} ") for note in notes]
     for check in status.checks:
