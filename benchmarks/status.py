@@ -1,4 +1,4 @@
-"""Judge status() by simulation: how often normal traffic is unusual, and what it says of faults.
+"""Judge status() by simulation: how often normal traffic is unusual, and which faults are found.
 
     python benchmarks/status.py [--hours N] [--faults N] [--routes N]
     REDMETER_BENCH_SMOKE=1 python benchmarks/status.py          each row once, at tiny sizes
@@ -19,8 +19,8 @@ Normal: a look every five minutes. An alarm is an episode in which any check is 
     night      200 requests per minute, and 3 from 23 to 6 o'clock
     crawler    every one to three hours 1.3 to 2.5 times the requests for 5 to 12 minutes
 
-Faults of an age, judged by what the status says: found, with the cause first, with a group that did
-nothing, and with the beginning off by more than two minutes (or a tenth of the age).
+Faults of an age, judged by the checks of the status: found, with the cause first, with a group that
+did nothing, and with the beginning off by more than two minutes (or a tenth of the age).
 """
 
 import argparse
@@ -96,7 +96,7 @@ Factor = Callable[[int, str], float]
 
 @dataclass
 class World:
-    """What is recorded of an application, minute by minute."""
+    """The counts of an application, minute by minute."""
 
     rng: random.Random
     routes: dict[str, float]
@@ -172,13 +172,13 @@ def normal_traffic(kind: str, rng: random.Random) -> tuple[Factor, Factor]:
 
 
 def alarms(kind: str, hours: int, routes: int) -> tuple[int, int, list[str]]:
-    """Return the alarms of normal hours, looks, and what the first alarms were."""
+    """Return the alarms of normal hours, looks, and descriptions of the alarms."""
     rng = random.Random(f"{kind} {routes}")
     world = World(rng, zipf(routes))
     traffic, failing = normal_traffic(kind, rng)
     episodes = looks = 0
     last = dict[tuple[str, str], int]()
-    told = []
+    descriptions = []
     for number in range(DAYS * 1440 + hours * 60):
         world.minute(number, traffic, failing)
         if number < DAYS * 1440 or number % 5:
@@ -190,11 +190,11 @@ def alarms(kind: str, hours: int, routes: int) -> tuple[int, int, list[str]]:
                 if last.get(key, -99) < number - 15:
                     episodes += 1
                     clock = f"{number % 1440 // 60:02}:{number % 60:02}"
-                    told.append(
+                    descriptions.append(
                         f"{clock} {check.state} {key} {check.value} {check.mid} {check.high}"
                     )
                 last[key] = number
-    return episodes, looks, told
+    return episodes, looks, descriptions
 
 
 @dataclass(frozen=True)
@@ -295,9 +295,9 @@ def main() -> None:
     options = parser.parse_args()
     print(f"| traffic | alarms in {options.hours} hours |\n|---|---|")
     for kind in options.kinds:
-        count, _, told = alarms(kind, options.hours, options.routes)
+        count, _, descriptions = alarms(kind, options.hours, options.routes)
         print(f"| {kind} | {count} |", flush=True)
-        print("".join(f"    {one}\n" for one in told[: options.show]), end="", flush=True)
+        print("".join(f"    {one}\n" for one in descriptions[: options.show]), end="", flush=True)
     if not options.faults:
         return
     print(f"\n| fault | {' | '.join(f'{age} min' for age in AGES)} |")

@@ -50,19 +50,19 @@ def record(meter: Meter, *, failed: int = 1, seconds: float = 0.1) -> int:
 def test_usual_minutes_are_as_expected(meter: Meter) -> None:
     """Each check has its range and its baseline."""
     end = record(meter)
-    found = meter.status()
-    assert found.state == "usual", found
-    assert (found.until, found.since) in {(end, end - 300), (end + 60, end - 240)}
-    assert [check.measure for check in found.checks] == ["requests", "error rate", "p95"]
-    for check in found.checks:
+    status = meter.status()
+    assert status.state == "usual", status
+    assert (status.until, status.since) in {(end, end - 300), (end + 60, end - 240)}
+    assert [check.measure for check in status.checks] == ["requests", "error rate", "p95"]
+    for check in status.checks:
         assert check.low is not None
         assert check.high is not None
         assert check.value is not None
         assert check.low <= check.value <= check.high
         assert check.intervals >= 12
         assert check.began is None
-    assert found.sentence.startswith("Requests, error rate and p95 response time as expected.")
-    assert "Compared with the " in found.sentence
+    assert status.sentence.startswith("Requests, error rate and p95 response time as expected.")
+    assert "Compared with the " in status.sentence
 
 
 def test_a_failing_route_is_named_with_its_release(meter: Meter) -> None:
@@ -70,43 +70,43 @@ def test_a_failing_route_is_named_with_its_release(meter: Meter) -> None:
     end = record(meter, failed=60)
     meter.mark("shop 2.4.0", at=end - 400)
     assert meter.flush(20)
-    found = meter.status()
-    assert found.state == "unusual"
-    check = found.checks[1]
+    status = meter.status()
+    assert status.state == "unusual"
+    check = status.checks[1]
     assert (check.measure, check.state) == ("error rate", "high")
     assert [(one.label, one.value) for one in check.causes] == [("route", "/3")]
     assert check.began is not None
     assert end - 480 <= check.began <= end - 240
     assert check.mark is not None
-    assert found.sentence.startswith("Error rate ")
-    assert re.search(r": /3 3\d\.?\d* % \(usually 0\.\d+ %\)", found.sentence), found.sentence
-    assert ", since shop 2.4.0: " in found.sentence
-    kinds = {part.kind for part in found.parts}
+    assert status.sentence.startswith("Error rate ")
+    assert re.search(r": /3 3\d\.?\d* % \(usually 0\.\d+ %\)", status.sentence), status.sentence
+    assert ", since shop 2.4.0: " in status.sentence
+    kinds = {part.kind for part in status.parts}
     assert {"metric", "value", "group", "usual", "mark", "time", "baseline"} <= kinds
-    assert "".join(part.text for part in found.parts) == found.sentence
+    assert "".join(part.text for part in status.parts) == status.sentence
 
 
 def test_slow_requests_are_unusual(meter: Meter) -> None:
     """By the p95; the other measures are as expected."""
     record(meter, seconds=0.2)
-    found = meter.status()
-    assert [check.state for check in found.checks] == ["usual", "usual", "high"]
-    assert found.sentence.startswith("p95 response time ")
-    assert "Requests and error rate as expected." in found.sentence
+    status = meter.status()
+    assert [check.state for check in status.checks] == ["usual", "usual", "high"]
+    assert status.sentence.startswith("p95 response time ")
+    assert "Requests and error rate as expected." in status.sentence
 
 
 def test_a_store_without_requests_has_too_little_data(meter: Meter) -> None:
     """No check is judged, and the sentence gives a reason."""
-    found = meter.status()
-    assert (found.state, found.checks) == ("unknown", ())
-    assert found.sentence.startswith("Not enough data: no requests, no tasks and no counters ")
-    meter.count("hits", 3, at=found.until - 120)
+    status = meter.status()
+    assert (status.state, status.checks) == ("unknown", ())
+    assert status.sentence.startswith("Not enough data: no requests, no tasks and no counters ")
+    meter.count("hits", 3, at=status.until - 120)
     assert meter.flush(20)
     if isinstance(meter, MemoryMeter):  # in a store, the minute is judged already
-        found = meter.status()
-        assert found.state == "unknown"
-        assert all(check.reason for check in found.checks)
-        assert "Error rate not judged: " in found.sentence
+        status = meter.status()
+        assert status.state == "unknown"
+        assert all(check.reason for check in status.checks)
+        assert "Error rate not judged: " in status.sentence
 
 
 @pytest.mark.parametrize("last", [40, 400])
@@ -124,20 +124,20 @@ def test_an_application_without_requests_is_judged_by_its_busiest_counters(
         for name, amount in (("rows", 90), ("files", 30), ("rare", 1)):
             meter.count(name, amount + minute % 7, at=at)
     assert meter.flush(20)
-    found = meter.status()
-    assert [(one.measure, one.name) for one in found.checks] == [
+    status = meter.status()
+    assert [(one.measure, one.name) for one in status.checks] == [
         ("count", "jobs"),
         ("count", "rows"),
         ("count", "files"),
     ]
     if last == 40:
-        assert found.state == "usual", found
-        assert found.sentence.startswith("jobs, rows and files as expected. Compared with ")
+        assert status.state == "usual", status
+        assert status.sentence.startswith("jobs, rows and files as expected. Compared with ")
         return
-    assert [one.state for one in found.checks] == ["high", "usual", "usual"]
-    assert [(one.label, one.value) for one in found.checks[0].causes] == [("queue", "pdf")]
-    assert found.sentence.startswith("jobs ")
-    assert ": queue pdf 2,000 (usually 210)" in found.sentence
+    assert [one.state for one in status.checks] == ["high", "usual", "usual"]
+    assert [(one.label, one.value) for one in status.checks[0].causes] == [("queue", "pdf")]
+    assert status.sentence.startswith("jobs ")
+    assert ": queue pdf 2,000 (usually 210)" in status.sentence
 
 
 def test_few_requests_are_not_judged_by_their_errors(meter: Meter) -> None:

@@ -1,4 +1,4 @@
-"""The status of a minute is judged once: by whoever asks first and may write."""
+"""The status of a minute is judged once: by the first reader that may write."""
 
 import json
 import threading
@@ -58,29 +58,29 @@ def kept(server: Server) -> dict[bytes, bytes]:
         return dict(zip(keys, client.mget(keys), strict=True)) if keys else {}
 
 
-def test_all_who_ask_get_the_same_and_one_judges(server: Server, minutes: int) -> None:
-    """Also if they ask at once; what comes late is in the next minute's."""
-    found: list[Status] = []
+def test_all_readers_get_the_same_and_one_judges(server: Server, minutes: int) -> None:
+    """Also if they read at once; what comes late is in the next minute's."""
+    statuses: list[Status] = []
 
-    def ask() -> None:
+    def read() -> None:
         with opened_store(server.url) as store:
-            found.append(read_status(store)[1])
+            statuses.append(read_status(store)[1])
 
-    threads = [threading.Thread(target=ask) for _ in range(5)]
+    threads = [threading.Thread(target=read) for _ in range(5)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 5
-    assert all(one == found[0] for one in found)
-    assert found[0].until == minutes
-    assert "/pay" in found[0].sentence
+    assert len(statuses) == 5
+    assert all(one == statuses[0] for one in statuses)
+    assert statuses[0].until == minutes
+    assert "/pay" in statuses[0].sentence
     (key,) = kept(server)
     assert key == f"redmeter:status:{minutes}:{RULES}:UTC".encode()
     with Meter(server.url) as meter:
         meter.count("hits", 50_000, at=minutes - 30)
         meter.flush(20)
-        assert meter.status() == found[0]
+        assert meter.status() == statuses[0]
     with server.client() as client:
         assert 0 < client.ttl(key) <= 300
 
@@ -101,7 +101,7 @@ def test_another_zone_and_other_rules_are_judged_apart(
     }
 
 
-def test_who_may_not_write_says_the_same(server: Server, minutes: int) -> None:
+def test_a_reader_that_may_not_write_gets_the_same(server: Server, minutes: int) -> None:
     """A user of few rights, a replica, and a store that is frozen keep nothing."""
     with server.client() as client:
         client.execute_command(
@@ -125,22 +125,22 @@ def test_who_may_not_write_says_the_same(server: Server, minutes: int) -> None:
 
 
 @pytest.mark.usefixtures("minutes")
-def test_a_replica_says_the_same(server: Server) -> None:
-    """It has what the primary keeps, or judges by itself."""
+def test_a_replica_gives_the_same(server: Server) -> None:
+    """It has the status that the primary keeps, or judges without keeping."""
     with replica_of(server) as replica, replica.client() as client:
         eventually(lambda: client.exists("redmeter:count:60:hits") == 1)
         with opened_store(replica.url) as store:
-            own = read_status(store)[1]
-        assert "/pay" in own.sentence, own
+            status = read_status(store)[1]
+        assert "/pay" in status.sentence, status
         assert kept(server) == {}
         with opened_store(server.url) as store:
-            assert read_status(store)[1] == own
+            assert read_status(store)[1] == status
 
 
 def test_one_that_stopped_while_it_judged_is_not_waited_for_long(
     server: Server, minutes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The mark that it left passes, and others judge by themselves until then."""
+    """The mark that it left passes, and others judge without keeping until then."""
     monkeypatch.setattr(judged_status, "LEASE_MS", 300)
     key = f"redmeter:status:{minutes}:{RULES}:UTC"
     with server.client() as client, opened_store(server.url) as store:
@@ -155,7 +155,7 @@ def test_one_that_stopped_while_it_judged_is_not_waited_for_long(
 def test_a_store_that_cannot_be_read_as_a_whole_is_not_kept(
     server: Server, monkeypatch: pytest.MonkeyPatch, minutes: int
 ) -> None:
-    """Whoever reads all of it later shall not get a part."""
+    """A later reader of the whole store shall not get the status of a part."""
     monkeypatch.setattr(Store, "skipped", lambda _: ["127.0.0.1:1 does not answer"])
     with opened_store(server.url) as store:
         assert read_status(store)[1].until == minutes
@@ -163,7 +163,7 @@ def test_a_store_that_cannot_be_read_as_a_whole_is_not_kept(
 
 
 def test_a_status_is_the_same_after_it_was_kept(server: Server, minutes: int) -> None:
-    """Each field, and each piece of the sentence; and a meter in memory says the same."""
+    """Each field, and each piece of the sentence; and a meter in memory returns the same."""
     memory = MemoryMeter()
     memory.clock.set_wall(minutes + 20)
     record(memory, minutes)
@@ -177,6 +177,6 @@ def test_a_status_is_the_same_after_it_was_kept(server: Server, minutes: int) ->
 
 
 def test_values_are_restored_as_they_were() -> None:
-    """Of each type that a status has."""
+    """Values of each type that a status has."""
     made: Any = Status(state="usual", since=1.0, until=301.0, firing=("a", "b"))
     assert restored(Status, json.loads(json.dumps(made.__dict__))) == made

@@ -1,4 +1,4 @@
-"""Incidents with a known truth: what a status says of them, at each of their ages.
+"""Incidents with a known truth: their status, at each of their ages.
 
 Ten routes with 600 requests a minute, 1 % of which fail. Each figure in the sentence is counted
 again from the ledger, and each noun has to be the one that changed.
@@ -34,7 +34,7 @@ class Staged:
 
     measure: str
     route: str = ""
-    #: The factor of a route's requests, and the share that fails, since then.
+    #: The factor of a route's requests, and its error rate, since then.
     traffic: Share = lambda _: 1.0
     failing: Share = lambda _: 0.01
     #: The factor of all requests, before and since.
@@ -67,12 +67,12 @@ class Ledger:
 
     def sums(self, since: float, until: float, route: str = "") -> tuple[int, int]:
         """Return requests and failures of a time, of one route or of all."""
-        found = [
+        rows = [
             row
             for (at, name), row in self.rows.items()
             if since <= at < until and route in ("", name)
         ]
-        return sum(row[0] for row in found), sum(row[1] for row in found)
+        return sum(row[0] for row in rows), sum(row[1] for row in rows)
 
 
 def stage(staged: Staged, age: int) -> tuple[MemoryMeter, Ledger]:
@@ -100,14 +100,14 @@ def stage(staged: Staged, age: int) -> tuple[MemoryMeter, Ledger]:
     return meter, ledger
 
 
-def blamed(found: Status) -> list[str]:
+def blamed(status: Status) -> list[str]:
     """Return the routes that are named, in their order."""
-    return [part.value or "" for part in found.parts if part.kind == "group"]
+    return [part.value or "" for part in status.parts if part.kind == "group"]
 
 
-def assert_figures(found: Status, ledger: Ledger) -> None:
+def assert_figures(status: Status, ledger: Ledger) -> None:
     """Check the figures of everything that is out of its range."""
-    for check in found.checks:
+    for check in status.checks:
         if check.state not in ("high", "low"):
             continue
         assert check.began is not None
@@ -116,7 +116,7 @@ def assert_figures(found: Status, ledger: Ledger) -> None:
             *((one.value or "", one.after) for one in check.causes),
         ]
         for route, value in routes:
-            of, failed = ledger.sums(check.since or found.since, found.until, route)
+            of, failed = ledger.sums(check.since or status.since, status.until, route)
             truth = of if check.measure == "requests" else failed / of
             assert value == pytest.approx(truth), (check, route)
         assert check.mid is not None
@@ -124,7 +124,7 @@ def assert_figures(found: Status, ledger: Ledger) -> None:
         minutes = (check.began - check.against_since) / 60
         usual = 5 * of / minutes if check.measure == "requests" else failed / of
         assert check.mid == pytest.approx(usual, rel=0.35, abs=0.003), check
-        assert value_text(check.mid, check.unit) in found.sentence
+        assert value_text(check.mid, check.unit) in status.sentence
 
 
 @pytest.mark.parametrize("age", AGES)
@@ -133,32 +133,32 @@ def test_the_status_of_an_incident_is_true_as_long_as_it_lasts(title: str, age: 
     """The measure, the cause, the beginning and each figure."""
     staged = STAGED[title]
     meter, ledger = stage(staged, age)
-    found = meter.status()
-    assert found.state == "unusual"
-    bad = [check for check in found.checks if check.state in ("high", "low")]
+    status = meter.status()
+    assert status.state == "unusual"
+    bad = [check for check in status.checks if check.state in ("high", "low")]
     mine = [check for check in bad if check.measure == staged.measure]
-    assert mine, found.sentence
-    assert_figures(found, ledger)
+    assert mine, status.sentence
+    assert_figures(status, ledger)
     if staged.route:
-        assert set(blamed(found)) == {staged.route}, found.sentence
+        assert set(blamed(status)) == {staged.route}, status.sentence
     else:
-        assert mine[0].everywhere, found.sentence
-        assert not blamed(found), found.sentence
-        assert ", in all routes" in found.sentence
+        assert mine[0].everywhere, status.sentence
+        assert not blamed(status), status.sentence
+        assert ", in all routes" in status.sentence
     began = END - 60 * age
-    assert mine[0].began == pytest.approx(began, abs=max(120, 6 * age)), found.sentence
-    minutes = re.search(r" for (\d+) min", found.sentence)
-    assert minutes, found.sentence
+    assert mine[0].began == pytest.approx(began, abs=max(120, 6 * age)), status.sentence
+    minutes = re.search(r" for (\d+) min", status.sentence)
+    assert minutes, status.sentence
     assert int(minutes[1]) == pytest.approx(age, abs=max(2, age / 10))
     expected = {"error rate", "requests"} - {check.measure for check in bad if not check.labels}
     for measure in expected:
-        if not (staged.measure == "requests" and not ledger.sums(found.since, found.until)[0]):
-            check = next(one for one in found.checks if one.measure == measure)
+        if not (staged.measure == "requests" and not ledger.sums(status.since, status.until)[0]):
+            check = next(one for one in status.checks if one.measure == measure)
             assert check.state == "usual", check
 
 
 @pytest.mark.parametrize("ago", [4, 10, 20])
-def test_an_incident_that_is_over_is_told_as_such(ago: int) -> None:
+def test_an_incident_that_is_over_is_in_the_past_tense(ago: int) -> None:
     """With its own figures and its end; the last minutes are as expected."""
     meter, ledger = MemoryMeter(), Ledger()
     meter.clock.set_wall(END + 20)
@@ -171,15 +171,15 @@ def test_an_incident_that_is_over_is_told_as_such(ago: int) -> None:
         ledger.rows[at, "/"] = count, failed
         meter.count("hits", count, at=at)
         meter.count("hits_failed", failed, at=at)
-    found = meter.status()
-    assert found.state == "usual", found.sentence
-    check = found.checks[1]
+    status = meter.status()
+    assert status.state == "usual", status.sentence
+    check = status.checks[1]
     assert check.ended == pytest.approx(END - 60 * ago, abs=120)
     assert check.began is not None
     of, failed = ledger.sums(check.began, check.ended or 0)
     assert check.value == pytest.approx(failed / of)
     assert re.search(
-        r"Error rate was 1\d\.?\d* % for 2\d min until \d\d:\d\d \(usually [01]", found.sentence
+        r"Error rate was 1\d\.?\d* % for 2\d min until \d\d:\d\d \(usually [01]", status.sentence
     )
 
 
@@ -191,21 +191,21 @@ def test_two_missing_minutes_are_no_fall() -> None:
         for minute in range(180, 0, -1):
             if minute not in missing:
                 meter.count("hits", 600 + minute % 7, at=END - 60 * minute)
-        found = meter.status()
-        assert found.checks[0].state == "usual", found.sentence
+        status = meter.status()
+        assert status.checks[0].state == "usual", status.sentence
 
 
-def test_an_application_that_stopped_long_ago_is_told_so() -> None:
+def test_an_application_that_stopped_long_ago_has_no_requests() -> None:
     """By the hour, where minutes are not known any more."""
     meter = MemoryMeter()
     meter.clock.set_wall(END + 20)
     for minute in range(30 * 60, 11 * 60, -1):
         meter.count("hits", 600 + minute % 7, at=END - 60 * minute)
-    found = meter.status()
-    assert re.match(r"No requests for about 11 h \(usually 3,0\d\d in 5 min\)", found.sentence), (
-        found
+    status = meter.status()
+    assert re.match(r"No requests for about 11 h \(usually 3,0\d\d in 5 min\)", status.sentence), (
+        status
     )
-    assert "Error rate not judged: no requests." in found.sentence
+    assert "Error rate not judged: no requests." in status.sentence
 
 
 def test_a_mark_is_blamed_only_for_what_begins_with_it() -> None:
@@ -218,10 +218,10 @@ def test_a_mark_is_blamed_only_for_what_begins_with_it() -> None:
         assert (check.mark and check.mark.label) == named, marks
 
 
-def test_a_clock_that_is_ahead_is_told() -> None:
+def test_a_clock_that_is_ahead_is_named() -> None:
     """Its minutes are in the future."""
     meter, _ = stage(Staged("requests"), 0)
     meter.count("hits", 10, at=END + 600)
-    found = meter.status()
-    assert "A writer's clock is 10 min ahead." in found.sentence
-    assert found.state == "usual"
+    status = meter.status()
+    assert "A writer's clock is 10 min ahead." in status.sentence
+    assert status.state == "usual"

@@ -213,7 +213,7 @@ export interface components {
             state: "usual" | "high" | "low" | "unknown";
             /** @description The unit of `value` and of the range. */
             unit: string;
-            /** @description Since when there are too few events to say whether it is over, Unix seconds. */
+            /** @description Since when there are too few events to judge whether it is over, Unix seconds. */
             unsure_since: number | null;
             /** @description Its value; null if there were no events. */
             value: number | null;

@@ -336,7 +336,7 @@ class Evaluator:
 
 
 def _readings(conditions: RuleReader, rule: Rule, now: float) -> Readings:
-    """Return the readings of a rule: unknown if the server refuses what it alone reads."""
+    """Return the readings of a rule: unknown if the server refuses a read of this rule alone."""
     try:
         return conditions.read(rule, now, now)
     except StoreMoving:

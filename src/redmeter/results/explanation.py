@@ -302,7 +302,7 @@ class Check:
     began: float | None = None
     #: When it was over, Unix seconds; None if it is not.
     ended: float | None = None
-    #: Since when there are too few events to say whether it is over, Unix seconds.
+    #: Since when there are too few events to judge whether it is over, Unix seconds.
     unsure_since: float | None = None
     #: The mark that it began with.
     mark: Mark | None = None

@@ -156,7 +156,7 @@ class Incident:
     #: Probability of at least so many events if the share is as usual.
     p: float
     usual: Usual
-    #: Since when too few events came to say whether it is over, Unix seconds; None: enough did.
+    #: Since when too few events came to judge whether it is over, Unix seconds; None: enough did.
     unsure_since: int | None = None
 
 
@@ -172,7 +172,7 @@ class Shares:
         self.grid, self.events, self.of = grid, events, of
         self._events = [0, *accumulate(events)]
         self._of = [0, *accumulate(of)]
-        #: Of each block: events, of how many, and whether it has five minutes at most.
+        #: Each block: events, of how many, and whether it has five minutes at most.
         self._blocks = [
             (
                 self._events[b] - self._events[a],
@@ -186,7 +186,7 @@ class Shares:
         """Return the events of some cells, and of how many."""
         return self._events[stop] - self._events[start], self._of[stop] - self._of[start]
 
-    # --- What is usual ---------------------------------------------------------------------------
+    # --- The usual share -------------------------------------------------------------------------
 
     def usual(self, stop: int, *, fallback: "Usual | None" = None) -> Usual | None:
         """Return the usual share of the day before a cell; None if there was nothing before.
@@ -201,16 +201,16 @@ class Shares:
         first = grid.at(end - DAY_SECONDS)
         begin = bisect_left(grid.firsts, first)
         last = bisect_left(grid.firsts, stop)
-        found = [block for block in self._blocks[begin:last] if block[1]]
+        blocks = [block for block in self._blocks[begin:last] if block[1]]
         if last and grid.blocks[last - 1][1] > stop:  # the change begins within a block
             a, _ = grid.blocks[last - 1]
             events, of = self.sums(a, stop)
-            found = [block for block in self._blocks[begin : last - 1] if block[1]]
-            found += [(events, of, True)] if of else []
+            blocks = [block for block in self._blocks[begin : last - 1] if block[1]]
+            blocks += [(events, of, True)] if of else []
         known = end - grid.starts[first]
-        if not found or known < min(DAY_SECONDS, max(HOUR, (grid.end - grid.starts[0]) // 10)):
+        if not blocks or known < min(DAY_SECONDS, max(HOUR, (grid.end - grid.starts[0]) // 10)):
             return fallback
-        usual = _usual(found, grid.starts[first])
+        usual = _usual(blocks, grid.starts[first])
         if fallback is not None and usual.of < _ENOUGH:
             return fallback
         return usual
@@ -220,10 +220,10 @@ class Shares:
         grid, shares = self.grid, []
         for since, part in ((0, 0.25), (grid.end - DAY_SECONDS, 0.5)):
             first = bisect_left(grid.firsts, grid.at(since))
-            found = sorted([(events / of, of) for events, of, _ in self._blocks[first:] if of])
-            whole = sum([of for _, of in found])
+            ordered = sorted([(events / of, of) for events, of, _ in self._blocks[first:] if of])
+            whole = sum([of for _, of in ordered])
             left = part * whole
-            for share, of in found:
+            for share, of in ordered:
                 left -= of
                 if left <= 0:
                     shares.append(max(share, 0.5 / whole))
@@ -242,7 +242,7 @@ class Shares:
         """Return the incident that goes on or ended within RECENTLY, if there is one.
 
         Args:
-            fallback: what is usual in all series, for one that has had too little.
+            fallback: the usual share of all series, for one that has had too little.
             least_ratio, least_rate: least ratio to the usual share, and distance from it.
         """
         last = len(self.grid)
@@ -258,13 +258,13 @@ class Shares:
             if self._is_plain(share):
                 continue
             for first_share in self._likely_shares(share):
-                found = self._settle(share, first_share, fallback)
-                if found is None or found.events / max(found.of, 1) < max(
-                    least_ratio * found.usual.share, found.usual.share + least_rate
+                candidate = self._settle(share, first_share, fallback)
+                if candidate is None or candidate.events / max(candidate.of, 1) < max(
+                    least_ratio * candidate.usual.share, candidate.usual.share + least_rate
                 ):
                     continue
-                if found.p <= FALSE_ALARM and (best is None or found.p < best.p):
-                    best = found
+                if candidate.p <= FALSE_ALARM and (best is None or candidate.p < best.p):
+                    best = candidate
         return best
 
     def _is_plain(self, share: float) -> bool:
@@ -294,23 +294,23 @@ class Shares:
         return [share for share in dict.fromkeys(shares) if share >= LEAST_RISE * usual]
 
     def _settle(self, usual: float, share: float, fallback: Usual | None) -> Incident | None:
-        """Find the stretch, and what was usual before it, in turn."""
+        """Find the stretch, and the usual share before it, in turn."""
         stretch: tuple[int, int] | None = None
         known: Usual | None = None
         for _ in range(_TURNS):
-            found = self._stretch(usual, share)
-            if found is None:
+            likeliest = self._stretch(usual, share)
+            if likeliest is None:
                 return None
-            start, stop = found
+            start, stop = likeliest
             known = self.usual(start, fallback=fallback)
             if known is None:
                 return None
             events, of = self.sums(start, stop)
             usual = min(known.share, 0.98)
             share = min(max(events / of, LEAST_RISE * usual, usual + LEAST_RATE), 0.999)
-            if found == stretch:
+            if likeliest == stretch:
                 break
-            stretch = found
+            stretch = likeliest
         assert stretch is not None
         assert known is not None
         return self._judged(*stretch, known, share)
@@ -359,7 +359,7 @@ class Shares:
         return Incident(grid.starts[start], until, over, events, of, p, usual, unsure)
 
 
-#: Of how many events a series' own usual share is learned at least, where there is a fallback.
+#: Least number of events of which a series' own usual share is learned, if there is a fallback.
 _ENOUGH: Final = 30
 
 
@@ -395,7 +395,7 @@ def highest_usual(of: float, usual: Usual, level: float = FALSE_ALARM) -> float:
 
 
 def _usual(blocks: Sequence[tuple[int, int, bool]], since: int) -> Usual:
-    """Return what is usual in blocks: events, of how many, and whether they have five minutes."""
+    """Return the usual share of blocks: events, of how many, and whether they have five minutes."""
     kept = list(blocks)
     for episode in _episodes(kept):
         rest = [block for at, block in enumerate(kept) if at not in episode]

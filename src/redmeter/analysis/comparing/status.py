@@ -5,8 +5,8 @@
                  errors of each route; see incidents.py
     p95          the share of values above the usual p95, by the same rule
 
-What accounts for a change of the total is told from the same counts: a few groups that carry most
-of it, or all groups alike.
+The cause of a change of the total comes from the same counts: a few groups that carry most of it,
+or all groups alike.
 """
 
 import math
@@ -161,18 +161,18 @@ def _judge_requests(seen: Observed) -> list[Check]:
     usual = shares.usual(grid.at(rate.began or grid.end - BLOCK))
     checks = [requests, rate, p95]
     if not rate.everywhere:
-        told = {one.value for one in rate.causes}
+        named = {one.value for one in rate.causes}
         for row in rows:
-            found = row.shares.incident(fallback=usual)
-            if found is not None and not found.over and row.value not in told:
+            incident = row.shares.incident(fallback=usual)
+            if incident is not None and not incident.over and row.value not in named:
                 check = replace(link, labels={"route": row.value})
-                checks.append(_of_incident(check, row.shares, found))
+                checks.append(_of_incident(check, row.shares, incident))
     for route, group in routes.items():
         refused = Shares(grid, _cells(grid, group.refused), _cells(grid, group.of))
-        found = refused.incident(least_ratio=_CLIENT_RATIO, least_rate=_CLIENT_RATE)
-        if found is not None and not found.over:
+        incident = refused.incident(least_ratio=_CLIENT_RATIO, least_rate=_CLIENT_RATE)
+        if incident is not None and not incident.over:
             check = check_of("client errors", REQUESTS, ["status=4xx"])
-            checks.append(_of_incident(replace(check, labels={"route": route}), refused, found))
+            checks.append(_of_incident(replace(check, labels={"route": route}), refused, incident))
         gone = None if requests.state == "low" else silence(grid, _cells(grid, group.of), of)
         if gone is not None:
             check = replace(check_of("requests", REQUESTS), labels={"route": route})
@@ -187,13 +187,13 @@ def _judge_task(seen: Observed, task: str, group: GroupCounts) -> list[Check]:
     shares = Shares(seen.grid, _cells(seen.grid, group.failed), _cells(seen.grid, group.of))
     failing = _judge_share(check_of("failures", TASK_RUNS, ["state=failure"]), shares, "runs")
     slow = _judge_p95(seen, check_of("p95", TASK_SECONDS), group.seconds)
-    found = [check for check in (failing, slow) if check.state == "high"]
-    if not seen.requests and not found and failing.state == "usual":
-        found = [failing]  # an application of tasks alone is as usual
+    checks = [check for check in (failing, slow) if check.state == "high"]
+    if not seen.requests and not checks and failing.state == "usual":
+        checks = [failing]  # an application of tasks alone is as usual
     gone = silence(seen.grid, _cells(seen.grid, group.of))
     if gone is not None:
-        found.append(_of_silence(check_of("requests", TASK_RUNS), seen.grid, gone))
-    return [replace(check, labels={"task": task}) for check in found]
+        checks.append(_of_silence(check_of("requests", TASK_RUNS), seen.grid, gone))
+    return [replace(check, labels={"task": task}) for check in checks]
 
 
 def _cells(grid: CellGrid, counts: CountsByWidth) -> list[int]:
@@ -211,9 +211,9 @@ def _cells(grid: CellGrid, counts: CountsByWidth) -> list[int]:
 def _judge_share(check: Check, shares: Shares, of_what: str) -> Check:
     """Judge the share of events of the last five minutes."""
     grid, last = shares.grid, len(shares.grid)
-    found = shares.incident()
-    if found is not None:
-        return _of_incident(check, shares, found)
+    incident = shares.incident()
+    if incident is not None:
+        return _of_incident(check, shares, incident)
     start = grid.at(grid.end - BLOCK)
     events, of = shares.sums(start, last)
     check = replace(check, value=events / of if of else None, count=of)
@@ -389,7 +389,7 @@ def _above(one: Distribution, bucket: int) -> int:
 
 def _usual_bucket(grid: CellGrid, cells: Sequence[Distribution | None]) -> int | None:
     """Return the bucket of the usual p95: the median of that of all blocks, by their length."""
-    found: list[tuple[int, int]] = []
+    buckets: list[tuple[int, int]] = []
     for a, b in grid.blocks:
         merged = _merged(cells[a:b])
         if merged.count:
@@ -400,10 +400,10 @@ def _usual_bucket(grid: CellGrid, cells: Sequence[Distribution | None]) -> int |
                 if left <= 0:
                     break
             if bucket is not None:
-                found.append((bucket, sum(grid.lengths[a:b])))
-    found.sort()
-    half = sum(length for _, length in found) / 2
-    for bucket, length in found:
+                buckets.append((bucket, sum(grid.lengths[a:b])))
+    buckets.sort()
+    half = sum(length for _, length in buckets) / 2
+    for bucket, length in buckets:
         half -= length
         if half <= 0:
             return bucket
@@ -421,13 +421,13 @@ def _is_habit(seen: Observed, cells: Sequence[Distribution | None], value: float
     near = int(grid.end - BLOCK - 1800), int(grid.end + 1800)
     days = []
     for day in range(1, 11):
-        found = [
+        values = [
             by_start[hour - back].quantile(0.95)
             for hour in range(near[0] - near[0] % HOUR, near[1], HOUR)
             if hour - (back := seen.zone.back(hour, day * DAY_SECONDS, HOUR)) in by_start
         ]
-        if found:
-            days.append(max(found))
+        if values:
+            days.append(max(values))
     days.sort()
     highest = days[-2:][0] if len(days) >= 5 else days[-1:][0] if len(days) >= 2 else 0.0
     return value <= LEAST_SLOWER * highest
@@ -449,7 +449,10 @@ def _judge_count(
     number = sum(cells[grid.at(grid.end - BLOCK) :])
     check = replace(check, value=number, count=number, precision=BLOCK)
     quiet = silence(grid, cells)
-    rows = [_Row(value, Shares(grid, _cells(grid, own), cells)) for value, own in groups.items()]
+    rows = [
+        _Row(value, Shares(grid, _cells(grid, by_width), cells))
+        for value, by_width in groups.items()
+    ]
     if quiet is not None:
         check = _of_silence(check, grid, quiet)
         return replace(check, everywhere=len(rows) > 1)
@@ -459,23 +462,23 @@ def _judge_count(
         return replace(check, reason=few)
     if not number and not any(cells[grid.at(grid.end - DAY_SECONDS) :]):
         return replace(check, reason="none for over a day")
-    found = traffic.judge()
-    if found.low < 1 and found.high > max(10 * found.mid, found.mid + 100):
-        varying = f"it varies from {found.low:,.0f} to {found.high:,.0f}"
+    judgment = traffic.judge()
+    if judgment.low < 1 and judgment.high > max(10 * judgment.mid, judgment.mid + 100):
+        varying = f"it varies from {judgment.low:,.0f} to {judgment.high:,.0f}"
         return replace(check, reason=varying)
     check = replace(
         check,
-        state=found.state,  # type: ignore[arg-type]
-        low=found.low,
-        mid=found.mid,
-        high=found.high,
-        against_since=float(found.since),
-        against_until=float(found.until),
-        intervals=found.blocks,
-        began=found.began and float(found.began),
-        ended=found.ended and float(found.ended),
-        value=found.while_it_lasted if found.ended else number,
-        since=float(found.began) if found.began and found.ended else None,
+        state=judgment.state,  # type: ignore[arg-type]
+        low=judgment.low,
+        mid=judgment.mid,
+        high=judgment.high,
+        against_since=float(judgment.since),
+        against_until=float(judgment.until),
+        intervals=judgment.blocks,
+        began=judgment.began and float(judgment.began),
+        ended=judgment.ended and float(judgment.ended),
+        value=judgment.while_it_lasted if judgment.ended else number,
+        since=float(judgment.began) if judgment.began and judgment.ended else None,
     )
     return _by_route(check, rows) if check.state in ("high", "low") else check
 
@@ -509,16 +512,16 @@ def _by_route(check: Check, rows: Sequence[_Row]) -> Check:
     changed, change, alike = list[tuple[float, ChangedGroup]](), 0.0, 0.0
     for row in rows:
         before, after = expected[row.value] * scale, row.shares.sums(window, len(grid))[0]
-        own = (after - before) * sign
-        change += max(own, 0.0)
+        moved = (after - before) * sign
+        change += max(moved, 0.0)
         factor = math.log((after + 0.5) / (before + 0.5))
         alike += before if factor * sign > abs(whole) / 2 else 0.0
-        if own > 4 * math.sqrt(before + 1) and own > 0.2 * before:
+        if moved > 4 * math.sqrt(before + 1) and moved > 0.2 * before:
             group = ChangedGroup(
                 label="route", value=row.value, before=before, after=float(after),
                 change=after - before, count_before=expected[row.value], count=after, named=True,
             )  # fmt: skip
-            changed.append((own, group))
+            changed.append((moved, group))
     return _with_groups(check, changed, change, alike, of * scale, len(rows))
 
 

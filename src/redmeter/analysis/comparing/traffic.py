@@ -11,8 +11,8 @@ since then are compared with the level of the hour before that moment.
                 and chance
     minutes     what happens at the same five minutes of most hours is a habit, such as a batch at
                 each full hour
-    days        if earlier days are known by the hour, a sum within what they had at this time of
-                day is usual, whatever the step: an opening at nine
+    days        if earlier days are known by the hour, a sum within their range at this time of day
+                is usual, regardless of the step: an opening at nine
     step        the change has to come within STEP_BLOCKS: a slow decline in the evening is none
     rises       a rise is usual if two earlier episodes of the last hours reached it: a crawler
     silence     no events at all, for much longer than ever before, though many were expected
@@ -219,7 +219,7 @@ class TrafficLevel:
         middle = median(profile.values())
         return {hour: value - middle for hour, value in profile.items()}
 
-    # --- What is learned -------------------------------------------------------------------------
+    # --- Habits and noise ------------------------------------------------------------------------
 
     def _learn_habits(self) -> dict[int, float]:
         """Return by how much the sums of the same minutes of most hours differ: logarithms."""
@@ -352,12 +352,12 @@ class TrafficLevel:
         first = self._sums[-1][0]
         usual = self._usual_judgment(start, number, first)
         for newest in range(RECENTLY // BLOCK):
-            found = self._change(newest, first)
-            if found is None:
+            change = self._change(newest, first)
+            if change is None:
                 continue
             if newest:
-                return replace(found, state="usual", value=number) if found.ended else usual
-            return found
+                return replace(change, state="usual", value=number) if change.ended else usual
+            return change
         return usual
 
     def _usual_judgment(self, start: int, number: float, first: int) -> TrafficJudgment:
@@ -431,9 +431,9 @@ class TrafficLevel:
                 self._grid.end - self._sums[begin][0] > DAY_SECONDS + HOUR
             ):
                 break
-            found = self._step(newest, begin, first)
-            if found is not None and (best is None or found[0] > best[0]):
-                best = found
+            candidate = self._step(newest, begin, first)
+            if candidate is not None and (best is None or candidate[0] > best[0]):
+                best = candidate
         return None if best is None else best[1]
 
     def _step(self, newest: int, begin: int, first: int) -> tuple[float, TrafficJudgment] | None:

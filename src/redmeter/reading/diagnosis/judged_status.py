@@ -1,12 +1,12 @@
-"""A status is judged once for each complete minute, and kept for whoever asks next.
+"""A status is judged once for each complete minute, and kept for the next readers.
 
-So the page, the command, the API and other programs say the same, and five watchers cost what one
-costs. Whoever asks first takes the key of the minute: for LEASE_MS it is empty, which means that
+So the page, the command, the API and other programs show the same, and five watchers cost as much
+as one. The first reader takes the key of the minute: for LEASE_MS it is empty, which means that
 one is judging; then it has the status as JSON, for STATUS_SECONDS. The key names the rules and the
 time zone, since other ones make another status.
 
-Who may not write, as a reader of few rights, judges without keeping it: by the same function, of
-the same data. So does one that left out a part of the store.
+A reader that may not write judges without keeping it: by the same function, of the same data. So
+does one that left out a part of the store.
 """
 
 import dataclasses
@@ -79,7 +79,7 @@ class _KeptStatus:
         """Look for the status, and take the minute if there is none.
 
         Returns:
-            Whether the minute is taken now; None: who asks may not write.
+            Whether the minute is taken now; None: this reader may not write.
         """
         try:
             text, moving = self._link.exchange(
@@ -114,7 +114,7 @@ class _KeptStatus:
         try:
             self._link.exchange([("SET", self._key, text, "PXAT", str(end))])
         except StoreError:
-            return  # the next one judges anew
+            return  # the next one judges again
 
     def _read(self, text: Any) -> bool:
         """Read a reply; whether there is something: a status, or the mark of one who is judging."""

@@ -4,7 +4,7 @@ The judgment is in analysis/comparing/status.py, the sentence in status_sentence
 for totals, routes and tasks, one more for each _PAGE label sets beyond the first; with them the log
 patterns and exceptions, two; and those of a verdict after a deploy.
 
-Each complete minute is judged once, by whoever asks first and may write: see judged_status.py.
+Each complete minute is judged once, by the first reader that may write: see judged_status.py.
 """
 
 import json
@@ -32,6 +32,7 @@ from redmeter.names import (
     SeriesName,
     is_failure,
 )
+from redmeter.reading import marks as marking
 from redmeter.reading.diagnosis.busiest import busiest_counters
 from redmeter.reading.diagnosis.context import Circumstances, circumstances
 from redmeter.reading.diagnosis.explain import explain
@@ -40,7 +41,6 @@ from redmeter.reading.diagnosis.verdict import VerdictQuestion, read_verdict
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Ask, Joined, series_in
-from redmeter.reading.marks import answered, asked
 from redmeter.reading.page.http import route_of
 from redmeter.reading.ranking import highest
 from redmeter.reading.selection import LabelSets
@@ -57,17 +57,17 @@ from redmeter.stored.packed_text import parse_distribution
 
 #: Label sets of requests and of tasks: of a round trip, and in all.
 _PAGE, _MOST = 1_000, 5_000
-#: Routes and tasks that are judged by themselves: the busiest.
+#: Routes and tasks that are judged one by one: the busiest.
 JUDGED_ROUTES, JUDGED_TASKS = 200, 50
-#: How long what is new is told, and the time before with which it is compared, seconds.
+#: How long news are shown, and the time before with which they are compared, seconds.
 _NEW, _BEFORE = 1_800, 3_600
-#: How long after a mark its verdict is asked for, seconds.
+#: How long after a mark its verdict is read, seconds.
 JUDGED: Final = 4_500
 #: How far back what accounts for a change is compared, seconds.
 _BASELINE: Final = 1_800
 #: How far ahead an interval may be before a clock is called wrong, seconds.
 _AHEAD: Final = 120
-#: Severities whose new patterns are told.
+#: Severities whose new patterns are shown.
 _ERRORS: Final = ("emergency", "emerg", "panic", "alert", "critical", "error", "err")
 
 _FIRING: Final = "firing"
@@ -75,12 +75,12 @@ _FIRING: Final = "firing"
 
 @dataclass(slots=True)
 class Surroundings:
-    """What a status tells besides its checks."""
+    """The parts of a status besides its checks."""
 
     around: Circumstances = field(default_factory=Circumstances)
     #: Names of alerts that fire.
     firing: tuple[str, ...] = ()
-    #: Of the newest deploy, if it is not long ago.
+    #: That of the newest deploy, if it is not long ago.
     verdict: Verdict | None = None
 
 
@@ -89,7 +89,7 @@ def assess(
     surroundings: Surroundings,
     explained: Callable[[ExplainRequest], Explanation],
 ) -> Status:
-    """Return the status of what was read.
+    """Return the status of an application, judged by the data that were read.
 
     Args:
         explained: explains a changed p95 or count.
@@ -190,7 +190,7 @@ def judge_now(store: Store) -> tuple[float, Status]:
 
 
 def _observed(keys: Keys, kept: Kept, zone: Zone) -> Query[tuple[Observed, Surroundings]]:
-    """Read the events of an application, and what is new."""
+    """Read the events of an application, its alerts, and its new exceptions and errors."""
     widths = [width for width in (MINUTE, BLOCK, HOUR) if width in kept.series]
     timed = [width for width in (MINUTE, HOUR) if width in kept.histograms]
     listed = widths[-1] if widths else MINUTE
@@ -209,7 +209,7 @@ def _observed(keys: Keys, kept: Kept, zone: Zone) -> Query[tuple[Observed, Surro
     ]
     at = len(reads)
     reads += [
-        asked(keys),
+        marking.asked(keys),
         ("HGETALL", keys.key("alerts")),
         requests.join(counts, _PAGE),
         runs.join(counts, _PAGE),
@@ -221,7 +221,7 @@ def _observed(keys: Keys, kept: Kept, zone: Zone) -> Query[tuple[Observed, Surro
     seen = Observed(view.now, view.retention, view.histograms, zone)
     seen.requests = _by_width(widths, replies[: len(widths)])
     seen.failed = _by_width(widths, replies[len(widths) : at])
-    seen.marks = answered(there(replies[at], []))
+    seen.marks = marking.answered(there(replies[at], []))
     alerts = replies[at + 1]  # which a reader of few rights may not see
     surroundings = Surroundings(
         firing=() if isinstance(alerts, Exception) else tuple(_firing(alerts))
@@ -250,7 +250,7 @@ def _observed(keys: Keys, kept: Kept, zone: Zone) -> Query[tuple[Observed, Surro
 
 
 def new_window(now: float) -> Comparison:
-    """Return the window whose new exceptions and errors are told, and the time before."""
+    """Return the window whose new exceptions and errors are shown, and the time before."""
     end = slice_start(now, MINUTE) + MINUTE
     window = range(end - _NEW - MINUTE, end, MINUTE)
     before = range(window.start - _BEFORE, window.start, MINUTE)

@@ -1,8 +1,8 @@
 """The sentence of a status, in pieces with names, so that a page can link each noun.
 
-What is bad comes first, by urgency; then what is new, what is over, what is as expected, what could
-not be judged, and what it was compared with. A number belongs to the noun before it: a group has
-its own share, not that of all.
+Changes that go on come first, by urgency; then new exceptions and errors, changes that are over,
+measures as expected, measures that could not be judged, and the baselines. A number belongs to the
+noun before it: a group has its own share, not that of all.
 """
 
 from collections.abc import Iterable, Sequence
@@ -50,13 +50,13 @@ def with_sentence(
     parts: list[Part] = []
     bad = [check for check in status.checks if check.state in ("high", "low")]
     bad.sort(key=lambda check: (_URGENCY.index(check.measure), bool(check.labels), -_size(check)))
-    told: dict[tuple[str, str], int] = {}
+    numbers: dict[tuple[str, str], int] = {}
     for check in bad:
         kind = check.measure, next(iter(check.labels), "")
-        told[kind] = told.get(kind, 0) + 1
-        if not check.labels or told[kind] <= _MOST:
+        numbers[kind] = numbers.get(kind, 0) + 1
+        if not check.labels or numbers[kind] <= _MOST:
             parts += [*_changed(check, status, zone), text(". ")]
-    for (measure, label), number in told.items():
+    for (measure, label), number in numbers.items():
         if label and number > _MOST:
             parts.append(text(f"{_TITLES[measure]} of {number - _MOST:,} more {label}s. "))
     if verdict is not None and verdict.verdict not in ("same", "better", "too little data"):
@@ -99,7 +99,7 @@ def _title(check: Check, *, inner: bool = False) -> list[Part]:
 
 
 def _changed(check: Check, status: Status, zone: Zone) -> list[Part]:
-    """Return what is out of its range."""
+    """Return a change that goes on: the measure, its value, how long, and the cause."""
     until = status.until
     silent = check.measure in ("requests", "count") and check.began is not None and (
         check.value == 0 or (check.mid is not None and check.count == 0)
@@ -131,7 +131,7 @@ def _changed(check: Check, status: Status, zone: Zone) -> list[Part]:
         at = _clock(check.unsure_since, zone)
         parts.append(text("; too few since "))
         parts.append(Part(kind="time", text=at, time=check.unsure_since))
-        parts.append(text(" to say whether it is over"))
+        parts.append(text(" to judge whether it is over"))
     return parts
 
 
@@ -150,7 +150,7 @@ def _duration(check: Check, until: float) -> list[Part]:
 
 
 def _over(check: Check, zone: Zone) -> list[Part]:
-    """Return what was out of its range, and is no more."""
+    """Return a change that is over: the measure, its value, how long, and the cause."""
     assert check.ended is not None
     parts = [*_title(check), text(" was ")]
     parts.append(Part(kind="value", text=value_text(check.value, check.unit)))
@@ -206,7 +206,7 @@ def _new(
 
 
 def _usual(checks: Sequence[Check]) -> list[Part]:
-    """Return what is as expected, what was not judged, and what all was compared with."""
+    """Return the measures as expected, those that were not judged, and the baselines."""
     parts: list[Part] = []
     whole = [check for check in checks if not check.labels]
     usual = [check for check in whole if check.state == "usual"]
@@ -232,7 +232,7 @@ def _usual(checks: Sequence[Check]) -> list[Part]:
 
 
 def _baselines(judged: Iterable[Check]) -> list[Part]:
-    """Return what each check was compared with."""
+    """Return the baseline of each check."""
     lengths: dict[str, list[Check]] = {}
     for check in judged:
         reach = length((check.against_until - check.against_since) // MINUTE * MINUTE)
