@@ -57,7 +57,7 @@ _EXPECTED: Final = -math.log(FALSE_ALARM)
 SILENCE_SECONDS: Final = 180
 _LONGER: Final = 1.5
 _PRIOR: Final = 0.375
-#: Part of a high count that two earlier episodes had, if it is usual.
+#: Part of a rise that two earlier episodes had, if it is usual.
 _REACHED: Final = 0.65
 
 
@@ -484,7 +484,7 @@ class TrafficLevel:
                 return None
             if (number - nearest) * sign <= 0.1 * nearest:
                 return None
-        if sign > 0 and self._reached_before(begin, number):
+        if sign > 0 and self._reached_before(begin, edge / blocks, number):
             return None
         if sign < 0 and newest == 0 and begin <= 2 and not self._low_minutes(level, change):
             return None
@@ -512,11 +512,12 @@ class TrafficLevel:
         ]
         return len(distances) >= LEVEL_BLOCKS and 2.5 * median(distances) > change
 
-    def _reached_before(self, begin: int, number: float) -> bool:
+    def _reached_before(self, begin: int, usual: float, number: float) -> bool:
         """Whether two earlier episodes were about as high."""
+        border = usual + _REACHED * (number - usual)
         episodes, inside = 0, False
         for _, earlier in self._sums[begin + 1 :]:
-            reached = earlier > _REACHED * number
+            reached = earlier > border
             episodes += reached and not inside
             inside = reached
         return episodes >= 2
