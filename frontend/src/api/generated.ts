@@ -1404,6 +1404,8 @@ export interface components {
             marks: components["schemas"]["Mark"][];
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
+            /** @description The effect of a changed mix of routes on all requests. */
+            mix: components["schemas"]["VerdictMix"];
             /** @description When the next look is complete, Unix seconds; null if this was the last. */
             next_look: number | null;
             /** @description The baseline that is not kept, if that is why there is no judgment. */
@@ -1441,8 +1443,12 @@ export interface components {
             difference: number | null;
             /** @description Upper end of the same; null if unknown. */
             high: number | null;
-            /** @description Lower end of the 95 % confidence interval of the ratio; null if unknown. */
+            /** @description Lower end of the 95 % confidence interval of the ratio, at the same mix of routes; null if unknown. */
             low: number | null;
+            /** @description The part of `difference` of all requests that a changed mix of routes makes, which is not judged; the rest is within the routes. null if unknown. */
+            mix: number | null;
+            /** @description Whether the mix of routes made all requests "worse" or "better", or left them the "same". null if unknown. */
+            mix_verdict: ("worse" | "better" | "same" | "too little data" | "not kept") | null;
             /** @description The probability of such a change without a deploy, one-sided, in the direction of the change. null if it was not tested. */
             p: number | null;
             /** @description The same, adjusted for the number of tests. */
@@ -1455,6 +1461,16 @@ export interface components {
             test: string;
             /**
              * @description The judgment of this metric.
+             * @enum {string}
+             */
+            verdict: "worse" | "better" | "same" | "too little data" | "not kept";
+        };
+        /** @description The effect of a changed mix of routes on all requests; reported, not judged. */
+        VerdictMix: {
+            /** @description The effect in words; "" if there is none. */
+            reason: string;
+            /**
+             * @description "worse" if more requests to routes that fail more often or are slower raised the error rate or the p95 of all requests; "better", or "same".
              * @enum {string}
              */
             verdict: "worse" | "better" | "same" | "too little data" | "not kept";

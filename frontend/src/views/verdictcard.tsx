@@ -103,6 +103,11 @@ function Body({ answer }: { answer: VerdictAnswer }) {
           {next !== null && ` Next look at ${momentOf(next, clock)}.`}
         </span>
       </p>
+      {answer.mix.reason !== "" && !reason.includes(answer.mix.reason) && (
+        <p class="verdict-line">
+          Mix of routes: <T text={answer.mix.reason} most={400} />
+        </p>
+      )}
       {answer.not_kept && answer.not_kept.command !== "" && (
         <div class="verdict-line">
           To keep as much from now on: <Code code={answer.not_kept.command} />

@@ -72,6 +72,12 @@ def verdict_command(
             help="Interval width: seconds, or 1m, 1h. Default: 1m; 1h for another day.",
         ),
     ] = None,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-on", help="mix: exit code 1 also if only the mix of routes made it worse."
+        ),
+    ] = None,
     timezone: Timezone = None,
     url: Url = None,
     prefix: Prefix = None,
@@ -86,6 +92,12 @@ def verdict_command(
     other time, the newest of these looks is printed.
     """
     with _own_codes():
+        if fail_on not in (None, "mix"):
+            fail(
+                f"--fail-on {fail_on!r:.40} is unknown",
+                USAGE,
+                "give --fail-on mix, or leave it out",
+            )
         width = None if precision is None else precision_seconds(precision)
         deployed = time_option("--since", since, time.time())
         with opened_store(url, prefix, reading=True, timezone=timezone) as store:
@@ -100,7 +112,7 @@ def verdict_command(
             output.print_json(output.plain(answer))
         else:
             _print(answer)
-    if answer.verdict == WORSE:
+    if answer.verdict == WORSE or (fail_on == "mix" and answer.mix.verdict == WORSE):
         raise typer.Exit(_WORSE)
     if answer.verdict in (TOO_LITTLE, NOT_KEPT):
         raise typer.Exit(_TOO_LITTLE)
@@ -139,6 +151,8 @@ def _print(answer: Verdict) -> None:
     if answer.look is not None:
         times = f"{output.span(answer.look)} after {name}, against {answer.against}"
         output.line(f"{times} · by {output.span(answer.precision)}")
+    if answer.mix.reason and answer.mix.reason not in answer.reason:
+        output.line(f"mix of routes: {answer.mix.reason}")
     if answer.not_kept is not None and answer.not_kept.command:
         output.note(f"to keep it from now on: {answer.not_kept.command}")
     if answer.overall is not None:

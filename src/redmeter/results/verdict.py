@@ -36,7 +36,8 @@ class VerdictMetric:
     ratio: float | None = None
     #: `after - before`; None if unknown.
     difference: float | None = None
-    #: Lower end of the 95 % confidence interval of the ratio; None if unknown.
+    #: Lower end of the 95 % confidence interval of the ratio, at the same mix of routes; None if
+    #: unknown.
     low: float | None = None
     #: Upper end of the same; None if unknown.
     high: float | None = None
@@ -47,6 +48,12 @@ class VerdictMetric:
     p_adjusted: float | None = None
     #: The test, in words; "" if there was none.
     test: str = ""
+    #: The part of `difference` of all requests that a changed mix of routes makes, which is not
+    #: judged; the rest is within the routes. None if unknown.
+    mix: float | None = None
+    #: Whether the mix of routes made all requests "worse" or "better", or left them the "same".
+    #: None if unknown.
+    mix_verdict: Judgment | None = None
     #: Why there is no judgment, or why a significant change is called the same; "" otherwise.
     reason: str = ""
 
@@ -94,6 +101,17 @@ class VerdictPatterns:
     new: tuple[Frequency, ...] = ()
     #: Patterns that are gone since the deploy.
     vanished: tuple[Frequency, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictMix:
+    """The effect of a changed mix of routes on all requests; reported, not judged."""
+
+    #: "worse" if more requests to routes that fail more often or are slower raised the error rate
+    #: or the p95 of all requests; "better", or "same".
+    verdict: Judgment = SAME
+    #: The effect in words; "" if there is none.
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +172,8 @@ class Verdict:
     tests: int = 0
     #: All requests together; None if nothing was compared.
     overall: VerdictRow | None = None
+    #: The effect of a changed mix of routes on all requests.
+    mix: VerdictMix = VerdictMix()
     #: Worse ones first, then better ones, then by requests.
     routes: tuple[VerdictRow, ...] = ()
     #: Routes that there are.

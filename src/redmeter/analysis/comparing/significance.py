@@ -55,7 +55,7 @@ _LEAST: Final = 1e-290
 _NORMAL: Final = NormalDist()
 
 #: The values of an interval: bucket -> number.
-BucketCounts = Mapping[int, int]
+BucketCounts = Mapping[int, float]
 K = TypeVar("K")
 N = TypeVar("N", int, float)
 
@@ -63,8 +63,9 @@ N = TypeVar("N", int, float)
 class Counts(NamedTuple):
     """Events of an interval, of so many requests."""
 
-    events: int
-    of: int
+    #: Whole numbers, unless they are weighted.
+    events: float
+    of: float
 
 
 class Dispersion(NamedTuple):
@@ -175,7 +176,7 @@ def rise(
     return max(tests, key=lambda test: test.p)
 
 
-def _tail(events: int, of: int, part: float, dispersion: Dispersion) -> float:
+def _tail(events: float, of: float, part: float, dispersion: Dispersion) -> float:
     if not events or dispersion.freedom < 1:
         return 1.0
     spread = (1 - part) * dispersion.after + part * dispersion.before
@@ -249,20 +250,30 @@ def slowest(
         shift: buckets by which the values after the deploy are lowered before.
         wholes: the values of each window, if they are merged already.
     """
-    whole_after, whole_before = wholes or (sum_counts(after), sum_counts(before))
-    pooled = dict(whole_before)
-    for bucket, number in whole_after.items():
+    edge = slow_edge(*(wholes or (sum_counts(after), sum_counts(before))), shift)
+    return Slowest(count_slow(after, edge + shift), count_slow(before, edge))
+
+
+def slow_edge(after: BucketCounts, before: BucketCounts, shift: int = 0) -> int:
+    """Return the lowest bucket of the slowest 5 % of both windows.
+
+    Args:
+        shift: buckets by which the values after the deploy are lowered before.
+    """
+    pooled = dict(before)
+    for bucket, number in after.items():
         pooled[bucket - shift] = pooled.get(bucket - shift, 0) + number
     share = (1 - QUANTILE) * sum(pooled.values())
-    edge, passed = 0, 0
+    edge, passed = 0, 0.0
     for edge in sorted(pooled, reverse=True):
         passed += pooled[edge]
         if passed >= share:
             break
-    return Slowest(_above(after, edge + shift), _above(before, edge))
+    return edge
 
 
-def _above(intervals: Iterable[BucketCounts], edge: int) -> list[Counts]:
+def count_slow(intervals: Iterable[BucketCounts], edge: int) -> list[Counts]:
+    """Return how many values of each interval are in a bucket or above it."""
     return [
         Counts(
             sum([buckets[bucket] for bucket in buckets if bucket >= edge]),
@@ -301,7 +312,7 @@ def _ends(values: BucketCounts, spread: float, t: float) -> tuple[int, int, int]
     if shares[2] >= 1 or shares[0] <= 0:
         return None
     ends: list[int] = []
-    passed = 0
+    passed = 0.0
     for bucket in sorted(values):
         passed += values[bucket]
         while len(ends) < 3 and passed >= shares[len(ends)] * number:

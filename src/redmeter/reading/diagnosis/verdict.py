@@ -39,6 +39,7 @@ from redmeter.results.verdict import (
     Judgment,
     Verdict,
     VerdictMetric,
+    VerdictMix,
     VerdictPatterns,
     VerdictRow,
 )
@@ -185,7 +186,8 @@ def build(
             without_times=missing if windows.not_kept else "",
         )
         overall, routes = rows[0], ordered(rows[1:])
-    judgment, reason = _judgment(windows, overall, routes)
+    mix = _mix(overall)
+    judgment, reason = _judgment(windows, overall, routes, mix)
     return Verdict(
         judgment,
         reason,
@@ -201,6 +203,7 @@ def build(
         windows.not_kept,
         tests=count_tests([*([overall] if overall else []), *routes]),
         overall=overall,
+        mix=mix,
         routes=tuple(routes),
         routes_of=number,
         patterns=changed_patterns(
@@ -228,7 +231,10 @@ def _within(mark: Mark, windows: VerdictPlan) -> bool:
 
 
 def _judgment(
-    windows: VerdictPlan, overall: VerdictRow | None, routes: Sequence[VerdictRow]
+    windows: VerdictPlan,
+    overall: VerdictRow | None,
+    routes: Sequence[VerdictRow],
+    mix: VerdictMix,
 ) -> tuple[Judgment, str]:
     if windows.look is None:
         assert windows.next_look is not None
@@ -261,7 +267,31 @@ def _judgment(
             if metric.verdict == overall.verdict
         ]
         return overall.verdict, "; ".join(reasons)
+    if mix.reason:
+        return SAME, f"no route changed beyond chance; {mix.reason}"
     return SAME, "no change of the error rate or p95 beyond chance"
+
+
+def _mix(overall: VerdictRow | None) -> VerdictMix:
+    """Return the effect of a changed mix of routes; an effect for the worse comes first."""
+    if overall is None:
+        return VerdictMix()
+    for judgment in (WORSE, BETTER):
+        effects = [
+            f"{_sentence(overall, what, metric)}, of which {_signed(what, metric.mix)} by the mix"
+            for what, metric in _metrics(overall)
+            if metric.mix is not None and metric.mix_verdict == judgment
+        ]
+        if effects:
+            return VerdictMix(judgment, "; ".join(effects))
+    return VerdictMix()
+
+
+def _signed(what: str, value: float) -> str:
+    sign = "+" if value >= 0 else "-"
+    if what == "error rate":
+        return f"{sign}{abs(value) * 100:.3g} percentage points"
+    return f"{sign}{_value(what, abs(value))}"
 
 
 def _metrics(row: VerdictRow) -> tuple[tuple[str, VerdictMetric], ...]:

@@ -11,7 +11,7 @@ A baseline that is not kept at this precision is reported, and no coarser one is
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from redmeter.analysis.comparing.significance import QUANTILE, Counts, sum_counts
+from redmeter.analysis.comparing.significance import QUANTILE, BucketCounts, Counts, sum_counts
 from redmeter.analysis.comparing.verdict import BLOCKS, MIN_PAIRS, Traffic
 from redmeter.clock import UTC, Zone
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, SECONDS, is_failure, parse_name
@@ -268,7 +268,7 @@ def _buckets(values: Sequence[Distribution]) -> Mapping[int, int]:
     return buckets | {LOWEST - 1: others} if others else buckets
 
 
-def _p95(merged: Mapping[int, int], parts: Sequence[Distribution]) -> float | None:
+def _p95(merged: BucketCounts, parts: Sequence[Distribution]) -> float | None:
     """Return the p95 of values; their sums and spreads are not merged.
 
     Args:
@@ -278,7 +278,7 @@ def _p95(merged: Mapping[int, int], parts: Sequence[Distribution]) -> float | No
     if not parts:
         return None
     whole = Distribution()
-    whole.positive = {bucket: count for bucket, count in merged.items() if bucket >= LOWEST}
+    whole.positive = {bucket: int(n) for bucket, n in merged.items() if bucket >= LOWEST}
     whole.negative = sum_counts([one.negative for one in parts if one.negative])
     whole.zeros = sum(one.zeros for one in parts)
     whole.moments = Moments(

@@ -1,0 +1,84 @@
+"""A verdict is one answer: of a store, in memory, of the command and its exit code, of the API."""
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from redmeter import Meter
+from redmeter.clock import ManualClock
+from redmeter.dashboard import Dashboard
+from redmeter.results import Verdict
+from redmeter.testing import MemoryMeter
+from support.asking import asking
+from support.deploys import record_requests
+from support.invoking import invoking
+from support.stores import OpenMeter, server_time
+
+#: Records requests around a deploy: a meter, and the start of its minute.
+Story = Callable[[Any, float], None]
+
+
+def mixed(meter: Any, start: float) -> None:
+    """Record four times the traffic on the slow route, which is as slow as before."""
+    rng = random.Random(3)
+    for minute in range(-61, 7):
+        at = start + 60 * minute
+        record_requests(meter, at, "/", 100, 1, rng=rng, seconds=0.05)
+        number = 80 if minute > 0 else 20
+        record_requests(meter, at, "/report", number, number // 10, rng=rng, seconds=0.5)
+
+
+def answers(
+    story: Story, url: str, now: float, ago: float, open_meter: OpenMeter, *options: str
+) -> tuple[Verdict, int, str]:
+    """Return the verdict that all readers give, the command's exit code, and its first lines."""
+    deploy = float(int(now - ago))
+    memory = MemoryMeter(clock=ManualClock(now))
+    with Meter(url) as meter:
+        for one in (meter, memory):
+            story(one, deploy // 60 * 60)
+            one.mark("v2", at=deploy)
+        assert meter.flush(60)
+    reader = open_meter()
+    verdict = reader.verdict("v2")
+    assert memory.verdict("v2") == verdict
+    plain = json.loads(json.dumps(asdict(verdict)))
+    with invoking() as run, asking(Dashboard(reader, access="open")) as http:
+        answer = http.get("/api/verdict", params={"mark": "v2"})
+        assert answer.status_code == 200, answer.text
+        shown = answer.json()
+        assert {name: shown[name] for name in plain} == plain
+        done = run("verdict", "v2", "--json", "--url", url, *options)
+        assert json.loads(done.out) == plain
+        text = run("verdict", "v2", "--url", url, *options)
+        assert text.code == done.code
+    return verdict, done.code, text.out
+
+
+def test_a_changed_mix_is_reported_and_not_worse(
+    any_server: Any, client: Any, open_meter: OpenMeter
+) -> None:
+    """With the part of the difference that it makes; exit code 0."""
+    now = server_time(client)
+    found, code, text = answers(mixed, any_server.url, now, 400, open_meter)
+    assert (found.verdict, code, found.mix.verdict) == ("same", 0, "worse")
+    assert "p95 of all requests: " in found.mix.reason
+    assert text.startswith(f"same: no route changed beyond chance; {found.mix.reason}")
+    assert found.overall is not None
+    for metric in (found.overall.error_rate, found.overall.p95):
+        assert metric.difference is not None
+        assert metric.mix is not None
+        assert metric.mix > 0.7 * metric.difference > 0
+
+
+def test_fail_on_mix_is_exit_code_1(any_server: Any, client: Any, open_meter: OpenMeter) -> None:
+    """For pipelines that want it; the answer is the same."""
+    now = server_time(client)
+    found, code, _ = answers(mixed, any_server.url, now, 400, open_meter, "--fail-on", "mix")
+    assert (found.verdict, code) == ("same", 1)
+    with invoking() as run:
+        done = run("verdict", "v2", "--fail-on", "storms", "--url", any_server.url)
+    assert done.code == 2
+    assert "--fail-on mix" in done.err
