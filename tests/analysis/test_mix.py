@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from redmeter.analysis.comparing.explain import decompose
 from redmeter.analysis.comparing.mix import same_mix
 from redmeter.analysis.comparing.significance import Counts, total_counts
-from redmeter.analysis.comparing.verdict import Traffic, judge
+from redmeter.analysis.comparing.verdict import judge
+from redmeter.analysis.comparing.verdict_metrics import Traffic
 from redmeter.results.verdict import VerdictRow
 
 numbers = st.tuples(*[st.integers(20, 1000)] * 2, st.floats(0, 1), st.floats(0, 1))

@@ -84,10 +84,13 @@ def test_nouns_of_the_status_are_links(open_page: Open, site: Site) -> None:
 
 @pytest.fixture(scope="module")
 def deployed(homes: Homes) -> Site:
-    """A store with a deploy 7 minutes ago that made a route with a hostile name worse."""
+    """A store with a deploy 17 minutes ago that made a route with a hostile name worse."""
     site = serve(homes("deployed"))
     with Meter(f"embedded://{site.home.data}") as meter:
-        record_deploy(meter, time.time() - 420, routes=("/", HOSTILE), worse=HOSTILE)
+        minutes = range(-61, 18)
+        record_deploy(
+            meter, time.time() - 1020, routes=("/", HOSTILE), worse=HOSTILE, minutes=minutes
+        )
         meter.mark(HOSTILE, at=time.time() - 3 * 86_400)
         assert meter.flush(30)
     return site

@@ -24,7 +24,7 @@ const EVERY = 15_000;
 /** Maximum number of routes. */
 const ROUTES = 20;
 
-const TONES: Record<string, string> = { worse: "bad", better: "good" };
+const TONES: Record<string, string> = { worse: "bad", watching: "warn", better: "good" };
 const AGAINST = [
   { value: "", text: "The time before" },
   { value: "yesterday", text: "Yesterday" },
@@ -100,6 +100,8 @@ function Body({ answer }: { answer: VerdictAnswer }) {
         <Verdict verdict={verdict} /> <T text={reason} most={400} />
         <span class="faint">
           {look !== null && ` After ${durationLabel(look)}, by ${durationLabel(precision)}.`}
+          {answer.noise !== null &&
+            ` The noise of error rates is that of ${durationLabel(answer.noise.until - answer.noise.since)} of 5-minute sums before.`}
           {next !== null && ` Next look at ${momentOf(next, clock)}.`}
         </span>
       </p>
