@@ -113,9 +113,13 @@ def test_a_rise_within_routes_is_worse_though_the_mix_hides_it() -> None:
 
 def test_a_new_route_is_a_part_of_the_mix_unless_most_routes_are_new() -> None:
     """There is nothing to compare it with; after a deploy that renames all, all is compared."""
-    for share, verdict, mix in ((10, "same", "worse"), (100, "worse", None)):
+    for share, left, verdict, mix in (
+        (10, 40, "same", "worse"),
+        (50, 40, "worse", None),
+        (100, 0, "worse", None),
+    ):
         rng = random.Random(2)
-        old = [minutes(f"/{at}", rng, 40 if share < 50 else 0, 40, 0.01, 0) for at in range(3)]
+        old = [minutes(f"/{at}", rng, left, 40, 0.01, 0) for at in range(3)]
         new = [minutes(f"/new{at}", rng, share, 0, 0.3, 0) for at in range(3)]
         whole, *_ = judged([*old, *new], (1.0, 1.0))
         assert (whole.error_rate.verdict, whole.error_rate.mix_verdict) == (verdict, mix)

@@ -12,8 +12,8 @@ rates", 1955; for error rates the same as in explain.py).
               one route
     new       a route with enough requests in one window only has no other side to compare with: it
               is a part of the mix
-    renamed   if less than half of the requests have a counterpart, as after all routes were
-              renamed, all requests are compared as one route
+    renamed   if less than half of the requests after the deploy have a counterpart, as when all
+              routes were renamed, all requests are compared as one route
     weights   a small route that counts several times is a noisier number than its size suggests;
               the dispersion is multiplied by the design effect (Kish, "Survey Sampling", 1965)
 """
@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from redmeter.analysis.comparing.significance import BucketCounts, Counts, sum_counts, total_counts
 
-#: The least share of requests that have a counterpart.
+#: The least share of requests after a deploy that have a counterpart.
 _COMPARED = 0.5
 
 
@@ -125,8 +125,8 @@ def same_mix(
         rest_after, rest_before = rest_after - mine, rest_before - then
     enough = min(rest_after, rest_before) >= least
     rest = _weights(rest_after / after, rest_before / before, enough)
-    shares = [routes[at][0] / after * one.after for at, one in weights.items()]
-    if not weights or sum(shares) + max(rest_after, 0.0) / after * rest.after < _COMPARED:
+    compared = sum(routes[at][0] for at, one in weights.items() if one.after)
+    if not weights or compared + enough * rest_after < _COMPARED * after:
         return None
     return Mix(
         rest,
