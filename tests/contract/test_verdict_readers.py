@@ -66,7 +66,7 @@ def test_a_changed_mix_is_reported_and_not_worse(
     found, code, text = answers(mixed, any_server.url, now, 400, open_meter)
     assert (found.verdict, code, found.mix.verdict) == ("same", 0, "worse")
     assert "p95 of all requests: " in found.mix.reason
-    assert text.startswith(f"same: no route changed beyond chance; {found.mix.reason}")
+    assert text.startswith(f"same: no route is better or worse; {found.mix.reason}")
     assert found.overall is not None
     for metric in (found.overall.error_rate, found.overall.p95):
         assert metric.difference is not None

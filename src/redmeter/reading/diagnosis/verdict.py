@@ -288,7 +288,7 @@ def _judgment(
         ]
         return overall.verdict, "; ".join(reasons)
     if mix.reason:
-        return SAME, f"no route changed beyond chance; {mix.reason}"
+        return SAME, f"no route is better or worse; {mix.reason}"
     return SAME, "no change of the error rate or p95 beyond chance"
 
 
