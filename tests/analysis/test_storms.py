@@ -159,3 +159,10 @@ def test_half_of_all_requests_fail_at_once() -> None:
     rows = judge(routes, lengths=(1, 5), seconds=(300.0, 3600.0), level=0.005)
     assert {row.verdict for row in rows} == {"worse"}
     assert rows[1].error_rate.reason == "more requests fail than in any storm"
+
+
+def test_a_rise_that_begins_later_lasts_until_the_end() -> None:
+    """In the last twenty minutes of an hour; one that has ended does not."""
+    late = [USUAL] * 40 + [BAD] * 20
+    assert lasts(late, [USUAL] * 60, 3600)
+    assert not lasts(late[::-1], [USUAL] * 60, 3600)

@@ -13,7 +13,8 @@ Idea: a significant rise is called worse if one of these holds, and is watched u
               itself. The scores are signed roots of the deviance. This is evidence only where the
               window is too short, or its intervals are too wide, for the next one
     lasting   it is in the first part of the window, in the middle and in the last part; more than 8
-              minutes are between the first and the last one
+              minutes are between the first and the last one. The same for the last two thirds of
+              the window and for the last one: a rise may begin later
     at once   at least half of all requests fail; or more than 20 % of them, and more than three
               times as many as in the worst 5 minutes of the baseline
 
@@ -48,11 +49,14 @@ def lasts(after: Sequence[Counts], before: Sequence[Counts], seconds: float) -> 
         after, before: intervals of the windows, oldest first.
         seconds: the length of the window after.
     """
-    end, then = ends(len(after), seconds), total_counts(before)
-    if not end:
-        return False
-    parts = (after[:end], after[end:-end], after[-end:])
-    return all(_rose(total_counts(part), then) for part in parts)
+    number, then = len(after), total_counts(before)
+    for start in sorted({0, number // 3, number // 3 * 2}):
+        window = after[start:]
+        end = ends(len(window), seconds * len(window) / number) if window else 0
+        parts = (window[:end], window[end:-end], window[-end:])
+        if end and all(_rose(total_counts(part), then) for part in parts):
+            return True
+    return False
 
 
 def ends(number: int, seconds: float) -> int:

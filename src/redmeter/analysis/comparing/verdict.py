@@ -106,10 +106,10 @@ def count_tests(rows: Sequence[VerdictRow]) -> int:
 
 def _judged(question: Question, adjusted: float, level: float) -> VerdictMetric:
     metric = replace(question.metric, p_adjusted=adjusted)
-    if adjusted <= level:
-        if question.matters and question.certain:
-            return replace(metric, verdict=WORSE if question.rose else BETTER)
+    if adjusted <= level and not question.matters:
         return replace(metric, verdict=SAME, reason="below the least difference that matters")
+    if adjusted <= level and question.certain:
+        return replace(metric, verdict=WORSE if question.rose else BETTER)
     if question.excluded:
         return replace(metric, verdict=SAME)
     return replace(metric, verdict=TOO_LITTLE, reason="a large change could not be seen yet")
