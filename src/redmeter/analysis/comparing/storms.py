@@ -34,8 +34,9 @@ LEAST_SUMS: Final = 72
 #: The longest storm, seconds, and the least distance of the first part from the last one.
 STORM: Final = 480
 _APART: Final = STORM + 60
-#: The probability of a rise in a part by chance, at most.
-_IN_PART: Final = 0.15
+#: The probability of a rise in a part by chance, at most: of the whole window, and of its last
+#: parts.
+_IN_PART, _IN_LAST_PART = 0.12, 0.03
 #: Shares of failing requests that no storm reaches: alone, and if far above the worst.
 _HALF, _FIFTH, _FACTOR = 0.5, 0.2, 3.0
 #: Requests of 5 minutes that have a worst share.
@@ -54,7 +55,8 @@ def lasts(after: Sequence[Counts], before: Sequence[Counts], seconds: float) -> 
         window = after[start:]
         end = ends(len(window), seconds * len(window) / number) if window else 0
         parts = (window[:end], window[end:-end], window[-end:])
-        if end and all(_rose(total_counts(part), then) for part in parts):
+        most = _IN_LAST_PART if start else _IN_PART
+        if end and all(_rose(total_counts(part), then, most) for part in parts):
             return True
     return False
 
@@ -71,11 +73,11 @@ def ends(number: int, seconds: float) -> int:
     return max(min(number // 3, int((seconds - _APART) / 2 // width)), 0)
 
 
-def _rose(part: Counts, before: Counts) -> bool:
+def _rose(part: Counts, before: Counts, most: float) -> bool:
     if not part.of or not part.events:
         return False
     share = part.of / (part.of + before.of)
-    return binomial_tail(part.events, part.events + before.events, share) <= _IN_PART
+    return binomial_tail(part.events, part.events + before.events, share) <= most
 
 
 def at_once(after: Counts, worst: float) -> bool:
