@@ -10,7 +10,8 @@ from redmeter.analysis.comparing.significance import (
     PER_DOUBLING,
     Counts,
     Dispersion,
-    dispersions,
+    Usual,
+    excess_of,
     p95_ratio_interval,
     rise,
     slowest,
@@ -36,7 +37,7 @@ def minute(rng: random.Random, shift: int = 0, number: int = 200) -> dict[int, i
 def p_of(after: list[dict[int, int]], before: list[dict[int, int]], shift: int = 0) -> float:
     """Return the probability of a rise."""
     slow = slowest(after, before, shift)
-    found = dispersions(slow.after, slow.before, (1,))
+    found = [excess_of(slow.after, slow.before, 1).dispersion(Usual())]
     return rise(total_counts(slow.after), total_counts(slow.before), found).p
 
 

@@ -11,8 +11,9 @@ from redmeter.analysis.comparing import significance
 from redmeter.analysis.comparing.significance import (
     Counts,
     Dispersion,
+    Usual,
     binomial_tail,
-    dispersions,
+    excess_of,
     holm,
     incomplete_beta,
     normal_quantile,
@@ -89,25 +90,25 @@ def test_a_margin_and_a_dispersion_only_weaken_evidence(
 def test_the_dispersion_of_equal_shares_is_that_of_chance() -> None:
     """At 1, however many requests a block has."""
     blocks = [Counts(n // 10, n) for n in (100, 200, 50, 1000)]
-    (found,) = dispersions(blocks, blocks, (1,))
-    assert found == Dispersion(1.0, 1.0, 6.0, 1)
+    dispersion = excess_of(blocks, blocks, 1).dispersion(Usual())
+    assert dispersion == Dispersion(1.0, 1.0, math.inf, 1)
 
 
 def test_the_dispersion_of_two_blocks_is_that_by_hand() -> None:
     """Moments of Williams: (X² - 1) / (n - 1) within a block of n, times n more of a window."""
     blocks = [Counts(10, 100), Counts(30, 100)]
-    (found,) = dispersions(blocks, [Counts(20, 100)] * 2, (1,))
+    dispersion = excess_of(blocks, [Counts(20, 100)] * 2, 1).dispersion(Usual())
     squares = 2 * (10**2 / (100 * 0.2 * 0.8))
     within = (squares - 1 - 1) / (4 * 99 * 0.5)
-    assert found.after == found.before == pytest.approx(1 + within * 99)
-    assert found.freedom == 2
+    assert dispersion.after == dispersion.before == pytest.approx(1 + within * 99)
+    assert dispersion.freedom == 2
 
 
 def test_blocks_begin_at_the_deploy_and_find_longer_clusters() -> None:
     """Five bad minutes in a row are one cluster, not five."""
     quiet, bad = Counts(0, 100), Counts(10, 100)
     before = [quiet] * 20 + [bad] * 5 + [quiet] * 20
-    single, of_five = dispersions([quiet] * 5, before, (1, 5))
+    single, of_five = (excess_of([quiet] * 5, before, n).dispersion(Usual()) for n in (1, 5))
     assert of_five.after > 2 * single.after > 2
     assert of_five.freedom == 8
 
@@ -166,7 +167,10 @@ def test_clustered_failures_raise_few_alarms_where_a_binomial_test_raises_many()
         minutes = [Counts(20 if rng.random() < 0.1 else rng.randrange(3), 200) for _ in range(75)]
         before, after = minutes[:60], minutes[60:]
         counts = total_counts(after), total_counts(before)
-        ours += rise(*counts, dispersions(after, before, (1, 8))).p < 0.05
+        ours += (
+            rise(*counts, [excess_of(after, before, n).dispersion(Usual()) for n in (1, 8)]).p
+            < 0.05
+        )
         plain += rise(*counts, [PLAIN]).p < 0.05
     assert ours <= 12
     assert plain >= 25

@@ -84,10 +84,13 @@ def test_nouns_of_the_status_are_links(open_page: Open, site: Site) -> None:
 
 @pytest.fixture(scope="module")
 def deployed(homes: Homes) -> Site:
-    """A store with a deploy 7 minutes ago that made a route with a hostile name worse."""
+    """A store with a deploy 17 minutes ago that made a route with a hostile name worse."""
     site = serve(homes("deployed"))
     with Meter(f"embedded://{site.home.data}") as meter:
-        record_deploy(meter, time.time() - 420, routes=("/", HOSTILE), worse=HOSTILE)
+        minutes = range(-61, 18)
+        record_deploy(
+            meter, time.time() - 1020, routes=("/", HOSTILE), worse=HOSTILE, minutes=minutes
+        )
         meter.mark(HOSTILE, at=time.time() - 3 * 86_400)
         assert meter.flush(30)
     return site
@@ -115,6 +118,23 @@ def test_a_mark_opens_the_verdict_on_its_deploy(open_page: Open, deployed: Site)
     page.keyboard.press("Escape")
     expect(card).to_have_count(0)
     expect(page).not_to_have_url(re.compile("mark="))
+
+
+def test_a_watched_deploy_and_a_changed_mix_are_shown(open_page: Open, deployed: Site) -> None:
+    """With the hours that show the noise, and the effect of the mix; all texts are inert."""
+    page = ready(open_page("?range=60", of=deployed))
+    until = int(time.time()) // 300 * 300
+    mix = {"verdict": "worse", "reason": f"p95 of {HOSTILE}: 430 ms → 511 ms, +80 ms by the mix"}
+    reason = "worse so far: error rate of /cart: 1 % → 15 %"
+    noise = {"since": until - 7 * 3600, "until": until}
+    answer_with(page, "verdict", verdict="watching", reason=reason, mix=mix, noise=noise)
+    page.goto(f"{deployed.url}?range=60&mark={int(time.time()) - 1020}")
+    card = page.get_by_role("region", name="Deploy verdict", exact=True)
+    expect(card.locator(".verdict-line .pill")).to_have_text("watching")
+    expect(card).to_contain_text(reason)
+    expect(card).to_contain_text("The noise of error rates is that of 7 h of 5-minute sums before.")
+    expect(card).to_contain_text(f"Mix of routes: {mix['reason']}")
+    check_accessible(ready(page))
 
 
 def test_a_verdict_whose_baseline_is_not_kept_says_so(open_page: Open, deployed: Site) -> None:

@@ -303,6 +303,11 @@ def test_an_evaluator_that_was_stopped_and_lost_its_lease_does_not_send(
     eventually(is_stopped, 30.0, "it is about to send")
     second = home.start(*run, code=SHORT)
     eventually(lambda: received.exists() and received.read_text(), 30.0, "the second one sends")
+
+    def is_recorded() -> bool:
+        return not json.loads(redmeter("alerts", "--json").out)["undelivered"]
+
+    eventually(is_recorded, 30.0, "the second one has recorded it")
     first.child.send_signal(signal.SIGCONT)
     second.child.kill()  # now the first one takes over, once it has noticed
     over = time.monotonic() + 4.0

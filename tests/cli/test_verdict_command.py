@@ -14,22 +14,22 @@ from support.servers import Server
 Run = Any
 
 
-def fill(server: Server, **options: Any) -> None:
-    """Record a deploy 400 seconds ago."""
+def fill(server: Server, ago: float = 400, **options: Any) -> None:
+    """Record a deploy some seconds ago."""
     with Meter(server.url) as meter:
-        record_deploy(meter, time.time() - 400, **options)
+        record_deploy(meter, time.time() - ago, **options)
         assert meter.flush(30)
 
 
 def test_a_worse_deploy_is_exit_code_1(redmeter: Run, server: Server) -> None:
     """The reason, a row for each route, and the same as JSON."""
-    fill(server, worse="/cart")
+    fill(server, 1000, worse="/cart", minutes=range(-61, 17))
     done = redmeter("verdict", "v2")
     assert done.code == 1
     lines = done.out.splitlines()
     assert lines[0].startswith("worse: ")
     assert " of /cart: " in lines[0]
-    assert lines[1] == "5m after v2, against previous · by 1m"
+    assert lines[1] == "15m after v2, against previous · by 1m"
     assert lines[3].startswith("ROUTE\tVERDICT\tREQUESTS/s\tBEFORE\tERRORS")
     assert lines[4].startswith("(all)\tworse\t")
     assert lines[5].startswith("/cart\tworse\t")

@@ -26,18 +26,18 @@ def test_a_store_and_a_meter_in_memory_give_the_same_verdict(
 ) -> None:
     """The bad route is named, and the other is not."""
     now = server_time(client)
-    deploy = now - 400
-    fill(any_server.url, deploy, worse="/cart")
+    deploy, minutes = now - 1000, range(-61, 17)
+    fill(any_server.url, deploy, worse="/cart", minutes=minutes)
     memory = MemoryMeter(clock=ManualClock(now))
-    record_deploy(memory, deploy, worse="/cart")
+    record_deploy(memory, deploy, worse="/cart", minutes=minutes)
     found, other = open_meter().verdict("v2"), memory.verdict("v2")
     assert (found.overall, found.routes) == (other.overall, other.routes)
-    assert (found.verdict, found.look, found.precision) == ("worse", 300, 60)
+    assert (found.verdict, found.look, found.precision) == ("worse", 900, 60)
     assert found.reason.startswith(("error rate of /cart: ", "p95 of /cart: "))
     cart, home = found.routes
     assert (cart.route, cart.verdict, cart.p95.verdict) == ("/cart", "worse", "worse")
     assert (home.route, home.verdict) == ("/", "same")
-    assert cart.requests.after == 5 * REQUESTS
+    assert cart.requests.after == 15 * REQUESTS
     assert cart.requests.before == 60 * REQUESTS
     assert cart.p95.ratio == pytest.approx(3, rel=0.25)
     assert found.mark is not None
@@ -175,9 +175,10 @@ def test_a_cluster_gives_the_verdict_of_a_server(cluster: Cluster) -> None:
         meter.mark("v1")
         assert meter.flush(30)
         (mark,) = meter.marks()
-        deploy = mark.time - 400
+        deploy = mark.time - 1000
         routes = ("/", "/cart", "/help", "/login")
-        record_deploy(meter, deploy, routes=routes, worse="/cart")
+        minutes = range(-61, 17)
+        record_deploy(meter, deploy, routes=routes, worse="/cart", minutes=minutes)
         assert meter.flush(60)
         found = meter.verdict("v2")
     assert (found.verdict, found.routes[0].route) == ("worse", "/cart")

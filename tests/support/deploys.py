@@ -36,3 +36,27 @@ def record_deploy(
                 seconds = rng.lognormvariate(-3.0, 0.4) * (3 if bad else 1)
                 meter.observe("http_request_seconds", seconds, labels=labels, at=at)
     meter.mark("v2", at=deploy)
+
+
+def record_requests(
+    meter: Any,
+    at: float,
+    route: str,
+    requests: int,
+    failed: int,
+    *,
+    rng: random.Random | None = None,
+    seconds: float = 0.0,
+) -> None:
+    """Record requests of a route at a moment.
+
+    Args:
+        rng, seconds: what draws response times, and their median; without it, there are none.
+    """
+    labels = {"method": "GET", "route": route}
+    for status, number in (("5xx", failed), ("2xx", requests - failed)):
+        if number:
+            meter.count("http_requests", number, labels=labels | {"status": status}, at=at)
+    for _ in range(requests if rng else 0):
+        value = (rng or random).lognormvariate(0, 0.4) * seconds
+        meter.observe("http_request_seconds", value, labels=labels, at=at)

@@ -1431,8 +1431,12 @@ export interface components {
             marks: components["schemas"]["Mark"][];
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
+            /** @description The effect of a changed mix of routes on all requests. */
+            mix: components["schemas"]["VerdictMix"];
             /** @description When the next look is complete, Unix seconds; null if this was the last. */
             next_look: number | null;
+            /** @description The 5-minute sums before the deploy from which the noise of error rates was learned; null if fewer than six hours are kept. */
+            noise: components["schemas"]["VerdictWindow"] | null;
             /** @description The baseline that is not kept, if that is why there is no judgment. */
             not_kept: components["schemas"]["NotKept"] | null;
             now: number;
@@ -1456,7 +1460,7 @@ export interface components {
              * @description The judgment of the deploy as a whole.
              * @enum {string}
              */
-            verdict: "worse" | "better" | "same" | "too little data" | "not kept";
+            verdict: "worse" | "watching" | "better" | "same" | "too little data" | "not kept";
         };
         /** @description A metric after a deploy, compared with before. */
         VerdictMetric: {
@@ -1468,15 +1472,19 @@ export interface components {
             difference: number | null;
             /** @description Upper end of the same; null if unknown. */
             high: number | null;
-            /** @description Lower end of the 95 % confidence interval of the ratio; null if unknown. */
+            /** @description Lower end of the 95 % confidence interval of the ratio, at the same mix of routes; null if unknown. */
             low: number | null;
+            /** @description The part of `difference` of all requests that a changed mix of routes makes, which is not judged; the rest is within the routes. null if unknown. */
+            mix: number | null;
+            /** @description Whether the mix of routes made all requests "worse" or "better", or left them the "same". null if unknown. */
+            mix_verdict: ("worse" | "watching" | "better" | "same" | "too little data" | "not kept") | null;
             /** @description The probability of such a change without a deploy, one-sided, in the direction of the change. null if it was not tested. */
             p: number | null;
             /** @description The same, adjusted for the number of tests. */
             p_adjusted: number | null;
             /** @description `after / before`; null if unknown or if it was 0 before. */
             ratio: number | null;
-            /** @description Why there is no judgment, or why a significant change is called the same; "" otherwise. */
+            /** @description Why there is no judgment, why a significant change is called the same, or by which evidence a worse metric is no storm; "" otherwise. */
             reason: string;
             /** @description The test, in words; "" if there was none. */
             test: string;
@@ -1484,7 +1492,17 @@ export interface components {
              * @description The judgment of this metric.
              * @enum {string}
              */
-            verdict: "worse" | "better" | "same" | "too little data" | "not kept";
+            verdict: "worse" | "watching" | "better" | "same" | "too little data" | "not kept";
+        };
+        /** @description The effect of a changed mix of routes on all requests; reported, not judged. */
+        VerdictMix: {
+            /** @description The effect in words; "" if there is none. */
+            reason: string;
+            /**
+             * @description "worse" if more requests to routes that fail more often or are slower raised the error rate or the p95 of all requests; "better", or "same".
+             * @enum {string}
+             */
+            verdict: "worse" | "watching" | "better" | "same" | "too little data" | "not kept";
         };
         /** @description Log patterns that are new since a deploy, and those that are gone. */
         VerdictPatterns: {
@@ -1506,10 +1524,10 @@ export interface components {
             /** @description null for all requests. */
             route: string | null;
             /**
-             * @description The judgment of the route, by both metrics: worse before unknown before better before same.
+             * @description The judgment of the route, by both metrics: worse, watching, unknown, better, same.
              * @enum {string}
              */
-            verdict: "worse" | "better" | "same" | "too little data" | "not kept";
+            verdict: "worse" | "watching" | "better" | "same" | "too little data" | "not kept";
         };
         /** @description Requests after a deploy and before; reported, never judged. */
         VerdictTraffic: {

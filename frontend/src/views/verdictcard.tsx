@@ -24,7 +24,7 @@ const EVERY = 15_000;
 /** Maximum number of routes. */
 const ROUTES = 20;
 
-const TONES: Record<string, string> = { worse: "bad", better: "good" };
+const TONES: Record<string, string> = { worse: "bad", watching: "warn", better: "good" };
 const AGAINST = [
   { value: "", text: "The time before" },
   { value: "yesterday", text: "Yesterday" },
@@ -100,9 +100,16 @@ function Body({ answer }: { answer: VerdictAnswer }) {
         <Verdict verdict={verdict} /> <T text={reason} most={400} />
         <span class="faint">
           {look !== null && ` After ${durationLabel(look)}, by ${durationLabel(precision)}.`}
+          {answer.noise !== null &&
+            ` The noise of error rates is that of ${durationLabel(answer.noise.until - answer.noise.since)} of 5-minute sums before.`}
           {next !== null && ` Next look at ${momentOf(next, clock)}.`}
         </span>
       </p>
+      {answer.mix.reason !== "" && !reason.includes(answer.mix.reason) && (
+        <p class="verdict-line">
+          Mix of routes: <T text={answer.mix.reason} most={400} />
+        </p>
+      )}
       {answer.not_kept && answer.not_kept.command !== "" && (
         <div class="verdict-line">
           To keep as much from now on: <Code code={answer.not_kept.command} />

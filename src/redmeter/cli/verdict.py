@@ -29,15 +29,17 @@ from redmeter.results.logs import Frequency
 from redmeter.results.verdict import (
     NOT_KEPT,
     TOO_LITTLE,
+    WATCHING,
     WORSE,
     Verdict,
     VerdictMetric,
     VerdictPatterns,
     VerdictRow,
 )
+from redmeter.stored.keys import HOUR
 
 #: Exit codes of this command. 1 means worse and nothing else, because pipelines roll back then.
-_WORSE, _TOO_LITTLE, _STORE, _BUG = 1, 3, 4, 70
+_WORSE, _UNDECIDED, _STORE, _BUG = 1, 3, 4, 70
 #: Exit codes of other commands -> of this one.
 _CODES = {NOT_FOUND: USAGE, STORE: _STORE}
 #: Routes, and log patterns of each kind, that are listed.
@@ -72,6 +74,12 @@ def verdict_command(
             help="Interval width: seconds, or 1m, 1h. Default: 1m; 1h for another day.",
         ),
     ] = None,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-on", help="mix: exit code 1 also if only the mix of routes made it worse."
+        ),
+    ] = None,
     timezone: Timezone = None,
     url: Url = None,
     prefix: Prefix = None,
@@ -79,13 +87,20 @@ def verdict_command(
 ) -> None:
     """Judge a deploy by the error rate and p95 of each route.
 
-    The time after the deploy is compared with the time before. The verdict is worse, better, same,
-    too little data or not kept. Exit codes: 0 not worse, 1 worse, 3 too little data, 2 wrong usage
+    The time after the deploy is compared with the time before. The verdict is worse, watching
+    (worse so far, but it could be a storm of some minutes), better, same, too little data or not
+    kept. Exit codes: 0 not worse, 1 worse, 3 watching, too little data or not kept, 2 wrong usage
     or no such mark, 4 the store cannot be used, 70 a bug. So 1 always means worse: an unreachable
     store never causes a rollback. Verdicts are made 5, 15 and 60 minutes after the deploy; at any
     other time, the newest of these looks is printed.
     """
     with _own_codes():
+        if fail_on not in (None, "mix"):
+            fail(
+                f"--fail-on {fail_on!r:.40} is unknown",
+                USAGE,
+                "give --fail-on mix, or leave it out",
+            )
         width = None if precision is None else precision_seconds(precision)
         deployed = time_option("--since", since, time.time())
         with opened_store(url, prefix, reading=True, timezone=timezone) as store:
@@ -100,10 +115,10 @@ def verdict_command(
             output.print_json(output.plain(answer))
         else:
             _print(answer)
-    if answer.verdict == WORSE:
+    if answer.verdict == WORSE or (fail_on == "mix" and answer.mix.verdict == WORSE):
         raise typer.Exit(_WORSE)
-    if answer.verdict in (TOO_LITTLE, NOT_KEPT):
-        raise typer.Exit(_TOO_LITTLE)
+    if answer.verdict in (WATCHING, TOO_LITTLE, NOT_KEPT):
+        raise typer.Exit(_UNDECIDED)
 
 
 def _check_mark(queries: Queries, label: str) -> None:
@@ -139,6 +154,11 @@ def _print(answer: Verdict) -> None:
     if answer.look is not None:
         times = f"{output.span(answer.look)} after {name}, against {answer.against}"
         output.line(f"{times} · by {output.span(answer.precision)}")
+    if answer.noise is not None:
+        hours = (answer.noise.until - answer.noise.since) / HOUR
+        output.line(f"noise of error rates: that of {hours:.1f} hours of 5-minute sums before")
+    if answer.mix.reason and answer.mix.reason not in answer.reason:
+        output.line(f"mix of routes: {answer.mix.reason}")
     if answer.not_kept is not None and answer.not_kept.command:
         output.note(f"to keep it from now on: {answer.not_kept.command}")
     if answer.overall is not None:

@@ -108,7 +108,7 @@ class DiagnosisQueries(QueryBase):
         that was used. Traffic is reported, not judged. Verdicts are made at fixed looks, 5, 15 and
         60 minutes after the interval that contains the mark; the newest complete one is returned.
         A deploy without effect is called worse in at most 5 of 100 cases, over all looks and
-        routes.
+        routes. A changed mix of routes is reported (`mix`), and not judged.
 
         Args:
             mark: the label of a mark; the newest one if neither it nor `since` is given.
@@ -118,8 +118,9 @@ class DiagnosisQueries(QueryBase):
             precision: interval width; default one minute, and one hour for another day.
 
         Returns:
-            A Verdict. Its `verdict` is "worse", "better", "same", "too little data", or "not kept":
-            the baseline is not kept at this precision, and `not_kept` has how far back it reaches.
+            A Verdict. Its `verdict` is "worse", "watching" (worse so far, but it could be a storm
+            of some minutes), "better", "same", "too little data", or "not kept": the baseline is
+            not kept at this precision, and `not_kept` has how far back it reaches.
 
         Raises:
             InvalidValue: there is no such mark, or an argument cannot be used.

@@ -6,11 +6,13 @@ from typing import Final, Literal
 from redmeter.results.logs import Frequency
 from redmeter.types import Mark
 
-Judgment = Literal["worse", "better", "same", "too little data", "not kept"]
+Judgment = Literal["worse", "watching", "better", "same", "too little data", "not kept"]
 #: The period that a deploy is compared with.
 Against = Literal["previous", "yesterday", "last-week"]
 
 WORSE: Final = "worse"
+#: Worse so far, but by no more than a storm of some minutes could be.
+WATCHING: Final = "watching"
 BETTER: Final = "better"
 SAME: Final = "same"
 TOO_LITTLE: Final = "too little data"
@@ -20,6 +22,17 @@ NOT_KEPT: Final = "not kept"
 LEVEL: Final = 0.05
 #: Seconds after the interval of the mark.
 LOOKS: Final = (300, 900, 3600)
+#: The parts of the level that each look has; the last one, which has most data, has most.
+_PARTS: Final = {300: 0.1, 900: 0.2, 3600: 0.7}
+
+
+def level_of(look: int, looks: tuple[int, ...] = LOOKS) -> float:
+    """Return the part of the error budget that a look has.
+
+    Args:
+        look: seconds; one of `looks`.
+    """
+    return LEVEL * _PARTS.get(look, 1.0) / sum(_PARTS.get(one, 1.0) for one in looks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +49,8 @@ class VerdictMetric:
     ratio: float | None = None
     #: `after - before`; None if unknown.
     difference: float | None = None
-    #: Lower end of the 95 % confidence interval of the ratio; None if unknown.
+    #: Lower end of the 95 % confidence interval of the ratio, at the same mix of routes; None if
+    #: unknown.
     low: float | None = None
     #: Upper end of the same; None if unknown.
     high: float | None = None
@@ -47,7 +61,14 @@ class VerdictMetric:
     p_adjusted: float | None = None
     #: The test, in words; "" if there was none.
     test: str = ""
-    #: Why there is no judgment, or why a significant change is called the same; "" otherwise.
+    #: The part of `difference` of all requests that a changed mix of routes makes, which is not
+    #: judged; the rest is within the routes. None if unknown.
+    mix: float | None = None
+    #: Whether the mix of routes made all requests "worse" or "better", or left them the "same".
+    #: None if unknown.
+    mix_verdict: Judgment | None = None
+    #: Why there is no judgment, why a significant change is called the same, or by which evidence a
+    #: worse metric is no storm; "" otherwise.
     reason: str = ""
 
 
@@ -73,8 +94,7 @@ class VerdictRow:
 
     #: None for all requests.
     route: str | None
-    #: The judgment of the route, by both metrics: worse before unknown before better before
-    #: same.
+    #: The judgment of the route, by both metrics: worse, watching, unknown, better, same.
     verdict: Judgment
     #: Its requests.
     requests: VerdictTraffic
@@ -94,6 +114,17 @@ class VerdictPatterns:
     new: tuple[Frequency, ...] = ()
     #: Patterns that are gone since the deploy.
     vanished: tuple[Frequency, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictMix:
+    """The effect of a changed mix of routes on all requests; reported, not judged."""
+
+    #: "worse" if more requests to routes that fail more often or are slower raised the error rate
+    #: or the p95 of all requests; "better", or "same".
+    verdict: Judgment = SAME
+    #: The effect in words; "" if there is none.
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +181,15 @@ class Verdict:
     not_kept: NotKept | None = None
     #: The error budget of all looks: the probability of a false alarm.
     level: float = LEVEL
+    #: The 5-minute sums before the deploy from which the noise of error rates was learned; None if
+    #: fewer than six hours are kept.
+    noise: VerdictWindow | None = None
     #: The number of tests of this look.
     tests: int = 0
     #: All requests together; None if nothing was compared.
     overall: VerdictRow | None = None
+    #: The effect of a changed mix of routes on all requests.
+    mix: VerdictMix = VerdictMix()
     #: Worse ones first, then better ones, then by requests.
     routes: tuple[VerdictRow, ...] = ()
     #: Routes that there are.

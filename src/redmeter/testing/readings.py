@@ -4,11 +4,12 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 
-from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
+from redmeter.analysis.comparing.storms import SUM_WIDTH
+from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS
 from redmeter.reading.diagnosis.verdict_data import VerdictData
 from redmeter.reading.exceptions import ExceptionWindow, StoredGroup, shares_of
 from redmeter.reading.logs.frequencies import by_frequency
-from redmeter.reading.selection import has_labels
+from redmeter.reading.selection import base_of, has_labels
 from redmeter.recording.logging.exceptions import OccurrencesByInterval
 from redmeter.results.logs import Frequency, LogSource, Message
 from redmeter.results.series import CoveredWindow
@@ -45,23 +46,28 @@ def _distribution(values: Sequence[float]) -> Distribution:
     return made
 
 
-def traffic(events: Iterable[Event], precision: int) -> VerdictData:
+def traffic(events: Sequence[Event], precision: int) -> VerdictData:
     """Return the requests that a deploy verdict compares."""
-    counts: dict[str, dict[int, int]] = {}
     values: dict[str, dict[int, list[float]]] = {}
     for event in events:
-        base, at = parse_name(event.series).base, slice_start(event.time, precision)
-        if base in (HITS, HITS_FAILED, REQUESTS) and event.amount is not None:
-            mine = counts.setdefault(event.series, {})
-            mine[at] = mine.get(at, 0) + event.amount
-        if base in (HITS_SECONDS, SECONDS) and event.observed is not None:
+        if event.observed is not None and base_of(event.series) in (HITS_SECONDS, SECONDS):
+            at = slice_start(event.time, precision)
             values.setdefault(event.series, {}).setdefault(at, []).append(event.observed)
-    data = VerdictData(dict(counts))
+    data = VerdictData(_requests(events, precision), sums=_requests(events, SUM_WIDTH))
     for name, by_start in values.items():
         data.times[name] = spread = {at: Distribution() for at in by_start}
         for at, some in by_start.items():
             spread[at].add_all(some)
     return data
+
+
+def _requests(events: Iterable[Event], precision: int) -> dict[str, Mapping[int, int]]:
+    counts: dict[str, dict[int, int]] = {}
+    for event in events:
+        if event.amount is not None and base_of(event.series) in (HITS, HITS_FAILED, REQUESTS):
+            mine, at = counts.setdefault(event.series, {}), slice_start(event.time, precision)
+            mine[at] = mine.get(at, 0) + event.amount
+    return dict(counts)
 
 
 def by_the_hour(events: Sequence[Event], series: str, now: float) -> Statistics:

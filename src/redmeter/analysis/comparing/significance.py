@@ -46,6 +46,10 @@ CONFIDENCE: Final = 0.95
 QUANTILE: Final = 0.95
 #: Buckets of a power of two, of a base-2 exponential histogram of scale 4.
 PER_DOUBLING: Final = 16
+#: The weight of the dispersion of other routes at most, in degrees of freedom.
+_USUAL: Final = 30.0
+#: Standard errors up to which a dispersion is not distinguished from 1.
+_LIKE_ONE: Final = 1.28
 #: Terms of the continued fraction at most, and the relative change at which it ends.
 _TERMS: Final = 10_000
 _PRECISION: Final = 1e-14
@@ -55,7 +59,7 @@ _LEAST: Final = 1e-290
 _NORMAL: Final = NormalDist()
 
 #: The values of an interval: bucket -> number.
-BucketCounts = Mapping[int, int]
+BucketCounts = Mapping[int, float]
 K = TypeVar("K")
 N = TypeVar("N", int, float)
 
@@ -63,8 +67,9 @@ N = TypeVar("N", int, float)
 class Counts(NamedTuple):
     """Events of an interval, of so many requests."""
 
-    events: int
-    of: int
+    #: Whole numbers, unless they are weighted.
+    events: float
+    of: float
 
 
 class Dispersion(NamedTuple):
@@ -92,31 +97,79 @@ def total_counts(intervals: Iterable[Counts]) -> Counts:
     return Counts(sum(columns[0]), sum(columns[1])) if columns else Counts(0, 0)
 
 
-def dispersions(
-    after: Sequence[Counts], before: Sequence[Counts], lengths: Iterable[int]
-) -> list[Dispersion]:
-    """Return the dispersion of adjacent windows, by the length of blocks.
+class Variation(NamedTuple):
+    """By how much blocks of intervals vary more than binomial ones do."""
+
+    #: The sum of squares beyond its expectation; by so much it grows with the dispersion.
+    excess: float
+    weight: float
+    #: Degrees of freedom.
+    freedom: float
+    #: The requests of a typical block, after and before.
+    squares: tuple[float, float]
+    #: Intervals of a block.
+    block: int
+
+    def dispersion(self, usual: "Usual") -> Dispersion:
+        """Return the dispersion, shrunk toward that of other routes.
+
+        If it cannot be distinguished from 1, it is 1.
+        """
+        more = min(_USUAL, max(usual.freedom - self.freedom, 0.0))
+        freedom = self.freedom + more
+        if self.weight <= 0 or not self.freedom:  # Nothing failed.
+            return self._grown(usual.within, usual.freedom if usual.within else math.inf)
+        excess = self.excess + more / self.freedom * usual.within * self.weight
+        excess *= self.freedom / freedom
+        if _is_like_one(excess / self.freedom, freedom):
+            return self._grown(0.0, math.inf)
+        return self._grown(max(excess / self.weight, 0.0), freedom)
+
+    def _grown(self, within: float, freedom: float) -> Dispersion:
+        after, before = (1 + within * max(square - 1, 0.0) for square in self.squares)
+        return Dispersion(after, before, freedom, self.block)
+
+
+class Usual(NamedTuple):
+    """The dispersion of all routes together."""
+
+    #: The correlation within a block.
+    within: float = 0.0
+    freedom: float = 0.0
+
+
+def usual(parts: Iterable[Variation]) -> Usual:
+    """Return the dispersion of several routes together; 0 if it cannot be distinguished from 1."""
+    excess = weight = freedom = 0.0
+    for one in parts:
+        if one.weight > 0:
+            excess, weight = excess + one.excess, weight + one.weight
+            freedom += one.freedom
+    if not weight or _is_like_one(excess / freedom, freedom):
+        return Usual(0.0, freedom)
+    return Usual(max(excess / weight, 0.0), freedom)
+
+
+def _is_like_one(excess: float, freedom: float) -> bool:
+    """Return whether a dispersion of 1 + excess is usual for 1 (Wilson and Hilferty, 1931)."""
+    error = math.sqrt(2 / (9 * freedom))
+    root = math.cbrt(max(1 + excess, 0.0))
+    return (root - 1 + error * error) / error <= _LIKE_ONE
+
+
+def excess_of(after: Sequence[Counts], before: Sequence[Counts], length: int) -> Variation:
+    """Return by how much the blocks of adjacent windows vary.
 
     Args:
         after, before: intervals, oldest first.
-        lengths: of blocks, in intervals.
+        length: of blocks, in intervals.
     """
-    return [_of_blocks(_blocks(after, n), _blocks(before[::-1], n), n) for n in lengths]
-
-
-def _blocks(intervals: Sequence[Counts], length: int) -> list[Counts]:
-    if length == 1:
-        return [one for one in intervals if one[1]]
-    blocks = (total_counts(intervals[at : at + length]) for at in range(0, len(intervals), length))
-    return [one for one in blocks if one.of]
-
-
-def _of_blocks(after: Sequence[Counts], before: Sequence[Counts], length: int) -> Dispersion:
+    windows = _blocks(after, length), _blocks(before[::-1], length)
     excess = weight = freedom = 0.0
     squares = []
-    for blocks in (after, before):
+    for blocks in windows:
         events, of = total_counts(blocks)
-        squares.append(sum(one[1] * one[1] for one in blocks) / of if of else 1.0)
+        squares.append(sum([one[1] * one[1] for one in blocks]) / of if of else 1.0)
         if len(blocks) < 2:
             continue
         freedom += len(blocks) - 1
@@ -128,9 +181,18 @@ def _of_blocks(after: Sequence[Counts], before: Sequence[Counts], length: int) -
         excess += sum(errors) / variance - (len(blocks) - 1)
         # The sum of (size - 1) (1 - size / of).
         weight += of - squares[-1] - (len(blocks) - 1)
-    within = max(excess / weight, 0.0) if weight else 0.0
-    grown = [1 + within * max(square - 1, 0.0) for square in squares]
-    return Dispersion(grown[0], grown[1], freedom, length)
+    return Variation(excess, weight, freedom, (squares[0], squares[1]), length)
+
+
+def _blocks(intervals: Sequence[Counts], length: int) -> list[Counts]:
+    if length == 1:
+        return [one for one in intervals if one[1]]
+    events, of = [one[0] for one in intervals], [one[1] for one in intervals]
+    return [
+        Counts(sum(events[at : at + length]), size)
+        for at in range(0, len(intervals), length)
+        if (size := sum(of[at : at + length]))
+    ]
 
 
 def paired_dispersion(
@@ -175,7 +237,7 @@ def rise(
     return max(tests, key=lambda test: test.p)
 
 
-def _tail(events: int, of: int, part: float, dispersion: Dispersion) -> float:
+def _tail(events: float, of: float, part: float, dispersion: Dispersion) -> float:
     if not events or dispersion.freedom < 1:
         return 1.0
     spread = (1 - part) * dispersion.after + part * dispersion.before
@@ -249,20 +311,30 @@ def slowest(
         shift: buckets by which the values after the deploy are lowered before.
         wholes: the values of each window, if they are merged already.
     """
-    whole_after, whole_before = wholes or (sum_counts(after), sum_counts(before))
-    pooled = dict(whole_before)
-    for bucket, number in whole_after.items():
+    edge = slow_edge(*(wholes or (sum_counts(after), sum_counts(before))), shift)
+    return Slowest(count_slow(after, edge + shift), count_slow(before, edge))
+
+
+def slow_edge(after: BucketCounts, before: BucketCounts, shift: int = 0) -> int:
+    """Return the lowest bucket of the slowest 5 % of both windows.
+
+    Args:
+        shift: buckets by which the values after the deploy are lowered before.
+    """
+    pooled = dict(before)
+    for bucket, number in after.items():
         pooled[bucket - shift] = pooled.get(bucket - shift, 0) + number
     share = (1 - QUANTILE) * sum(pooled.values())
-    edge, passed = 0, 0
+    edge, passed = 0, 0.0
     for edge in sorted(pooled, reverse=True):
         passed += pooled[edge]
         if passed >= share:
             break
-    return Slowest(_above(after, edge + shift), _above(before, edge))
+    return edge
 
 
-def _above(intervals: Iterable[BucketCounts], edge: int) -> list[Counts]:
+def count_slow(intervals: Iterable[BucketCounts], edge: int) -> list[Counts]:
+    """Return how many values of each interval are in a bucket or above it."""
     return [
         Counts(
             sum([buckets[bucket] for bucket in buckets if bucket >= edge]),
@@ -301,7 +373,7 @@ def _ends(values: BucketCounts, spread: float, t: float) -> tuple[int, int, int]
     if shares[2] >= 1 or shares[0] <= 0:
         return None
     ends: list[int] = []
-    passed = 0
+    passed = 0.0
     for bucket in sorted(values):
         passed += values[bucket]
         while len(ends) < 3 and passed >= shares[len(ends)] * number:
@@ -377,6 +449,8 @@ def student_tail(t: float, freedom: float) -> float:
     """Return the probability that Student's t is at least `t`."""
     if math.isinf(t):
         return float(t < 0)
+    if math.isinf(freedom):
+        return math.erfc(t / math.sqrt(2)) / 2
     half = incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5) / 2
     return half if t >= 0 else 1.0 - half
 

@@ -5,11 +5,15 @@ Each route, and all requests together, have two tests: of the error rate and of 
 chance among all tests of all looks, and large enough to matter:
 
     looks       a verdict is wanted after 5 minutes, and a better one after 15 and 60. Each of these
-                fixed looks gets an equal part of the error budget of 5 % (Bonferroni)
+                fixed looks gets a part of the error budget of 5 % (Bonferroni), the last one most
     routes      within a look, the tests of all routes and metrics share its part (Holm, 1979)
-    margins     the hypothesis that is tested is not "no change at all", which no deploy is, but
-                "at most a quarter more errors", "p95 at most two buckets (9 %) higher"
+    noise       how clustered failures are is estimated for each route and for all routes together,
+                and from 5-minute sums of up to ten hours before the deploy, where they are kept
+    margins     a rise by chance is excluded, and with a confidence of 95 % one of at most a quarter
+                (error rate); p95 is tested for a rise of more than two buckets (9 %)
     effects     and the difference itself is at least 0.1 percentage points, or 1 ms
+    mix         all requests are compared at the same mix of routes (mix.py)
+    storms      such a rise is "worse" if it is no storm (storms.py), and "watching" until then
     too little  a metric is "the same" only if a large change would have been seen: three times the
                 error rate (or one percentage point), twice the p95. Else there is too little data
 
@@ -17,85 +21,38 @@ Judged by simulation in benchmarks/verdict.py.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
 
-from redmeter.analysis.comparing.significance import (
-    PER_DOUBLING,
-    BucketCounts,
-    Counts,
-    Dispersion,
-    RateTest,
-    dispersions,
-    holm,
-    p95_ratio_interval,
-    paired_dispersion,
-    ratio_interval,
-    rise,
-    slowest,
-    sum_counts,
-    total_counts,
-    upper_share,
+from redmeter.analysis.comparing.significance import holm, total_counts
+from redmeter.analysis.comparing.storms import (
+    SUM_WIDTH,
+    at_once,
+    deviance,
+    ends,
+    five_minutes,
+    highest_score,
+    lasts,
+    worst_share,
+)
+from redmeter.analysis.comparing.verdict_metrics import (
+    Question,
+    Traffic,
+    answer_all,
+    has_history,
+    question_of,
 )
 from redmeter.results.verdict import (
     BETTER,
     NOT_KEPT,
     SAME,
     TOO_LITTLE,
+    WATCHING,
     WORSE,
     Judgment,
     VerdictMetric,
     VerdictRow,
     VerdictTraffic,
 )
-
-#: Seconds of the longer blocks of each look, by which clusters are found.
-BLOCKS: Final = {300: 300, 900: 480, 3600: 600}
-#: Requests that each window of a route must have.
-MIN_REQUESTS: Final = 20
-#: Factors within which a change is none: of the error rate, and buckets of p95.
-RATE_MARGIN, P95_MARGIN = 1.25, 2
-#: Least differences: of the error rate, and of p95, seconds.
-RATE_DIFFERENCE, P95_DIFFERENCE = 0.001, 0.001
-#: Factors that must be excluded for "same"; of the error rate alternatively a difference.
-LARGE_RATE, LARGE_P95, LARGE_DIFFERENCE = 3.0, 2.0, 0.01
-#: Pairs of intervals that a comparison with another day needs.
-MIN_PAIRS: Final = 6
-
-
-@dataclass(slots=True)
-class Traffic:
-    """The requests of a route in both windows."""
-
-    #: None for all requests.
-    route: str | None
-    #: Failures and requests of each interval, oldest first.
-    after: Sequence[Counts] = ()
-    before: Sequence[Counts] = ()
-    #: Response times by interval; and p95 of both windows, seconds.
-    times_after: Sequence[BucketCounts] = ()
-    times_before: Sequence[BucketCounts] = ()
-    p95_after: float | None = None
-    p95_before: float | None = None
-    #: The response times of each window, merged; None: judge() merges them.
-    all_after: BucketCounts | None = None
-    all_before: BucketCounts | None = None
-    #: If the windows are a day or a week apart: intervals before the deploy, each with the one a
-    #: day or a week earlier.
-    pairs: Sequence[tuple[Counts, Counts]] = ()
-    times_pairs: Sequence[tuple[BucketCounts, BucketCounts]] = ()
-
-
-@dataclass(slots=True)
-class _Tested:
-    """A metric with the direction in which it changed."""
-
-    metric: VerdictMetric
-    rose: bool = True
-    #: Whether the change is large enough to matter, and whether a large one is excluded.
-    matters: bool = False
-    excluded: bool = False
-    p: float | None = None
 
 
 def judge(
@@ -119,20 +76,26 @@ def judge(
     """
     rows = []
     for one in traffic:
+        routes = [] if one.route is not None else [each for each in traffic if each is not one]
+        rates = question_of(0, one, routes, lengths, seconds, paired=paired)
         times = (
-            _Tested(VerdictMetric(NOT_KEPT, reason=without_times))
+            Question(VerdictMetric(NOT_KEPT, reason=without_times))
             if without_times
-            else _p95(one, lengths, paired=paired)
+            else question_of(1, one, routes, lengths, seconds, paired=paired)
         )
-        rows.append((_rate(one, lengths, paired=paired), times))
-    tested = [test for row in rows for test in row]
+        rows.append((rates, times))
+    for column in zip(*rows, strict=True):
+        answer_all(traffic, column)
+    questions = [question for row in rows for question in row]
     for rose in (True, False):
         probabilities = holm(
-            [None if t.p is None else t.p if t.rose is rose else 1.0 for t in tested]
+            [None if t.p is None else t.p if t.rose is rose else 1.0 for t in questions]
         )
-        for test, adjusted in zip(tested, probabilities, strict=True):
-            if test.p is not None and adjusted is not None and test.rose is rose:
-                test.metric = _judged(test, adjusted, level)
+        for question, adjusted in zip(questions, probabilities, strict=True):
+            if question.p is not None and adjusted is not None and question.rose is rose:
+                question.metric = _judged(question, adjusted, level)
+    if not paired and any(question.metric.verdict == WORSE for question in questions):
+        _watch(traffic, rows, seconds[0])
     return [_row(one, *row, seconds) for one, row in zip(traffic, rows, strict=True)]
 
 
@@ -141,143 +104,57 @@ def count_tests(rows: Sequence[VerdictRow]) -> int:
     return sum(metric.p is not None for row in rows for metric in (row.error_rate, row.p95))
 
 
-def _judged(test: _Tested, adjusted: float, level: float) -> VerdictMetric:
-    metric = replace(test.metric, p_adjusted=adjusted)
-    if adjusted <= level:
-        if test.matters:
-            return replace(metric, verdict=WORSE if test.rose else BETTER)
+def _judged(question: Question, adjusted: float, level: float) -> VerdictMetric:
+    metric = replace(question.metric, p_adjusted=adjusted)
+    if adjusted <= level and not question.matters:
         return replace(metric, verdict=SAME, reason="below the least difference that matters")
-    if test.excluded:
+    if adjusted <= level and question.certain:
+        return replace(metric, verdict=WORSE if question.rose else BETTER)
+    if question.excluded:
         return replace(metric, verdict=SAME)
     return replace(metric, verdict=TOO_LITTLE, reason="a large change could not be seen yet")
 
 
-def _rate(one: Traffic, lengths: Sequence[int], *, paired: bool) -> _Tested:
-    after, before = total_counts(one.after), total_counts(one.before)
-    now, then = _share(after), _share(before)
-    metric = _metric(now, then)
-    reason = _missing(after.of, before.of, "requests")
-    if paired and len(one.pairs) < MIN_PAIRS:
-        reason = reason or _few_pairs(one.pairs)
-    if reason or now is None or then is None:
-        return _Tested(replace(metric, reason=reason))
-    if paired:
-        estimates = [paired_dispersion(one.pairs, after, before)]
-    else:
-        estimates = dispersions(one.after, one.before, lengths)
-    rose = now >= then
-    result = _test(after, before, estimates, rose=rose, margin=RATE_MARGIN)
-    interval = ratio_interval(after, before, result.dispersion)
-    upper = upper_share(after, result.dispersion.after, result.dispersion.freedom)
-    test = f"conditional binomial test; {_words(result.dispersion)}"
-    return _Tested(
-        _with(metric, interval, result.p, test),
-        rose,
-        matters=abs(now - then) >= RATE_DIFFERENCE,
-        excluded=upper - then <= LARGE_DIFFERENCE
-        or (interval is not None and interval[1] <= LARGE_RATE),
-        p=result.p,
+# Storms
+
+
+def _watch(
+    traffic: Sequence[Traffic], rows: Sequence[tuple[Question, Question]], seconds: float
+) -> None:
+    """Give each worse metric its evidence that it is no storm; watch it if there is none."""
+    length = max(int(seconds // SUM_WIDTH), 1)
+    highest = max(
+        (highest_score(one.history, length) for one in traffic if has_history(one)), default=0.0
     )
-
-
-def _p95(one: Traffic, lengths: Sequence[int], *, paired: bool) -> _Tested:
-    values = (
-        sum_counts(one.times_after) if one.all_after is None else one.all_after,
-        sum_counts(one.times_before) if one.all_before is None else one.all_before,
+    whole = traffic[0]
+    worst = worst_share(
+        whole.history
+        if has_history(whole)
+        else five_minutes(whole.before, seconds / max(len(whole.after), 1))
     )
-    now, then = one.p95_after, one.p95_before
-    metric = _metric(now, then)
-    reason = _missing(sum(values[0].values()), sum(values[1].values()), "response times")
-    if paired and len(one.times_pairs) < MIN_PAIRS:
-        reason = reason or _few_pairs(one.times_pairs)
-    if reason or now is None or then is None:
-        return _Tested(replace(metric, reason=reason))
-    rose = now >= then
-    shift = P95_MARGIN if rose else -P95_MARGIN
-    slow = slowest(one.times_after, one.times_before, shift, values)
-    after, before = total_counts(slow.after), total_counts(slow.before)
-    if paired:
-        pairs = [
-            (pair.after[0], pair.before[0])
-            for two in one.times_pairs
-            for pair in (slowest(two[:1], two[1:]),)
-        ]
-        estimates = [paired_dispersion(pairs, after, before)]
-    else:
-        estimates = dispersions(slow.after, slow.before, lengths)
-    result = _test(after, before, estimates, rose=rose, margin=1.0)
-    interval = p95_ratio_interval(*values, result.dispersion)
-    test = f"conditional test of the slowest 5 %; {_words(result.dispersion)}"
-    factor = 2 ** (P95_MARGIN / PER_DOUBLING)
-    return _Tested(
-        _with(metric, interval, result.p, test),
-        rose,
-        matters=abs(now - then) >= max(P95_DIFFERENCE, (factor - 1) * min(now, then)),
-        excluded=interval is not None and interval[1] <= LARGE_P95,
-        p=result.p,
-    )
+    sudden = whole.route is None and at_once(total_counts(whole.after), worst)
+    for one, row in zip(traffic, rows, strict=True):
+        for question in row:
+            if question.metric.verdict != WORSE:
+                continue
+            counted = question is row[0]
+            evidence = ""
+            if lasts(question.sides.after, question.sides.before, seconds):
+                evidence = "lasts longer than 8 minutes"
+            elif counted and sudden:
+                evidence = "more requests fail than in any storm"
+            elif counted and has_history(one) and not ends(len(one.after), seconds):
+                mine = deviance(total_counts(one.after), total_counts(one.history))
+                hours = len(one.history) * SUM_WIDTH / 3600
+                if mine > highest:
+                    evidence = f"more unusual than all of {hours:.1f} hours of 5-minute sums"
+            verdict: Judgment = WORSE if evidence else WATCHING
+            reason = evidence or "could be a storm of up to 8 minutes"
+            question.metric = replace(question.metric, verdict=verdict, reason=reason)
 
 
-def _test(
-    after: Counts,
-    before: Counts,
-    estimates: Sequence[Dispersion],
-    *,
-    rose: bool,
-    margin: float,
-) -> RateTest:
-    if rose:
-        return rise(after, before, estimates, margin)
-    swapped = [one._replace(after=one.before, before=one.after) for one in estimates]
-    result = rise(before, after, swapped, margin)
-    one = result.dispersion
-    return result._replace(dispersion=one._replace(after=one.before, before=one.after))
-
-
-def _with(
-    metric: VerdictMetric, interval: tuple[float, float] | None, p: float, test: str
-) -> VerdictMetric:
-    low, high = interval or (None, None)
-    return replace(metric, low=low, high=high, p=p, test=test)
-
-
-def _missing(after: int, before: int, what: str) -> str:
-    for number, when in ((after, "after"), (before, "before")):
-        if not number:
-            return f"no {what} {when} the deploy"
-        if number < MIN_REQUESTS:
-            return f"only {number} {what} {when} the deploy, of at least {MIN_REQUESTS}"
-    return ""
-
-
-def _few_pairs(pairs: Sequence[object]) -> str:
-    return f"only {len(pairs)} intervals before the deploy can be compared, of {MIN_PAIRS}"
-
-
-def _words(dispersion: Dispersion) -> str:
-    number = f"dispersion {max(dispersion.after, dispersion.before):.1f}"
-    if not dispersion.block:
-        return f"{number} by {dispersion.freedom:.0f} pairs of intervals before"
-    plural = "s" if dispersion.block > 1 else ""
-    return f"{number} by blocks of {dispersion.block} interval{plural}"
-
-
-def _share(counts: Counts) -> float | None:
-    return counts.events / counts.of if counts.of else None
-
-
-def _metric(after: float | None, before: float | None) -> VerdictMetric:
-    if after is None or before is None:
-        return VerdictMetric(TOO_LITTLE, after, before)
-    ratio = after / before if before else None
-    return VerdictMetric(TOO_LITTLE, after, before, ratio, after - before)
-
-
-def _row(one: Traffic, rate: _Tested, times: _Tested, seconds: tuple[float, float]) -> VerdictRow:
-    after, before = (
-        total_counts(one.after).of,
-        total_counts(one.before).of,
-    )
+def _row(one: Traffic, rate: Question, times: Question, seconds: tuple[float, float]) -> VerdictRow:
+    after, before = round(total_counts(one.after).of), round(total_counts(one.before).of)
     rates_of = after / seconds[0], before / seconds[1]
     ratio = rates_of[0] / rates_of[1] if before else None
     requests = VerdictTraffic(after, before, *rates_of, ratio)
@@ -286,17 +163,17 @@ def _row(one: Traffic, rate: _Tested, times: _Tested, seconds: tuple[float, floa
 
 
 def ordered(rows: Sequence[VerdictRow]) -> list[VerdictRow]:
-    """Return routes, worse ones first, then better ones, then by requests."""
-    first: Mapping[str, int] = {WORSE: 0, BETTER: 1}
+    """Return routes, worse ones first, then watched ones, then better ones, then by requests."""
+    first: Mapping[str, int] = {WORSE: 0, WATCHING: 1, BETTER: 2}
     return sorted(
-        rows, key=lambda row: (first.get(row.verdict, 2), -row.requests.after, row.route or "")
+        rows, key=lambda row: (first.get(row.verdict, 3), -row.requests.after, row.route or "")
     )
 
 
 def combined(metrics: Sequence[VerdictMetric]) -> Judgment:
-    """Return the judgment of several metrics: worse before unknown before better before same."""
+    """Return the judgment of several metrics: worse, watching, unknown, better, same."""
     # A metric that is not recorded at all, neither before nor after, is left out.
     known = [one for one in metrics if one.before is not None or one.after is not None]
     judgments = {metric.verdict for metric in known or metrics}
-    order: tuple[Judgment, ...] = (WORSE, NOT_KEPT, TOO_LITTLE, BETTER, SAME)
+    order: tuple[Judgment, ...] = (WORSE, WATCHING, NOT_KEPT, TOO_LITTLE, BETTER, SAME)
     return next(judgment for judgment in order if judgment in judgments)

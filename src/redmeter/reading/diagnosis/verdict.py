@@ -9,12 +9,15 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from redmeter.analysis.comparing.changes import GONE_EXPECTED, severity_rank
+from redmeter.analysis.comparing.storms import SUM_WIDTH
 from redmeter.analysis.comparing.verdict import count_tests, judge, ordered
+from redmeter.analysis.comparing.verdict_metrics import has_history
 from redmeter.clock import Zone
 from redmeter.errors import InvalidValue
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS
 from redmeter.reading import marks as reading_marks
 from redmeter.reading.diagnosis.verdict_data import (
+    AGAINST,
     VerdictData,
     VerdictPlan,
     busiest_routes,
@@ -34,13 +37,16 @@ from redmeter.results.verdict import (
     NOT_KEPT,
     SAME,
     TOO_LITTLE,
+    WATCHING,
     WORSE,
     Against,
     Judgment,
     Verdict,
     VerdictMetric,
+    VerdictMix,
     VerdictPatterns,
     VerdictRow,
+    VerdictWindow,
 )
 from redmeter.store import Store
 from redmeter.store.query import Query, Read, run_query
@@ -54,6 +60,9 @@ _PAGE, MAX_PAGES = 1_000, 10
 _MAX_SECONDS = 10_000
 #: Log patterns of each kind.
 _MAX_PATTERNS = 50
+
+#: Totals of requests.
+_TOTALS = (HITS, HITS_FAILED)
 
 _OTHER = "(other)"
 
@@ -109,40 +118,45 @@ def read_verdict(store: Store, asked: VerdictQuestion) -> tuple[float, Verdict]:
 
 
 def _read(
-    keys: Keys, asked: VerdictQuestion, zone: Zone
+    keys: Keys, question: VerdictQuestion, zone: Zone
 ) -> Query[tuple[list[Mark], VerdictPlan, VerdictData]]:
-    width = asked.precision
+    width = question.precision
     requests = LabelSets(keys, keys.known, width, REQUESTS)
     seconds = LabelSets(keys, keys.hists, width, SECONDS)
     sampled = LabelSets(keys, keys.hists, width, HITS_SECONDS)
-    asks = [Ask("HGETALL", keys.key("count") + entry(width, ""))]
+    # Against another day, the noise is that of pairs of intervals.
+    widths = [width] if AGAINST[question.against] else [width, SUM_WIDTH]
+    asks = [Ask("HGETALL", keys.key("count") + entry(each, "")) for each in widths]
     reads: list[Read] = [
         reading_marks.asked(keys),
-        ("HGETALL", keys.count(width, HITS)),
-        ("HGETALL", keys.count(width, HITS_FAILED)),
         requests.join(asks, _PAGE),
         seconds.join([], _MAX_SECONDS),
         sampled.join([], MAX_SAMPLED),
+        *(("HGETALL", keys.count(each, name)) for each in widths for name in _TOTALS),
     ]
     view, replies = yield reads
     marks = reading_marks.answered(raised(replies[0]))
-    _, moment = find_mark(asked, marks, view.now)
+    _, moment = find_mark(question, marks, view.now)
     kept = view.retention, view.histograms
-    windows = plan(moment, view.now, asked.against, width, *kept, zone)
+    windows = plan(moment, view.now, question.against, width, *kept, zone)
     data = VerdictData()
     if not windows.compares:
         return marks, windows, data
-    for name, reply in zip((HITS, HITS_FAILED), replies[1:3], strict=True):
-        data.counts[name] = {} if is_misplaced(reply) else counts_of(reply)
+    kinds = [data.counts, data.sums][: len(widths)]
+    totals = iter(replies[4:])
+    for counts in kinds:
+        for name, reply in zip(_TOTALS, totals, strict=False):
+            counts[name] = {} if is_misplaced(reply) else counts_of(reply)
     joined = yield from requests.read_on(
-        Joined(replies[3], 1, needed=False), asks, _PAGE, MAX_PAGES * _PAGE
+        Joined(replies[1], len(asks), needed=False), asks, _PAGE, MAX_PAGES * _PAGE
     )
     data.complete = len(joined[-1].members) < _PAGE
-    for name, _, (values,) in series_in(joined):
-        data.counts[name] = counts_of(values)
+    for name, _, values in series_in(joined):
+        for counts, reply in zip(kinds, values, strict=True):
+            counts[name] = counts_of(reply)
     if windows.not_kept is None:
         chosen = set(busiest_routes(data.counts, windows.starts))
-        timed = [Joined(reply, 0, needed=False) for reply in replies[4:]]
+        timed = [Joined(reply, 0, needed=False) for reply in replies[2:4]]
         names = [
             name
             for name, parsed, _ in series_in(timed)
@@ -173,8 +187,12 @@ def build(
     """
     mark, moment = find_mark(asked, marks, now)
     overall, routes, number = None, list[VerdictRow](), 0
+    noise = None
     if windows.compares:
         traffic, number = traffic_of(windows, data)
+        if windows.noise and has_history(traffic[0]):
+            since = windows.noise.until - len(traffic[0].history) * SUM_WIDTH
+            noise = VerdictWindow(since, windows.noise.until)
         missing = f"histograms of {span(windows.precision)} do not reach back to the baseline"
         rows = judge(
             traffic,
@@ -185,7 +203,8 @@ def build(
             without_times=missing if windows.not_kept else "",
         )
         overall, routes = rows[0], ordered(rows[1:])
-    judgment, reason = _judgment(windows, overall, routes)
+    mix = _mix(overall)
+    judgment, reason = _judgment(windows, overall, routes, mix)
     return Verdict(
         judgment,
         reason,
@@ -201,11 +220,13 @@ def build(
         windows.not_kept,
         tests=count_tests([*([overall] if overall else []), *routes]),
         overall=overall,
+        mix=mix,
         routes=tuple(routes),
         routes_of=number,
         patterns=changed_patterns(
             patterns, moment, windows.after.until if windows.after else None, now
         ),
+        noise=noise,
         marks=tuple(one for one in marks if one != mark and _within(one, windows)),
     )
 
@@ -228,7 +249,10 @@ def _within(mark: Mark, windows: VerdictPlan) -> bool:
 
 
 def _judgment(
-    windows: VerdictPlan, overall: VerdictRow | None, routes: Sequence[VerdictRow]
+    windows: VerdictPlan,
+    overall: VerdictRow | None,
+    routes: Sequence[VerdictRow],
+    mix: VerdictMix,
 ) -> tuple[Judgment, str]:
     if windows.look is None:
         assert windows.next_look is not None
@@ -243,7 +267,7 @@ def _judgment(
             f"{missing.of} of {width} reach back to {back:%Y-%m-%d %H:%M} UTC, after the baseline"
         )
     rows = [*routes, overall]  # A route explains more than the whole.
-    for judgment in (WORSE, BETTER):
+    for judgment in (WORSE, WATCHING, BETTER):
         changed = [
             _sentence(row, what, metric)
             for row in rows
@@ -252,6 +276,8 @@ def _judgment(
         ]
         if changed:
             more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
+            if judgment == WATCHING:
+                return judgment, f"worse so far: {changed[0]}{more}; {_evidence(windows)}"
             if judgment == WORSE or overall.verdict not in (TOO_LITTLE, NOT_KEPT):
                 return judgment, changed[0] + more
     if overall.verdict in (TOO_LITTLE, NOT_KEPT):
@@ -261,7 +287,38 @@ def _judgment(
             if metric.verdict == overall.verdict
         ]
         return overall.verdict, "; ".join(reasons)
+    if mix.reason:
+        return SAME, f"no route is better or worse; {mix.reason}"
     return SAME, "no change of the error rate or p95 beyond chance"
+
+
+def _evidence(windows: VerdictPlan) -> str:
+    """Return what a rise that could be a storm still needs."""
+    if windows.next_look is None:
+        return "only for a part of the time, as a storm of some minutes"
+    return "it could be a storm until it has lasted for more than 8 minutes"
+
+
+def _mix(overall: VerdictRow | None) -> VerdictMix:
+    """Return the effect of a changed mix of routes; an effect for the worse comes first."""
+    if overall is None:
+        return VerdictMix()
+    for judgment in (WORSE, BETTER):
+        effects = [
+            f"{_sentence(overall, what, metric)}, of which {_signed(what, metric.mix)} by the mix"
+            for what, metric in _metrics(overall)
+            if metric.mix is not None and metric.mix_verdict == judgment
+        ]
+        if effects:
+            return VerdictMix(judgment, "; ".join(effects))
+    return VerdictMix()
+
+
+def _signed(what: str, value: float) -> str:
+    sign = "+" if value >= 0 else "-"
+    if what == "error rate":
+        return f"{sign}{abs(value) * 100:.3g} percentage points"
+    return f"{sign}{_value(what, abs(value))}"
 
 
 def _metrics(row: VerdictRow) -> tuple[tuple[str, VerdictMetric], ...]:

@@ -5,20 +5,25 @@ interval is excluded. `previous` compares with the intervals right before it. `y
 `last-week` compare with the same local time of day then; how much two days differ is learned from
 the hours before the deploy, each compared with the same hour of the other day.
 
+`previous` also reads the 5-minute sums of up to ten hours before the deploy, as many as are kept:
+they show how noisy error rates are.
+
 A baseline that is not kept at this precision is reported, and no coarser one is used.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import dropwhile
 
-from redmeter.analysis.comparing.significance import QUANTILE, Counts, sum_counts
-from redmeter.analysis.comparing.verdict import BLOCKS, MIN_PAIRS, Traffic
+from redmeter.analysis.comparing.significance import QUANTILE, BucketCounts, Counts, sum_counts
+from redmeter.analysis.comparing.storms import LEAST_SUMS, SUM_WIDTH
+from redmeter.analysis.comparing.verdict_metrics import BLOCKS, MIN_PAIRS, Traffic
 from redmeter.clock import UTC, Zone
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, SECONDS, is_failure, parse_name
 from redmeter.reading.page.http import route_of
 from redmeter.reading.ranking import highest
 from redmeter.reading.selection import base_of
-from redmeter.results.verdict import LEVEL, LOOKS, NotKept, VerdictWindow
+from redmeter.results.verdict import LOOKS, NotKept, VerdictWindow, level_of
 from redmeter.stored.exponential_histogram import LOWEST, Distribution
 from redmeter.stored.keys import (
     DEFAULT_RETENTION,
@@ -36,6 +41,8 @@ _DAY = 24 * HOUR
 AGAINST = {"previous": 0, "yesterday": _DAY, "last-week": 7 * _DAY}
 #: Pairs of intervals that are compared before a deploy.
 _PAIRS = 24
+#: How far back 5-minute sums are read, seconds.
+_HISTORY = 10 * HOUR
 #: The baseline right before a deploy: seconds, and intervals at least.
 _BASELINE, _INTERVALS = HOUR, 12
 
@@ -55,6 +62,8 @@ class VerdictPlan:
     #: About counters, or only about histograms.
     not_kept: NotKept | None = None
     paired: bool = False
+    #: The 5-minute sums that are kept before the deploy; None if there are too few.
+    noise: VerdictWindow | None = None
 
     @property
     def compares(self) -> bool:
@@ -64,7 +73,7 @@ class VerdictPlan:
     @property
     def level(self) -> float:
         """The part of the error budget that each look has."""
-        return LEVEL / len(self.looks)
+        return level_of(self.look or self.looks[-1], self.looks)
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -143,8 +152,25 @@ def plan(
     else:
         before, pairs = VerdictWindow(max(longest, oldest), interval), ()
     return VerdictPlan(
-        precision, looks, look, later, after, before, pairs, missing, paired=bool(earlier)
+        precision,
+        looks,
+        look,
+        later,
+        after,
+        before,
+        pairs,
+        missing,
+        paired=bool(earlier),
+        noise=None if earlier else _history(interval, now, retention),
     )
+
+
+def _history(until: int, now: float, retention: Retention) -> VerdictWindow | None:
+    if SUM_WIDTH not in retention:
+        return None
+    end = slice_start(until, SUM_WIDTH)
+    since = max(end - _HISTORY, retention.oldest(SUM_WIDTH, now))
+    return VerdictWindow(since, end) if end - since >= LEAST_SUMS * SUM_WIDTH else None
 
 
 def _command(precision: int, seconds: float, option: str) -> str:
@@ -170,6 +196,8 @@ class VerdictData:
     counts: dict[str, Mapping[int, int]] = field(default_factory=dict)
     #: `hits_seconds` and `http_request_seconds` with their label sets.
     times: dict[str, Mapping[int, Distribution]] = field(default_factory=dict)
+    #: The same as `counts`, by 5 minutes; empty against another day.
+    sums: dict[str, Mapping[int, int]] = field(default_factory=dict)
     #: Whether all label sets of requests were read.
     complete: bool = True
 
@@ -196,11 +224,8 @@ def _requests(
 
 def traffic_of(windows: VerdictPlan, data: VerdictData) -> tuple[list[Traffic], int]:
     """Return all requests, then the busiest routes; and how many routes there are."""
-    failed: dict[str, dict[int, int]] = {}
-    of: dict[str, dict[int, int]] = {}
-    for route, is_failed, counts in _requests(data.counts):
-        for sums in (of, failed) if is_failed else (of,):
-            sums[route] = sum_counts((sums.get(route, {}), counts))
+    requests = _by_route(data.counts, complete=data.complete)
+    history = _by_route(data.sums, complete=data.complete)
     times: dict[str, list[Mapping[int, Distribution]]] = {}
     whole: list[Mapping[int, Distribution]] = []
     for name, by_start in data.times.items():
@@ -210,25 +235,67 @@ def traffic_of(windows: VerdictPlan, data: VerdictData) -> tuple[list[Traffic], 
         else:
             whole.append(by_start)
     starts = windows.starts
-    active = [route for route, counts in of.items() if any(at in counts for at in starts)]
-    chosen = busiest_routes(data.counts, starts)
-    totals = [data.counts.get(name, {}) for name in (HITS, HITS_FAILED)]
-    if of and data.complete:
-        totals = [sum_counts(of.values()), sum_counts(failed.values())]
+    active = [
+        route
+        for route, counts in requests.items()
+        if route is not None and any(at in counts.of for at in starts)
+    ]
+    chosen: list[str | None] = [None, *busiest_routes(data.counts, starts)]
     if not any(whole):
         whole = [one for series in times.values() for one in series]
-    traffic = [_of_route(windows, None, totals[0], totals[1], whole)]
+    traffic = []
     for route in chosen:
-        of_route = times.get(route, ())
-        traffic.append(_of_route(windows, route, of[route], failed.get(route, {}), of_route))
+        of_route = whole if route is None else times.get(route, ())
+        one = _of_route(windows, route, requests[route], of_route)
+        if windows.noise:
+            since, until = windows.noise.since, windows.noise.until
+            sums = history.get(route, _Requests())
+            counts = [sums.at(at) for at in range(since, until, SUM_WIDTH)]
+            one.history = [*dropwhile(lambda each: not each.of, counts)]
+        traffic.append(one)
     return traffic, len(active)
+
+
+@dataclass(slots=True)
+class _Requests:
+    """Requests and failures of a route, by the start of an interval."""
+
+    of: dict[int, int] = field(default_factory=dict)
+    failed: dict[int, int] = field(default_factory=dict)
+
+    def at(self, start: int) -> Counts:
+        of = self.of.get(start, 0)
+        return Counts(min(self.failed.get(start, 0), of), of)
+
+
+def _by_route(
+    counts: Mapping[str, Mapping[int, int]], *, complete: bool
+) -> dict[str | None, _Requests]:
+    """Return the requests of each route, and of None for all.
+
+    Args:
+        complete: whether all label sets are there.
+    """
+    routes: dict[str | None, _Requests] = {}
+    for route, is_failed, by_start in _requests(counts):
+        mine = routes.setdefault(route, _Requests())
+        mine.of = sum_counts((mine.of, by_start))
+        if is_failed:
+            mine.failed = sum_counts((mine.failed, by_start))
+    if routes and complete:
+        parts = [*routes.values()]
+        routes[None] = _Requests(
+            sum_counts(one.of for one in parts), sum_counts(one.failed for one in parts)
+        )
+    else:
+        routes[None] = _Requests(*(dict(counts.get(name, {})) for name in (HITS, HITS_FAILED)))
+    return routes
 
 
 def _of_route(
     windows: VerdictPlan,
     route: str | None,
-    of: Mapping[int, int],
-    failed: Mapping[int, int],
+    requests: _Requests,
     times: Sequence[Mapping[int, Distribution]],
 ) -> Traffic:
     assert windows.after is not None
@@ -238,13 +305,11 @@ def _of_route(
         for window in (windows.after, windows.before)
     )
 
-    def counts(at: int) -> Counts:
-        return Counts(min(failed.get(at, 0), of.get(at, 0)), of.get(at, 0))
-
     def values(at: int) -> list[Distribution]:
         return [by_start[at] for by_start in times if at in by_start]
 
-    traffic = Traffic(route, [counts(at) for at in after], [counts(at) for at in before])
+    counts = requests.at
+    traffic = Traffic(route, [*map(counts, after)], [*map(counts, before)])
     traffic.pairs = [(counts(one), counts(other)) for one, other in windows.pairs]
     if times:
         traffic.times_after = [_buckets(values(at)) for at in after]
@@ -268,7 +333,7 @@ def _buckets(values: Sequence[Distribution]) -> Mapping[int, int]:
     return buckets | {LOWEST - 1: others} if others else buckets
 
 
-def _p95(merged: Mapping[int, int], parts: Sequence[Distribution]) -> float | None:
+def _p95(merged: BucketCounts, parts: Sequence[Distribution]) -> float | None:
     """Return the p95 of values; their sums and spreads are not merged.
 
     Args:
@@ -278,7 +343,7 @@ def _p95(merged: Mapping[int, int], parts: Sequence[Distribution]) -> float | No
     if not parts:
         return None
     whole = Distribution()
-    whole.positive = {bucket: count for bucket, count in merged.items() if bucket >= LOWEST}
+    whole.positive = {bucket: int(n) for bucket, n in merged.items() if bucket >= LOWEST}
     whole.negative = sum_counts([one.negative for one in parts if one.negative])
     whole.zeros = sum(one.zeros for one in parts)
     whole.moments = Moments(
