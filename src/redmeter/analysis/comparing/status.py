@@ -105,9 +105,8 @@ class Observed:
     def first(self) -> float:
         """When the first event that is kept was recorded, Unix seconds."""
         groups = [*self.routes.values(), *self.tasks.values()]
-        known = [self.requests, self.failed, *self.counters.values(), *(g.of for g in groups)]
-        starts = [min(by) for counts in known for by in counts.values() if by]
-        return min(starts, default=self.now)
+        counts = [self.requests, self.failed, *self.counters.values(), *(g.of for g in groups)]
+        return _first(counts, self.now)
 
     @cached_property
     def grid(self) -> CellGrid:
@@ -118,9 +117,22 @@ class Observed:
     def timed(self) -> CellGrid:
         """The cells of histograms."""
         groups = [*self.routes.values(), *self.tasks.values()]
-        known = [self.seconds, *(group.seconds for group in groups)]
-        starts = [min(by) for times in known for by in times.values() if by]
-        return CellGrid(self.now, self.histograms, min(starts, default=self.now))
+        first = _first([self.seconds, *(group.seconds for group in groups)], self.now)
+        return CellGrid(self.now, self.histograms, first)
+
+
+def _first(kept: Iterable[Mapping[int, Mapping[int, object]]], now: float) -> float:
+    """Return when the first event was recorded, Unix seconds: the start of its finest interval."""
+    starts: list[int] = []
+    for by_width in kept:
+        first, last = None, 0
+        for width in sorted((width for width in by_width if by_width[width]), reverse=True):
+            start = min(by_width[width])
+            if first is None or start < first + last:  # a finer precision that reaches as far back
+                first, last = max(start, first or start), width
+        if first is not None:
+            starts.append(first)
+    return min(starts, default=now)
 
 
 class _Row(NamedTuple):

@@ -58,7 +58,7 @@ SILENCE_SECONDS: Final = 180
 _LONGER: Final = 1.5
 _PRIOR: Final = 0.375
 #: Part of a rise that two earlier episodes had, if it is usual.
-_REACHED: Final = 0.65
+_REACHED: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
