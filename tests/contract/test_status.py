@@ -179,3 +179,66 @@ def test_counters_of_bytes_are_judged_and_explained_in_bytes(meter: Meter) -> No
     explained = meter.explain("sent_bytes", end - 360, end)
     assert explained.unit == "bytes"
     assert ", from 4.2 MB to 25.8 MB, mainly zone eu (2.4 MB to 24 MB, " in explained.sentence
+
+
+def test_a_slow_route_is_judged_by_itself(meter: Meter) -> None:
+    """Though the p95 of all requests is as expected: it has few of them."""
+    end = record(meter)
+    for minute in range(119):
+        at, last = end - (118 - minute) * 60, minute >= 106
+        for number, route in enumerate(ROUTES):
+            labels = {"route": route, "method": "GET"}
+            slow = 8.0 if last and number == 4 else 1.0
+            for step in range(6):
+                seconds = 0.1 * (1 + (step + minute) % 6 / 9) * slow
+                meter.observe("http_request_seconds", seconds, labels=labels, at=at)
+    assert meter.flush(20)
+    status = meter.status()
+    slow_checks = [check for check in status.checks if check.state != "usual"]
+    assert [(check.measure, check.labels) for check in slow_checks] == [("p95", {"route": "/4"})]
+    assert status.sentence.startswith("p95 response time of /4 "), status.sentence
+    assert status.state == "unusual"
+    p95 = slow_checks[0]
+    assert p95.value == pytest.approx(8 * 0.155, rel=0.05)
+    assert p95.mid == pytest.approx(0.155, rel=0.05)
+
+
+def test_a_failing_and_a_slow_task_are_named(meter: Meter) -> None:
+    """In an application of tasks alone; the others are as expected."""
+    now = meter.clock.wall() if isinstance(meter, MemoryMeter) else time.time()
+    end = int(now) // 60 * 60
+    for minute in range(119):
+        at, last = end - (118 - minute) * 60, minute >= 106
+        for task in ("mail", "pdf", "sync"):
+            failed = 4 if last and task == "mail" else int(minute % 40 == 0)
+            for state, amount in (("success", 8 - failed), ("failure", failed)):
+                if amount:
+                    meter.count("task_runs", amount, labels={"task": task, "state": state}, at=at)
+            for step in range(8):
+                seconds = (1 + (step + minute) % 8 / 20) * (10 if last and task == "pdf" else 1)
+                meter.observe("task_seconds", seconds, labels={"task": task}, at=at)
+    assert meter.flush(20)
+    status = meter.status()
+    assert status.state == "unusual"
+    assert [
+        (check.measure, check.labels["task"]) for check in status.checks if check.state == "high"
+    ] == [("failures", "mail"), ("p95", "pdf")] or "mail" in status.sentence
+    assert "Failures of task mail 50 % (usually " in status.sentence
+    assert "p95 of task pdf 13" in status.sentence
+    assert "Failures of 1 task as expected." in status.sentence
+
+
+def test_what_is_new_is_named(meter: Meter) -> None:
+    """An exception and an error in the log, without any requests."""
+    for number in range(30):
+        meter.log("shop.pay", "no answer from %s after %d s", "bank", number, severity="error")
+    try:
+        raise KeyError("cart")
+    except KeyError as error:
+        meter.record_exception(error)
+    assert meter.flush(20)
+    status = meter.status()
+    assert status.state == "unusual"
+    assert "New exception KeyError in test_status.py:" in status.sentence
+    assert "New error in shop.pay: no answer from " in status.sentence
+    assert [one.count for one in status.messages] == [30]

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 
-from redmeter.analysis.comparing.incidents import BLOCK, MINUTE
+from redmeter.analysis.comparing.incidents import BLOCK, DAY_SECONDS, MINUTE, CellGrid
 from redmeter.analysis.comparing.status import Observed
 from redmeter.clock import UTC, ManualClock, Zone
 from redmeter.names import (
@@ -32,6 +32,7 @@ from redmeter.reading.diagnosis.status import (
     JUDGED,
     JUDGED_ROUTES,
     JUDGED_TASKS,
+    TIMED_ROUTES,
     Surroundings,
     assess,
     by_group,
@@ -39,6 +40,7 @@ from redmeter.reading.diagnosis.status import (
 )
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest, compare
 from redmeter.reading.exceptions import ExceptionWindow
+from redmeter.reading.page.http import route_of
 from redmeter.reading.selection import base_of, check_labels, labels_in
 from redmeter.results.explanation import (
     DatabaseTime,
@@ -56,6 +58,8 @@ from redmeter.testing.readings import frequencies, stored_group
 from redmeter.testing.recorder import MemoryRecorder
 from redmeter.types import Mark
 
+#: Whose values a status reads.
+TIMED = (HITS_SECONDS, SECONDS, TASK_SECONDS)
 #: Log patterns have no history in memory.
 _NO_PATTERNS = "a MemoryMeter does not compare log patterns"
 
@@ -122,13 +126,16 @@ def status_of(
     counts: dict[str, dict[int, dict[int, int]]] = {}
     observed: dict[str, dict[int, dict[int, list[float]]]] = {}
     widths = [width for width in (MINUTE, BLOCK, HOUR) if width in retention]
+    reaches = CellGrid(now, histograms, now - DAY_SECONDS).starts
     for event in memory.events:
         if event.amount is not None:
             for width in widths:
                 start = slice_start(event.time, width)
                 by_start = counts.setdefault(event.series, {}).setdefault(width, {})
                 by_start[start] = by_start.get(start, 0) + event.amount
-        elif event.observed is not None and base_of(event.series) in (HITS_SECONDS, TASK_SECONDS):
+        elif event.observed is not None and base_of(event.series) in TIMED:
+            if base_of(event.series) == SECONDS and (not reaches or event.time < reaches[0]):
+                continue
             for width in (MINUTE, HOUR):
                 start = slice_start(event.time, width)
                 values_at = observed.setdefault(event.series, {}).setdefault(width, {})
@@ -144,6 +151,9 @@ def status_of(
     for series, by_width in observed.items():
         name = parse_name(series)
         group = seen.tasks.get(name.label("task") or "")
+        if name.base == SECONDS:
+            route = route_of(name.labels)
+            group = seen.routes[route] if route in list(seen.routes)[:TIMED_ROUTES] else None
         target = seen.seconds if name.base == HITS_SECONDS else None
         if target is None and group is not None:
             target = group.seconds

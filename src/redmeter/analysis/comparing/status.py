@@ -18,6 +18,7 @@ from typing import Final, Literal, NamedTuple
 from redmeter.analysis.comparing.incidents import (
     BLOCK,
     DAY_SECONDS,
+    FALSE_ALARM,
     LEAST_RISE,
     CellGrid,
     Incident,
@@ -171,14 +172,17 @@ def _judge_requests(seen: Observed) -> list[Check]:
         rate = _explained(rate, rows, shares)
     p95 = _judge_p95(seen, check_of("p95", HITS_SECONDS), seen.seconds)
     usual = shares.usual(grid.at(rate.began or grid.end - BLOCK))
+    p95, slow = _slow_routes(seen, p95)
     checks = [requests, rate, p95]
-    if not rate.everywhere:
-        named = {one.value for one in rate.causes}
-        for row in rows:
-            incident = row.shares.incident(fallback=usual)
-            if incident is not None and not incident.over and row.value not in named:
-                check = replace(link, labels={"route": row.value})
-                checks.append(_of_incident(check, row.shares, incident))
+    named = {one.value for one in rate.causes}
+    for row in rows:
+        if row.value in named or (rate.everywhere and not _stands_out(row.shares, rate, shares)):
+            continue
+        incident = row.shares.incident(fallback=usual)
+        if incident is not None and not incident.over:
+            check = replace(link, labels={"route": row.value})
+            checks.append(_of_incident(check, row.shares, incident))
+    checks += slow
     for route, group in routes.items():
         refused = Shares(grid, _cells(grid, group.refused), _cells(grid, group.of))
         incident = refused.incident(least_ratio=_CLIENT_RATIO, least_rate=_CLIENT_RATE)
@@ -189,10 +193,34 @@ def _judge_requests(seen: Observed) -> list[Check]:
         if gone is not None:
             check = replace(check_of("requests", REQUESTS), labels={"route": route})
             checks.append(_of_silence(check, grid, gone))
-        slow = _judge_p95(seen, check_of("p95", SECONDS), group.seconds)
-        if slow.state == "high" and not p95.everywhere:
-            checks.append(replace(slow, labels={"route": route}))
     return checks
+
+
+def _stands_out(shares: Shares, check: Check, whole: Shares) -> bool:
+    """Whether a route fails much more than all do that changed alike."""
+    grid, last = whole.grid, len(whole.grid)
+    start = grid.at(check.since or grid.end - BLOCK)
+    events, of = shares.sums(start, last)
+    all_events, all_of = whole.sums(start, last)
+    if not of or events / of < 2 * all_events / all_of:
+        return False
+    usual = Usual(all_events, all_of, 1.0, 0.0, grid.starts[0], 0)
+    return rise_probability(events, of, usual) < FALSE_ALARM
+
+
+def _slow_routes(seen: Observed, whole: Check) -> tuple[Check, list[Check]]:
+    """Return the check of all requests' p95, and those of routes that are slow by themselves."""
+    judged = [
+        replace(_judge_p95(seen, check_of("p95", SECONDS), group.seconds), labels={"route": route})
+        for route, group in seen.routes.items()
+        if group.seconds
+    ]
+    slow = [check for check in judged if check.state == "high"]
+    if whole.state == "high" and len(slow) > 1:
+        of = sum(check.count for check in judged)
+        if sum(check.count for check in slow) >= _ALIKE * of:
+            return replace(whole, everywhere=True), []
+    return whole, slow
 
 
 def _judge_task(seen: Observed, task: str, group: GroupCounts) -> list[Check]:

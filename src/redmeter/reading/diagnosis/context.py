@@ -37,7 +37,7 @@ from redmeter.results.explanation import (
 from redmeter.store.query import Query, Read, together
 from redmeter.store.servers.replies import is_misplaced, raised
 from redmeter.stored.exception import INTERVALS, counts_between, oldest_kept
-from redmeter.stored.keys import Keys, slice_start
+from redmeter.stored.keys import STEP, Keys, slice_start
 from redmeter.stored.message import parse_source
 from redmeter.stored.steps import parse_steps
 from redmeter.types import Mark
@@ -187,7 +187,8 @@ def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, l
             if not new and not gone:
                 continue
             intervals, count = window if new else baseline, None
-            if counts is not None and counts.oldest <= intervals.start:
+            since = max(intervals.start, slice_start(first, STEP)) if new else intervals.start
+            if counts is not None and counts.oldest <= since:
                 count = counts.between(intervals.start, intervals.stop)
             uncounted += gone and count is None
             # A rare pattern vanishes all the time.

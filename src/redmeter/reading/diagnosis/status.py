@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from redmeter.analysis.comparing.incidents import BLOCK, MINUTE
+from redmeter.analysis.comparing.incidents import BLOCK, DAY_SECONDS, MINUTE, CellGrid
 from redmeter.analysis.comparing.status import (
     CountsByWidth,
     GroupCounts,
@@ -27,9 +27,11 @@ from redmeter.names import (
     HITS_FAILED,
     HITS_SECONDS,
     REQUESTS,
+    SECONDS,
     TASK_RUNS,
     TASK_SECONDS,
     SeriesName,
+    canonical,
     is_failure,
 )
 from redmeter.reading import marks as marking
@@ -39,6 +41,7 @@ from redmeter.reading.diagnosis.explain import explain
 from redmeter.reading.diagnosis.status_sentence import with_sentence
 from redmeter.reading.diagnosis.verdict import VerdictQuestion, read_verdict
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest
+from redmeter.reading.distributions import interval_distributions
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Ask, Joined, series_in
 from redmeter.reading.page.http import route_of
@@ -56,9 +59,11 @@ from redmeter.stored.keys import HOUR, Kept, Keys, slice_start
 from redmeter.stored.packed_text import parse_distribution
 
 #: Label sets of requests and of tasks: of a round trip, and in all.
-_PAGE, _MOST = 1_000, 5_000
+_PAGE, _MOST = 250, 5_000
 #: Routes and tasks that are judged one by one: the busiest.
 JUDGED_ROUTES, JUDGED_TASKS = 200, 50
+#: Routes whose response times are judged by themselves: the busiest.
+TIMED_ROUTES = 50
 #: How long news are shown, and the time before with which they are compared, seconds.
 _NEW, _BEFORE = 1_800, 3_600
 #: How long after a mark its verdict is read, seconds.
@@ -241,12 +246,40 @@ def _observed(keys: Keys, kept: Kept, zone: Zone) -> Query[tuple[Observed, Surro
         group = seen.tasks.get(parsed.label("task") or "")
         if group is not None:
             _merge_times(group.seconds, timed, own)
+    yield from _route_times(keys, seen, [parsed for _, parsed, _ in series_in(joins)], timed)
     if not any(seen.requests.values()):
         seen.requests = {}
         if not seen.tasks and BLOCK in view.retention:
             seen.counters = yield from busiest_counters(keys, widths)
     surroundings.around = yield from circumstances(keys, new_window(view.now), None, view.now)
     return seen, surroundings
+
+
+def _route_times(
+    keys: Keys, seen: Observed, series: Iterable[SeriesName], timed: Sequence[int]
+) -> Query[None]:
+    """Read the response times of the busiest routes.
+
+    Args:
+        series: the label sets of requests.
+    """
+    chosen = set(list(seen.routes)[:TIMED_ROUTES])
+    names = {
+        canonical(SECONDS, {key: value for key, value in one.labels if key != "status"}): route
+        for one in series
+        if (route := route_of(one.labels)) in chosen
+    }
+    grid = CellGrid(seen.now, seen.histograms, seen.now - DAY_SECONDS)
+    for width in timed:
+        starts = [
+            start for start, length in zip(grid.starts, grid.lengths, strict=True)
+            if length == width
+        ]  # fmt: skip
+        by_name = yield from interval_distributions(keys, list(names), width, starts)
+        for name, by_start in by_name.items():
+            merged = seen.routes[names[name]].seconds.setdefault(width, {})
+            for start, one in by_start.items():
+                merged.setdefault(start, Distribution()).merge(one)
 
 
 def new_window(now: float) -> Comparison:
