@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 #: What each needs beside its line, and who needs something of his own.
 MORE = ("+cluster|slots", "+asking")
 OF_ROLE = {
-    "reader": ("+evalsha",),
+    "reader": ("+evalsha", "+zscore"),
     "page": ("+evalsha", "+zscore"),
     "up": ("+zscore",),
     "doctor": ("+randomkey",),

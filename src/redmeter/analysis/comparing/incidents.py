@@ -123,7 +123,7 @@ class CellGrid:
         return bisect_left(self.starts, moment)
 
 
-class Usual(NamedTuple):
+class UsualShare(NamedTuple):
     """A usual share, and how much it varies."""
 
     #: Events, and of how many.
@@ -155,7 +155,7 @@ class Incident:
     of: int
     #: Probability of at least so many events if the share is as usual.
     p: float
-    usual: Usual
+    usual: UsualShare
     #: Since when too few events came to judge whether it is over, Unix seconds; None: enough did.
     unsure_since: int | None = None
 
@@ -188,7 +188,7 @@ class Shares:
 
     # --- The usual share -------------------------------------------------------------------------
 
-    def usual(self, stop: int, *, fallback: "Usual | None" = None) -> Usual | None:
+    def usual(self, stop: int, *, fallback: "UsualShare | None" = None) -> UsualShare | None:
         """Return the usual share of the day before a cell; None if there was nothing before.
 
         Args:
@@ -235,7 +235,7 @@ class Shares:
     def incident(
         self,
         *,
-        fallback: Usual | None = None,
+        fallback: UsualShare | None = None,
         least_ratio: float = LEAST_RISE,
         least_rate: float = LEAST_RATE,
     ) -> Incident | None:
@@ -293,10 +293,10 @@ class Shares:
         shares.append(max((e / of for e, of in rates if of), default=0.0))
         return [share for share in dict.fromkeys(shares) if share >= LEAST_RISE * usual]
 
-    def _settle(self, usual: float, share: float, fallback: Usual | None) -> Incident | None:
+    def _settle(self, usual: float, share: float, fallback: UsualShare | None) -> Incident | None:
         """Find the stretch, and the usual share before it, in turn."""
         stretch: tuple[int, int] | None = None
-        known: Usual | None = None
+        known: UsualShare | None = None
         for _ in range(_TURNS):
             likeliest = self._stretch(usual, share)
             if likeliest is None:
@@ -337,7 +337,7 @@ class Shares:
                 best = total, start, at + 1
         return None if best[2] > last or not best[0] else best[1:]
 
-    def _judged(self, start: int, stop: int, usual: Usual, share: float) -> Incident | None:
+    def _judged(self, start: int, stop: int, usual: UsualShare, share: float) -> Incident | None:
         grid, last = self.grid, len(self.grid)
         events, of = self.sums(start, stop)
         if events / of < max(LEAST_RISE * usual.share, usual.share + LEAST_RATE):
@@ -363,7 +363,7 @@ class Shares:
 _ENOUGH: Final = 30
 
 
-def rise_probability(events: float, of: float, usual: Usual, seconds: float = BLOCK) -> float:
+def rise_probability(events: float, of: float, usual: UsualShare, seconds: float = BLOCK) -> float:
     """Return the probability of at least so many events, if the share is the usual one.
 
     Args:
@@ -382,7 +382,7 @@ def rise_probability(events: float, of: float, usual: Usual, seconds: float = BL
     return tail
 
 
-def highest_usual(of: float, usual: Usual, level: float = FALSE_ALARM) -> float:
+def highest_usual(of: float, usual: UsualShare, level: float = FALSE_ALARM) -> float:
     """Return the highest share of so many events in five minutes that counts as usual."""
     low, high = 0.0, 1.0
     for _ in range(30):
@@ -394,7 +394,7 @@ def highest_usual(of: float, usual: Usual, level: float = FALSE_ALARM) -> float:
     return max(high, LEAST_RISE * usual.share, usual.share + LEAST_RATE)
 
 
-def _usual(blocks: Sequence[tuple[int, int, bool]], since: int) -> Usual:
+def _usual(blocks: Sequence[tuple[int, int, bool]], since: int) -> UsualShare:
     """Return the usual share of blocks: events, of how many, and whether they have five minutes."""
     kept = list(blocks)
     for episode in _episodes(kept):
@@ -436,7 +436,7 @@ def _episodes(blocks: Sequence[tuple[int, int, bool]]) -> list[set[int]]:
     return episodes
 
 
-def _pooled(blocks: Sequence[tuple[int, int, bool]], since: int) -> Usual:
+def _pooled(blocks: Sequence[tuple[int, int, bool]], since: int) -> UsualShare:
     events, of = sum(block[0] for block in blocks), sum(block[1] for block in blocks)
     short = [block for block in blocks if block[2]]
     varied = short if len(short) >= _FEWEST else blocks
@@ -449,4 +449,4 @@ def _pooled(blocks: Sequence[tuple[int, int, bool]], since: int) -> Usual:
     deviation = 0.0
     if dispersion > 1.5 and expected:
         deviation = math.sqrt(math.log1p((dispersion - 1) / expected))
-    return Usual(float(events), of, dispersion, deviation, since, len(blocks))
+    return UsualShare(float(events), of, dispersion, deviation, since, len(blocks))

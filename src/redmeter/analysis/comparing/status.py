@@ -23,7 +23,7 @@ from redmeter.analysis.comparing.incidents import (
     CellGrid,
     Incident,
     Shares,
-    Usual,
+    UsualShare,
     highest_usual,
     rise_probability,
 )
@@ -204,7 +204,7 @@ def _stands_out(shares: Shares, check: Check, whole: Shares) -> bool:
     all_events, all_of = whole.sums(start, last)
     if not of or events / of < 2 * all_events / all_of:
         return False
-    usual = Usual(all_events, all_of, 1.0, 0.0, grid.starts[0], 0)
+    usual = UsualShare(all_events, all_of, 1.0, 0.0, grid.starts[0], 0)
     return rise_probability(events, of, usual) < FALSE_ALARM
 
 
@@ -294,7 +294,7 @@ def _of_incident(check: Check, shares: Shares, found: Incident) -> Check:
     )  # fmt: skip
 
 
-def _against(check: Check, usual: Usual, until: float) -> Check:
+def _against(check: Check, usual: UsualShare, until: float) -> Check:
     """Return a check with its baseline."""
     return replace(
         check,

@@ -62,7 +62,7 @@ from redmeter.stored.packed_text import parse_distribution
 _PAGE, _MOST = 250, 5_000
 #: Routes and tasks that are judged one by one: the busiest.
 JUDGED_ROUTES, JUDGED_TASKS = 200, 50
-#: Routes whose response times are judged by themselves: the busiest.
+#: Routes whose response times are judged: the busiest.
 TIMED_ROUTES = 50
 #: How long news are shown, and the time before with which they are compared, seconds.
 _NEW, _BEFORE = 1_800, 3_600
