@@ -344,7 +344,7 @@ def test_that_nothing_failed_where_nothing_happened_says_both(redmeter: Run, met
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["htp", "--by", "route"], "nothing is stored under htp; redmeter names "),
+        (["htp", "--by", "route"], "nothing is stored under htp; available: http"),
         (["htp*"], "no counter matches htp*; "),
         (
             ["http*", "--failing", "statsu=5xx"],
