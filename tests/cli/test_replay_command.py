@@ -228,7 +228,7 @@ def test_the_newest_line_becomes_now(redmeter: Run, tmp_path: Path) -> None:
 
 
 def test_a_line_far_ahead_of_the_others_is_told(redmeter: Run, tmp_path: Path) -> None:
-    """It would become now, and so most others would be older than what is kept: it is left out."""
+    """It would become now, and so most others would be older than the retention: it is left out."""
     log = tmp_path / "log"
     log.write_text("".join(map(line_at, [*range(1_431_857_103, 1_431_857_106), 253_402_300_799])))
     done = redmeter("replay", str(log), "--shift-to-now")
@@ -517,12 +517,12 @@ def test_a_server_that_goes_away_is_exit_code_3_and_says_what_is_stored(
     said = redmeter("replay", str(log), "--url", proxy.url, REDMETER_TIMEOUT="0.1").out.splitlines()
     assert said[0] == "3,000 lines: 3,000 requests, 3,000 within the retention"
     per_hit = "two per request, three if it failed"
-    told = [rf"stored: [\d,]+ of 6,000 counts, {per_hit}"]
+    lines = [rf"stored: [\d,]+ of 6,000 counts, {per_hit}"]
     if how == "unanswered":
-        told.append(r"[\d,]+ counts may or may not be stored")
+        lines.append(r"[\d,]+ counts may or may not be stored")
     size = f"{log.stat().st_size:,}"
     assert said[1:3] == ["format: combined", f"read: {size} of {size} bytes (100%)"]
-    assert re.fullmatch("\n".join(told), "\n".join(said[3:]))
+    assert re.fullmatch("\n".join(lines), "\n".join(said[3:]))
 
 
 def test_a_server_that_is_not_there_is_exit_code_3(redmeter: Run, server: Server) -> None:
@@ -702,7 +702,7 @@ def _read_position(pid: int, path: Path) -> int:
 
 
 def test_the_format_is_reported_and_can_be_given(redmeter: Run, tmp_path: Path) -> None:
-    """A log in a format of one's own is read with it only; a mixed one is told."""
+    """A log in a format of one's own is read with it only; a mixed one is reported."""
     log = tmp_path / "log"
     when = datetime.now(UTC).strftime("%d/%b/%Y:%H:%M:%S +0000")
     log.write_text(f"{when}|GET /a HTTP/1.1|200|0.25\n" * 3)
@@ -742,7 +742,7 @@ def test_durations_of_a_log_have_percentiles(redmeter: Run, tmp_path: Path) -> N
 
 
 def test_lines_without_a_time_count_when_they_are_read(home: Home, meter: Meter) -> None:
-    """Only with --follow; otherwise nobody knows when that was."""
+    """Only with --follow; otherwise the time is unknown."""
     log = home.work / "console.log"
     log.write_text(
         'INFO:     127.0.0.1:51234 - "GET /items/9 HTTP/1.1" 200 OK\n'
@@ -813,7 +813,7 @@ def test_a_dry_run_shows_lines_as_they_are_understood(home: Home) -> None:
 
 
 def test_ctrl_c_says_how_far_it_came(home: Home, meter: Meter) -> None:
-    """In bytes of the file; what was read is stored, to the line."""
+    """In bytes of the file; all lines that were read are stored."""
     log = home.work / "access.log"
     log.write_text(line_at(time.time()) * 20_000)
     child = home.start(

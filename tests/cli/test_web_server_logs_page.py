@@ -1,4 +1,4 @@
-"""The how-to page on logs of web servers: followed word by word, and its table is what is read."""
+"""The how-to page on logs of web servers: followed word by word; its table has the formats."""
 
 import json
 import re
@@ -18,7 +18,7 @@ ROWS = [match.groups() for match in _ROW.finditer(TEXT)]
 
 
 def test_the_page_is_true_word_by_word(home: Home) -> None:
-    """Its logs are saved, its commands run in their order, and print what is shown."""
+    """Its logs are saved, its commands run in their order, and print the lines shown."""
     for name, log in _LOG.findall(TEXT):
         (home.work / name).write_text(log)
     seen = 0

@@ -96,7 +96,7 @@ def test_a_line_of_any_format_is_a_hit_or_malformed(name: str, data: st.DataObje
 @fuzzed
 @given(mutated(FORMAT_STRINGS), st.lists(mutated(COMBINED), max_size=2))
 def test_a_format_string_is_a_format_or_an_error(text: str, lines: list[str]) -> None:
-    """And what it reads is a hit or malformed."""
+    """And a line that it reads is a hit or malformed."""
     try:
         formats = format_of(text)
     except InvalidSetting:

@@ -82,6 +82,8 @@ def test_a_field_of_a_stranger_cannot_forge_a_request() -> None:
         ("CONNECT host.example:443 HTTP/1.1", "CONNECT", "(invalid)"),
         ("PROPFIND /dav HTTP/1.1", "_OTHER", "/dav"),
         ("GET /a", "GET", "/a"),
+        ("GET /a 1.1", "GET", "/a"),
+        ("GET /a 11", "GET", "/a 11"),
         ("GET  /a  HTTP/1.1", "GET", "/a"),
         ("GET /a b HTTP/1.1", "GET", "/a b"),
         ("GET", "GET", "(invalid)"),

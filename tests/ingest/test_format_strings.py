@@ -1,4 +1,4 @@
-"""Formats that a user gives: what of nginx's and Apache's strings is read, and what is refused."""
+"""Formats that a user gives: the parts of nginx's and Apache's strings, and their errors."""
 
 import pytest
 
@@ -40,7 +40,7 @@ APACHE = (
         (APACHE, f"shop:80 192.0.2.1 - - [{AT}] {REST} 15", 0.015),
         ('%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i" %D',
          f"192.0.2.1 - Ann X [{AT}] {REST} 15000", 0.015),
-        # Of several durations the finest counts.
+        # The finest of several durations counts.
         ('%t "%r" %>s %b "%{Referer}i" "%{User-agent}i" %T/%D', f"[{AT}] {REST} 1/1500000", 1.5),
         ("%t %m %U %s %b %T", f"[{AT}] GET /a 200 5 2", 2.0),
         ("%{%Y-%m-%d %H:%M:%S}t.%{msec_frac}t %{%z}t %m %U %>s %B %{us}T",
@@ -56,7 +56,7 @@ APACHE = (
     ],
 )  # fmt: skip
 def test_lines_are_read_as_their_format_says(form: str, line: str, expected: float | None) -> None:
-    """With the unit of its duration; what else is in a line is skipped."""
+    """With the unit of its duration; other fields are skipped."""
     reader = LogReader(format_of(form))
     assert reader.parse_hit(line) == HIT._replace(seconds=expected)
     with pytest.raises(MalformedLine) as refused:

@@ -64,20 +64,20 @@ EXAMPLES: dict[str, tuple[int | None, float | None]] = {
 def read(lines: Sequence[str], reader: LogReader | None = None) -> list[Hit | str | None]:
     """Read a log; a line that is refused becomes its reason."""
     reader = LogReader() if reader is None else reader
-    found: list[Hit | str | None] = []
+    hits: list[Hit | str | None] = []
     for line in lines:
         try:
-            found.append(reader.parse_hit(line))
+            hits.append(reader.parse_hit(line))
         except MalformedLine as error:
-            found.append(REASONS[REASONS.index(error.reason)])
-    return found
+            hits.append(REASONS[REASONS.index(error.reason)])
+    return hits
 
 
 def hit(text: str) -> Hit:
     """Read the only request of a log."""
-    (found,) = [each for each in read(text.split("\n")) if each is not None]
-    assert isinstance(found, Hit), found
-    return found
+    (request,) = [each for each in read(text.split("\n")) if each is not None]
+    assert isinstance(request, Hit), request
+    return request
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -95,13 +95,13 @@ def test_the_example_of_each_format_is_recognized_and_read(name: str, alone: boo
     kubernetes = [f"2026-10-10T13:55:36.000000000Z stdout F {line}" for line in lines]
     for wrapped in ("", docker, kubernetes):
         reader = LogReader(formats, lambda: MOMENT)
-        *before, found = read(wrapped or lines, reader)
+        *before, request = read(wrapped or lines, reader)
         assert before == [None] * (len(lines) - 1)
-        assert isinstance(found, Hit), found
-        assert int(found.time) == MOMENT
-        assert found[1:4] == ("GET", path, 200)
+        assert isinstance(request, Hit), request
+        assert int(request.time) == MOMENT
+        assert request[1:4] == ("GET", path, 200)
         if name in reader.requests or wrapped == docker:
-            assert (found.size, found.seconds) == (size, seconds)
+            assert (request.size, request.seconds) == (size, seconds)
         (recognized,) = reader.requests
         if wrapped is docker:
             assert recognized == f"{name} in docker"
@@ -152,10 +152,10 @@ def test_the_example_of_each_format_is_recognized_and_read(name: str, alone: boo
 def test_variants_of_a_line_are_read(
     line: str, path: str, status: int, seconds: float | None
 ) -> None:
-    """By their parts, whatever is between them."""
-    found = hit(line)
-    assert (int(found.time), found.status, found.seconds) == (MOMENT, status, seconds)
-    assert found.path == (path or "/items/9")
+    """By their parts, with any fields between them."""
+    request = hit(line)
+    assert (int(request.time), request.status, request.seconds) == (MOMENT, status, seconds)
+    assert request.path == (path or "/items/9")
 
 
 def test_the_columns_of_a_w3c_log_are_those_of_the_fields_line_before() -> None:
@@ -168,7 +168,7 @@ def test_the_columns_of_a_w3c_log_are_those_of_the_fields_line_before() -> None:
 
 
 def test_the_unit_of_time_taken_is_that_of_the_server() -> None:
-    """IIS has milliseconds, CloudFront and the draft seconds; a number alone tells nothing."""
+    """IIS has milliseconds, CloudFront and the draft seconds; a number alone has none."""
     fields, line = FIELDS + " time-taken", LINE + " 15"
     for first, added, value, seconds in (
         ("#Software: Microsoft Internet Information Services 10.0", "", "", 0.015),
@@ -176,8 +176,8 @@ def test_the_unit_of_time_taken_is_that_of_the_server() -> None:
         ("#Version: 1.0", " x-edge-location", " LAX1", 15.0),
         ("#Version: 1.0", "", "", 15.0),
     ):
-        found = read([first, fields + added, line + value])[-1]
-        assert found == HIT._replace(seconds=seconds)
+        *_, request = read([first, fields + added, line + value])
+        assert request == HIT._replace(seconds=seconds)
 
 
 def test_a_w3c_line_that_is_no_request_says_what_it_lacks() -> None:
@@ -223,17 +223,17 @@ def test_a_log_has_a_few_formats_at_most() -> None:
     """Those that were recognized first; a later one is refused, and nothing is invented."""
     names = ["alb", "haproxy", "envoy", "squid", "gin"]
     reader = LogReader()
-    found = read([FORMATS[name].example for name in names] * 2, reader)
+    hits = read([FORMATS[name].example for name in names] * 2, reader)
     assert list(reader.requests) == names[:MOST]
-    assert [each for each in found if not isinstance(each, Hit)] == [OTHER_FORMAT] * 2
+    assert [each for each in hits if not isinstance(each, Hit)] == [OTHER_FORMAT] * 2
 
 
 def test_the_narrower_format_of_two_is_tried_first() -> None:
     """Or the durations would be lost of lines that are also in the combined format."""
     lines = [CLF + ' "-" "curl"', FORMATS["ingress-nginx"].example] * FIRST
-    found = read(lines)
-    assert {each.seconds for each in found if isinstance(each, Hit)} == {None, 0.102}
-    assert [each for each in found if isinstance(each, Hit) and each.seconds] == found[1::2]
+    hits = read(lines)
+    assert {each.seconds for each in hits if isinstance(each, Hit)} == {None, 0.102}
+    assert [each for each in hits if isinstance(each, Hit) and each.seconds] == hits[1::2]
 
 
 def test_the_one_format_of_a_log_is_read_without_detours() -> None:
@@ -259,5 +259,5 @@ def test_wrapped_lines_have_the_time_of_their_wrapper_if_they_have_none() -> Non
     """uvicorn's console in Docker."""
     line = 'INFO:     192.0.2.1:51234 - "GET /a HTTP/1.1" 200 OK'
     wrapped = {"log": line + "\n", "stream": "stdout", "time": "2026-10-10T13:55:36.123456789Z"}
-    found = read([json.dumps(wrapped), f"web-1  | {line}"])
-    assert found == [Hit(MOMENT + 0.123456, "GET", "/a", 200, None), NEEDS_FOLLOW]
+    hits = read([json.dumps(wrapped), f"web-1  | {line}"])
+    assert hits == [Hit(MOMENT + 0.123456, "GET", "/a", 200, None), NEEDS_FOLLOW]

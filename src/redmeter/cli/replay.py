@@ -64,7 +64,7 @@ def replay_command(
         typer.Option(
             "--format",
             help="Format of the lines: nginx's log_format, Apache's LogFormat, or a name, such as "
-            "alb. Without it, the first lines tell.",
+            "alb. Default: recognized from the first lines.",
         ),
     ] = None,
     dry_run: Annotated[

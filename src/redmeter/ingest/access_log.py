@@ -309,12 +309,16 @@ def _unix(number: float) -> float:
 # ---------------------------------------------------------------- requests
 
 
+#: Protocols as hypercorn writes them.
+_VERSIONS: Final = ("1.0", "1.1", "2", "3")
+
+
 @lru_cache(maxsize=4096)
 def _request(text: str) -> tuple[str, str]:
     """Return method and path of a request line such as GET /a?b=c HTTP/1.1, never failing."""
     method, _, rest = text.partition(" ")
     target, _, protocol = rest.rpartition(" ")
-    if not protocol.startswith("HTTP/"):  # HTTP/0.9, or cut off: GET /a
+    if not protocol.startswith("HTTP/") and protocol not in _VERSIONS:  # HTTP/0.9, or cut off
         target = rest
     if not target and method.startswith("/"):  # a path alone
         method, target = "", method

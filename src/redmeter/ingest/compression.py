@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
-#: Bytes that tell each kind.
+#: Bytes by which each kind is known.
 MAGIC_BYTES: Final = 10
 
 
@@ -117,7 +117,7 @@ _STARTS = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
 
 
 def may_be_compressed(start: bytes) -> bool:
-    """Return whether a file that begins so may be compressed, so that more bytes can tell."""
+    """Return whether a file that begins so may be compressed, so that more bytes are needed."""
     return len(start) < MAGIC_BYTES and any(each.startswith(start[: len(each)]) for each in _STARTS)
 
 

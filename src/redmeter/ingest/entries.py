@@ -132,6 +132,8 @@ def _request(entry: Mapping[str, Any], fields: Fields) -> tuple[str, str]:
         target = line
     if not isinstance(target, str):
         raise MalformedLine("no request")
+    if " /" in target and not target.startswith("/"):  # GET /a, of an API gateway
+        return request_of(target)
     method = _first(entry, fields.method)
     return method_of(method) if isinstance(method, str) else OTHER_METHOD, path_of(target)
 
@@ -190,12 +192,13 @@ def json_object(line: str) -> Mapping[str, Any]:
 
 
 def json_lines(fields: Fields, *required: str) -> Parse:
-    """Return a reader of JSON lines that have all required names."""
+    """Return a reader of JSON lines that have all required names; a|b is either."""
+    alternatives = [names.split("|") for names in required]
 
     def parse(line: str) -> Hit | None:
         entry = json_object(line)
-        for name in required:
-            if _value(entry, name) is None:
+        for names in alternatives:
+            if _first(entry, names) is None:
                 raise MalformedLine(OTHER_FORMAT)
         return hit_of(entry, fields)
 

@@ -10,7 +10,7 @@ A variable in quotes may hold escaped quotes. The variables of a request are nam
 only skipped. A log_format that is a JSON object names the values of JSON lines instead.
 
 Bound: an expression never goes back over a variable, so a line takes time by its length. Two
-variables with nothing between them could be told apart only by guessing, and are an error.
+variables with nothing between them could be separated only by guessing, and are an error.
 
 Source: nginx's ngx_http_log_module and ngx_http_core_module (variables); Apache's mod_log_config
 ("Custom Log Formats").
@@ -102,8 +102,8 @@ def _check(groups: set[str], sign: str) -> None:
         "$": ("$time_local, $time_iso8601 or $msec", "$request, $request_uri or $uri", "$status"),
         "%": ("%t", "%r or %U", "%>s"),
     }[sign]
-    wanted = zip(names, ({"time"}, {"request", "path"}, {"status"}), strict=True)
-    if missing := [name for name, some in wanted if not some & groups]:
+    parts = zip(names, ({"time"}, {"request", "path"}, {"status"}), strict=True)
+    if missing := [name for name, some in parts if not some & groups]:
         raise InvalidSetting(_OPTION, f"the format lacks {', and '.join(missing)}")
 
 
@@ -115,13 +115,13 @@ def _split(text: str, *, nginx: bool) -> tuple[list[str], list[_Part]]:
         at = match.end()
         if nginx:
             name = match[1] or match[2]
-            found = [_Part(_NGINX.get(name, ""), match[0])]
+            added = [_Part(_NGINX.get(name, ""), match[0])]
         elif match[0] == "%%":
             texts[-1] += "%"
             continue
         else:
-            found = list(_apache(match))
-        for part in found:
+            added = list(_apache(match))
+        for part in added:
             parts.append(part)
             texts.append("")
         if not nginx and match["letter"] == "t" and not match["argument"]:
@@ -183,7 +183,7 @@ def _expression(texts: list[str], parts: list[_Part]) -> tuple[str, Callable[[st
         else:
             names = f"{part.name} and {parts[at + 1].name}"
             raise InvalidSetting(
-                _OPTION, f"nothing is between {names}, so they cannot be told apart"
+                _OPTION, f"nothing is between {names}, so where one ends is unknown"
             )
         group = "" if part.group in used else part.group
         if part.time:

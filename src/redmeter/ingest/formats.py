@@ -4,12 +4,12 @@ A row is all that a format is. Three kinds of rows share their readers:
 
 - Text: an expression with the groups `request`, or `method` and `path`, and `status`; `time`, or
   `date` and `clock`; `size`; and the duration. The duration's group is named after its unit, `s`,
-  `ms` or `us`, or `amount` if the text has one (2ms). Numbered ones, `s1`, `s2`, are added up.
+  `ms` or `us`, or `amount` if the text has one (2ms). Numbered ones, `s1`, `s2`, are summed.
 - JSON and key=value pairs: the names of the values, with the unit of the duration: see entries.py.
 - Readers that remember earlier lines: W3C logs and Rails.
 
 Rows are tried in this order, so those that recognize fewer lines come first. Nothing is read from a
-line but time, request, status, size and duration, whatever else is in it.
+line but time, request, status, size and duration; other fields are ignored.
 
 Bound: expressions take time proportional to a line's length. Sources: the documentation of each
 server; the examples are our own.
@@ -47,7 +47,7 @@ from redmeter.ingest.rails import RailsReader
 class LogFormat(NamedTuple):
     """How the lines of a log are read."""
 
-    #: Who writes it.
+    #: The servers that write it.
     servers: str
     #: Makes the reader of one log: it gets the lines in order, so it may remember some.
     reader: Callable[[], Parse]
@@ -497,12 +497,12 @@ FORMATS: Final[Mapping[str, LogFormat]] = {
         "Envoy, Istio (JSON)",
         _json(
             USUAL._replace(
-                time=("start_time",),
+                time=("start_time", "@timestamp", "timestamp", "time"),
                 path=("x_envoy_original_path", "path"),
                 status=("response_code",),
                 seconds={"duration": "ms"},
             ),
-            *("response_code", "start_time", "method"),
+            *("response_code", "start_time|response_flags", "method|:method"),
         ),
         '{"start_time":"2026-10-10T13:55:36.310Z","method":"GET","path":"/items/9",'
         '"response_code":200,"bytes_sent":154,"duration":226}',

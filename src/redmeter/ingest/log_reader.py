@@ -125,7 +125,7 @@ class LogReader:
     def main(self) -> tuple[str, Parse] | None:
         """Name and reader of the one format that the log has; None if parse_hit() must read it.
 
-        It reads faster than parse_hit(), which must be asked about each line that it refuses.
+        It is faster than parse_hit(), which must then read each line that it refuses.
         """
         if self._first or len(self._known) != 1 or self._untimed or _IN_WRAPPER in self._known:
             return None
