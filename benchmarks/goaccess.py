@@ -71,8 +71,8 @@ def goaccess(conn: redis.Redis, url: str) -> Iterator[Row]:
     rate = statistics.median(b / a for a, _, b, _ in rounds)
     yield Row(f"{what}: lines/s", f"{lines / mine:,.0f}", f"{lines / its:,.0f}", rate, "none")
     held = statistics.median(b / d for _, b, _, d in rounds)
-    mebibytes = [f"{size / 2**20:.0f} MiB" for size in (memory, its_memory)]
-    yield Row(f"{what}: memory", *mebibytes, held, "none")
+    ours_held, other_held = (f"{size / 2**20:.0f} MiB" for size in (memory, its_memory))
+    yield Row(f"{what}: memory", ours_held, other_held, held, "none")
 
 
 ROWS = {"goaccess": goaccess}

@@ -7,7 +7,7 @@ import pytest
 
 from redmeter.ingest.access_log import NEEDS_FOLLOW, OTHER_FORMAT, REASONS, Hit, MalformedLine
 from redmeter.ingest.formats import FORMATS
-from redmeter.ingest.log_reader import FIRST, MOST, LogReader
+from redmeter.ingest.log_reader import FIRST, MOST, TRIES, LogReader
 
 FIELDS = "#Fields: date time cs-method cs-uri-stem cs-uri-query sc-status sc-bytes"
 LINE = "2002-05-24 20:18:01 GET /a q=secret 404 1277"
@@ -261,3 +261,25 @@ def test_wrapped_lines_have_the_time_of_their_wrapper_if_they_have_none() -> Non
     wrapped = {"log": line + "\n", "stream": "stdout", "time": "2026-10-10T13:55:36.123456789Z"}
     hits = read([json.dumps(wrapped), f"web-1  | {line}"])
     assert hits == [Hit(MOMENT + 0.123456, "GET", "/a", 200, None), NEEDS_FOLLOW]
+
+
+def test_lines_without_a_request_cost_little_and_hide_none() -> None:
+    """After many of them, only a line that may be a request is tried in every format."""
+    reader = LogReader()
+    noise = "2026-10-10 13:55:36,123 ERROR worker failed"
+    assert set(read([noise] * 2 * TRIES, reader)) == {"no request"}
+    (request,) = read([FORMATS["haproxy"].example], reader)
+    assert isinstance(request, Hit)
+    assert reader.requests == {"haproxy": 1}
+    assert set(read([noise] * 2, reader)) == {"no request"}
+
+
+def test_a_refused_line_keeps_the_reason_of_the_logs_format() -> None:
+    """As replay reads it: first by the log's own reader, then in the others."""
+    reader = LogReader()
+    line = CLF + ' "-" "curl"'
+    read([line] * FIRST, reader)
+    with pytest.raises(MalformedLine) as refused:
+        reader.parse_refused("noise", "bad time")
+    assert refused.value.reason == "bad time"
+    assert reader.parse_refused(FORMATS["alb"].example, OTHER_FORMAT) is not None

@@ -34,6 +34,15 @@ MOST: Final = 4
 #: Requests of a log that are tried in the order of the table, before those of its formats only.
 FIRST: Final = 20
 
+#: Lines without a request that are tried in every format, before those only that may be one.
+TRIES: Final = 200
+#: Formats that are tried then, for the reason.
+_GENERAL: Final = ("json", "common")
+#: What each line has that is a request, is the last line of one, or names the columns of others.
+_MAY_BE_REQUEST = re.compile(
+    r"\b(?:GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS|CONNECT|TRACE)\b|Completed |^\ufeff?#"
+)
+
 #: Lines of servers about themselves, such as gunicorn's and uvicorn's.
 _NOTICE = re.compile(
     r"\s*(?:\x1b\[\d+m)*(?:\[[\d-]{10} [\d:]{8} [+-]\d{4}\] \[\d+\] \[[A-Z]+\] "
@@ -115,6 +124,7 @@ class LogReader:
         self._known = dict(self._readers) if one else {}
         self._first = 0 if one else FIRST
         self._untimed = False
+        self._tries = TRIES
         self._inner: LogReader | None = None
         if not wrapped:
             self._inner = LogReader(formats, lambda: math.nan, wrapped=True)
@@ -125,7 +135,7 @@ class LogReader:
     def main(self) -> tuple[str, Parse] | None:
         """Name and reader of the one format that the log has; None if parse_hit() must read it.
 
-        It is faster than parse_hit(), which must then read each line that it refuses.
+        It is faster than parse_hit(); parse_refused() must then read each line that it refuses.
         """
         if self._first or len(self._known) != 1 or self._untimed or _IN_WRAPPER in self._known:
             return None
@@ -151,11 +161,14 @@ class LogReader:
         for line in batch:
             try:
                 time = fast(line)
-            except MalformedLine:
+            except MalformedLine as refused:
+                if fast is not parse_hit_time:
+                    continue
                 try:
-                    time = self.parse_time(line)
+                    hit = self.parse_refused(line, refused.reason)
                 except MalformedLine:
                     continue
+                time = None if hit is None else hit.time
             if time is not None:
                 times.append(time)
         return times
@@ -173,12 +186,22 @@ class LogReader:
                     return self._read(name, parse(line))
                 except MalformedLine as error:
                     reason = reason or error.reason
+        return self.parse_refused(line, reason)
+
+    def parse_refused(self, line: str, reason: str) -> Hit | None:
+        """Read a line that the formats of the log have refused for a reason.
+
+        Raises:
+            MalformedLine: see parse_hit().
+        """
         return self._recognize(line, "" if reason == OTHER_FORMAT else reason)
 
     def _recognize(self, line: str, reason: str) -> Hit | None:
         """Read a line in any format that the log may have, and remember the format."""
-        about = " HTTP/" not in line and bool(_NOTICE.match(line))
-        for name, parse in self._readers.items():
+        if " HTTP/" not in line and _NOTICE.match(line):
+            return None
+        about = False
+        for name, parse in self._candidates(line, reason):
             mark = self._marks.get(name)
             if len(self._known) >= self._most and name not in (*self._known, _IN_WRAPPER):
                 continue
@@ -198,7 +221,16 @@ class LogReader:
             return hit
         if about:
             return None
+        self._tries = max(0, self._tries - 1)
         raise MalformedLine(reason or OTHER_FORMAT)
+
+    def _candidates(self, line: str, reason: str) -> Iterable[tuple[str, Parse]]:
+        """Return the readers to try on a line that no known format reads."""
+        if self._tries or _MAY_BE_REQUEST.search(line, 0, LINE_LIMIT):
+            return self._readers.items()
+        return [
+            (name, self._readers[name]) for name in _GENERAL if name in self._readers and not reason
+        ]
 
     def _remember(self, name: str, parse: Parse) -> None:
         self._first = max(0, self._first - 1)

@@ -185,11 +185,11 @@ def replay(
             for line in batch:
                 try:
                     hit = parse(line)
-                except MalformedLine:
+                except MalformedLine as refused:
                     try:
                         if parse is slowly:
                             raise
-                        hit = slowly(line)
+                        hit = reader.parse_refused(line, refused.reason)
                     except MalformedLine as error:
                         _malformed(report, error.reason, line)
                         continue
