@@ -283,3 +283,8 @@ def test_a_refused_line_keeps_the_reason_of_the_logs_format() -> None:
         reader.parse_refused("noise", "bad time")
     assert refused.value.reason == "bad time"
     assert reader.parse_refused(FORMATS["alb"].example, OTHER_FORMAT) is not None
+
+
+def test_a_comment_is_about_the_log_only_if_the_log_has_columns() -> None:
+    """Else it is a line in no format."""
+    assert read(["# a comment", FIELDS, "# a comment", LINE]) == ["no time", None, None, HIT]

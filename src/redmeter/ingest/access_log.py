@@ -159,7 +159,8 @@ def parse_hit(line: str) -> Hit:
     return _hit((time, method, path, int(status), None if size is None else int(size), None))
 
 
-QUOTED: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+#: A text in quotes; without its end, all that follows, or each quote would be searched to the end.
+QUOTED: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)'
 _QUOTED = re.compile(QUOTED, re.DOTALL)
 _REQUEST_LINE = re.compile(r'"[A-Za-z_-]{1,32} \S.{0,65536} HTTP/\d(?:\.\d)?"', re.DOTALL)
 _BRACKET = re.compile(r"\[([^][\"]{0,24}\d:\d\d[^][\"]{0,24})\]", re.ASCII)
@@ -180,7 +181,7 @@ def _parse_parts(text: str) -> Hit:
     if not text:
         raise MalformedLine("empty")
     time, end = _find_time(text)
-    quoted = list(_QUOTED.finditer(text))
+    quoted = [each for each in _QUOTED.finditer(text) if each[0][1:].endswith('"')]
     request = next((each for each in quoted if _REQUEST_LINE.fullmatch(each[0])), None)
     if request is None:  # "-", or the bytes of another protocol
         request = next(

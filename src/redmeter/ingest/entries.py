@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from redmeter.ingest.access_log import (
     LINE_LIMIT,
     OTHER_FORMAT,
+    QUOTED,
     Hit,
     MalformedLine,
     log_time,
@@ -207,7 +208,7 @@ def json_lines(fields: Fields, *required: str) -> Parse:
 
 # ---------------------------------------------------------------- key=value
 
-_PAIR = re.compile(r'(?<!\S)([A-Za-z_][\w.-]*)=("[^"\\]*+(?:\\.[^"\\]*+)*+"|\S*)', re.ASCII)
+_PAIR = re.compile(rf"(?<!\S)([A-Za-z_][\w.-]*)=({QUOTED}|\S*)", re.ASCII | re.DOTALL)
 
 
 def key_value_lines(fields: Fields, *required: str, before: re.Pattern[str] | None = None) -> Parse:
@@ -231,6 +232,9 @@ def key_value_lines(fields: Fields, *required: str, before: re.Pattern[str] | No
 
 
 # ---------------------------------------------------------------- W3C
+
+
+_DIRECTIVES: Final = ("#Version", "#Software", "#Date", "#Start-Date", "#End-Date", "#Remark")
 
 
 class W3CReader:
@@ -297,3 +301,5 @@ class W3CReader:
             self._columns = value.split() if known else []
             if not known:
                 raise MalformedLine(OTHER_FORMAT)
+        elif not self._columns and name not in _DIRECTIVES:
+            raise MalformedLine(OTHER_FORMAT)
