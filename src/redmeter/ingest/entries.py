@@ -34,6 +34,9 @@ DURATION_UNITS: Final = {
 }  # fmt: skip
 #: Decimal places that are meant: none below a nanosecond, or 0.1 + 0.2 would have 17.
 _PLACES = 9
+_NUMBER = re.compile(r"\d{1,15}(\.\d{0,12})?", re.ASCII)
+_STATUS = re.compile(r"[1-5]\d\d", re.ASCII)
+_DIGITS = re.compile(r"\d{1,18}", re.ASCII)
 _AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,12})?)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 
 
@@ -60,7 +63,7 @@ def duration_of(value: object, unit: str) -> float | None:
     """
     if isinstance(value, str):
         number = value.strip().removeprefix("+").replace(",", ".", 1)
-        if not re.fullmatch(r"\d{1,15}(\.\d{0,12})?", number, re.ASCII):
+        if not _NUMBER.fullmatch(number):
             return _with_units(number)
         value = float(number)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -86,7 +89,7 @@ def http_status(value: object) -> int:
         MalformedLine: it is none.
     """
     code = digits(value)
-    if not re.fullmatch(r"[1-5]\d\d", code):
+    if not _STATUS.fullmatch(code):
         raise MalformedLine("bad status")
     return int(code)
 
@@ -97,7 +100,7 @@ def digits(value: object) -> str:
         return ""
     if isinstance(value, int):
         return str(value) if 0 <= value < 10**18 else ""
-    return value if re.fullmatch(r"\d{1,18}", value, re.ASCII) else ""
+    return value if _DIGITS.fullmatch(value) else ""
 
 
 def hit_of(entry: Mapping[str, Any], fields: Fields) -> Hit:

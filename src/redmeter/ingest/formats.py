@@ -74,21 +74,24 @@ def text_lines(pattern: str | re.Pattern[str], when: Callable[[str], float] = lo
         if (match := _UNIT.fullmatch(name))
     }
 
+    groups = expression.groupindex
+    timed, targeted, sized = (name in groups for name in ("time", "request", "size"))
+    moment = [name for name in ("date", "clock") if name in groups]
+
     def parse(line: str) -> Hit:
         match = expression.search(line, 0, LINE_LIMIT)
         if match is None:
             raise MalformedLine(OTHER_FORMAT)
-        part = match.groupdict().get
-        time = part("time") or f"{part('date', '')} {part('clock', '')}".strip()
-        request = part("request")
-        if request is not None:
-            method, path = request_of(request)
+        part = match.group
+        time = part("time") if timed else " ".join(part(name) for name in moment)
+        if targeted:
+            method, path = request_of(part("request"))
         else:
             method, path = method_of(part("method") or ""), path_of(part("path") or "")
         code = part("status")
         if not code or code == "-":
             raise MalformedLine("no status")
-        size = digits(part("size"))
+        size = digits(part("size")) if sized else ""
         seconds = [duration_of(part(name), unit) for name, unit in units.items()]
         known = [each for each in seconds if each is not None]
         return Hit(
