@@ -28,6 +28,7 @@ import clustering  # noqa: E402
 import dashboard  # noqa: E402
 import exceptions  # noqa: E402
 import forecasting  # noqa: E402
+import goaccess  # noqa: E402
 import measures  # noqa: E402
 import messages  # noqa: E402
 import migrate  # noqa: E402
@@ -160,6 +161,7 @@ ROWS = {
     **web_memory.ROWS,
     **totals.ROWS,
     **forecasting.ROWS,
+    **goaccess.ROWS,
     **dashboard.ROWS,
     **querying.ROWS,
     **clustering.ROWS,

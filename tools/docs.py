@@ -27,6 +27,8 @@ from typer.models import ArgumentInfo, CommandInfo, OptionInfo
 from redmeter import Meter, cli
 from redmeter.cli import failure
 from redmeter.cli.app import app
+from redmeter.ingest.formats import FORMATS
+from redmeter.ingest.log_reader import LogReader
 from redmeter.integrations.shared import options
 from redmeter.results.recorder import LOSS_REASONS
 from redmeter.settings import SETTINGS, WEB, Setting
@@ -37,6 +39,7 @@ import python_api
 ROOT = Path(__file__).parents[1]
 OPTIONS = "src/redmeter/integrations/shared/options.py"
 FAULTS = "docs/faults.md"
+LOGS = "docs/how-to/web-server-logs.md"
 FIX = "python tools/docs.py writes it anew (so does make format)"
 _GENERAL = """\
 `redmeter --version` prints the version, `redmeter --help` and `redmeter COMMAND --help` the help,
@@ -78,17 +81,40 @@ def pages() -> dict[str, str]:
         python_api.PATH: python_api.page(),
         OPTIONS: options_source(inspect.getsource(options)),
         FAULTS: with_losses(_read(ROOT / FAULTS) or ""),
+        LOGS: with_formats(_read(ROOT / LOGS) or ""),
     }
 
 
 def with_losses(page: str) -> str:
     """Return a page whose table of reasons for losses is that of redmeter/results/recorder.py."""
-    begin, end = "<!-- losses: made by tools/docs.py -->\n", "<!-- end of losses -->\n"
-    before, _, rest = page.partition(begin)
     rows = "".join(
         f"| `{name}` | {reason.cause} | {reason.fix} |\n" for name, reason in LOSS_REASONS.items()
     )
-    table = f"| reason | cause | fix |\n|---|---|---|\n{rows}"
+    return _with_table(page, "losses", f"| reason | cause | fix |\n|---|---|---|\n{rows}")
+
+
+def with_formats(page: str) -> str:
+    """Return a page whose table of log formats is that of redmeter/ingest/formats.py.
+
+    Each example is read as `redmeter replay` reads it, to show how it is understood.
+    """
+    rows = "| format | written by | a line | understood as |\n|---|---|---|---|\n"
+    for name, row in FORMATS.items():
+        lines = row.example.split("\n")
+        reader = LogReader(now=lambda: 0.0)
+        hit = [reader.parse_hit(line) for line in lines][-1]
+        assert hit is not None, name
+        known = f"{hit.method} {hit.path}, {hit.status}"
+        if hit.seconds is not None:
+            known += f", {hit.seconds:g} s"
+        example = "<br>".join(f"`{_cell(line)}`" for line in lines).replace("\t", " ")
+        rows += f"| `{name}` | {row.servers} | {example} | {known} |\n"
+    return _with_table(page, "formats", rows)
+
+
+def _with_table(page: str, name: str, table: str) -> str:
+    begin, end = f"<!-- {name}: made by tools/docs.py -->\n", f"<!-- end of {name} -->\n"
+    before, _, rest = page.partition(begin)
     return before + begin + table + end + rest.partition(end)[2]
 
 

@@ -22,7 +22,7 @@
 
 Each message names the request, the reason and the fix; its data is in attributes.
 No message contains a password. Errors of a single module are defined there, under the same root:
-MalformedLine in ingest/access_log.py, DamagedGzip in
+MalformedLine in ingest/access_log.py, DamagedFile in
 ingest/lines.py, kinds of QueryError in promql/errors.py, DemoFailed in demo/running.py, HTTPError
 in dashboard/errors.py, NotDelivered in alerting/notifiers.py, and MigrationError and Interrupted in
 migrating/report.py. Imports no other module of Redmeter.

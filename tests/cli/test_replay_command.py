@@ -57,7 +57,9 @@ def independent(log: Path) -> dict[str, Counter[Any]]:
 def report_of(done: Done) -> dict[str, Any]:
     """Read the report, every line of which must be accounted for."""
     report: dict[str, Any] = json.loads(done.out)
-    assert report["lines"] == report["requests"] + sum(report["malformed"].values())
+    notices = report["notices"]
+    assert report["lines"] == report["requests"] + notices + sum(report["malformed"].values())
+    assert report["requests"] == sum(report["formats"].values())
     assert report["requests"] == report["retained"] + report["too_old"] + report["too_new"]
     return report
 
@@ -98,7 +100,7 @@ def test_where_no_line_is_a_hit_the_code_is_1(redmeter: Run, tmp_path: Path, pip
     log.write_bytes(data)
     done = redmeter("replay", "-", text=data) if piped else redmeter("replay", str(log))
     assert done.code == 1
-    assert done.out.startswith("2 lines: 0 requests, 0 within the retention\n2 lines not counted")
+    assert done.out.startswith("1 line: 0 requests, 0 within the retention\n1 line not counted")
     assert done.err.startswith(
         f"error: {'standard input' if piped else log}: no line is a request; "
     )
@@ -111,26 +113,37 @@ def test_where_no_line_is_a_hit_the_code_is_1(redmeter: Run, tmp_path: Path, pip
     )
 
 
-@pytest.mark.parametrize(
-    ("start", "kind", "program"),
-    [
-        (bz2.compress(b"line\n"), "bzip2", "bzcat"),
-        (lzma.compress(b"line\n"), "xz", "xzcat"),
-        (bytes.fromhex("28b52ffd2400"), "zstd", "zstdcat"),
-    ],
-)
-@pytest.mark.parametrize("option", [[], ["--shift-to-now"], ["--follow"]])
-def test_a_log_compressed_otherwise_is_refused_with_what_writes_it_out(
-    redmeter: Run, tmp_path: Path, start: bytes, kind: str, program: str, option: list[str]
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("piped", [False, True])
+def test_compressed_logs_are_read(redmeter: Run, tmp_path: Path, pack: Any, piped: bool) -> None:
+    """Known by the first bytes, not by the name; of several members, as `cat` makes them."""
+    data = pack(line_at(time.time()).encode() * 3) + pack(line_at(time.time()).encode())
+    (tmp_path / "log").write_bytes(data)
+    options = ("--shift-to-now", "--json")
+    if piped:
+        done = redmeter("replay", "-", *options, text=data)
+    else:
+        done = redmeter("replay", str(tmp_path / "log"), *options)
+    assert report_of(done)["retained"] == 4
+
+
+def test_a_log_compressed_with_zstd_is_read_or_names_what_reads_it(
+    redmeter: Run, tmp_path: Path
 ) -> None:
-    """Known by its first bytes, not by its name."""
+    """Python has zstd since 3.14; this one holds one line, in a raw block."""
+    text = line_at(time.time()).encode()
+    frame = bytes.fromhex("28b52ffd") + b"\x00\x50"  # no size, no checksum; a window of 1 MiB
+    block = (len(text) << 3 | 1).to_bytes(3, "little") + text
     log = tmp_path / "a log"
-    log.write_bytes(start)
-    done = redmeter("replay", str(log), *option)
-    assert (done.code, done.out) == (2, "")
-    assert f"compressed with {kind}" in done.err
-    assert f": {program} '{log}' | " in done.err
-    assert done.err.endswith(" replay -\n")
+    log.write_bytes(frame + block)
+    done = redmeter("replay", str(log), "--json")
+    if done.code == 0:
+        assert report_of(done)["retained"] == 1
+        return
+    assert done.code == 2
+    assert "compressed with zstd" in done.err
+    assert "pip install backports.zstd" in done.err
+    assert f"zstdcat '{log}' | redmeter replay -" in done.err
 
 
 @pytest.mark.slow
@@ -215,14 +228,16 @@ def test_the_newest_line_becomes_now(redmeter: Run, tmp_path: Path) -> None:
 
 
 def test_a_line_far_ahead_of_the_others_is_told(redmeter: Run, tmp_path: Path) -> None:
-    """It became now, and so most others are older than what is kept."""
+    """It would become now, and so most others would be older than the retention: it is left out."""
     log = tmp_path / "log"
     log.write_text("".join(map(line_at, [*range(1_431_857_103, 1_431_857_106), 253_402_300_799])))
-    assert redmeter("replay", str(log), "--shift-to-now").out.splitlines()[1] == (
-        "3 requests older than the retention; the newest line, 9999-12-31 23:59:59 UTC, became now"
+    done = redmeter("replay", str(log), "--shift-to-now")
+    assert done.out.startswith("4 lines: 4 requests, 3 within the retention\n")
+    assert done.out.splitlines()[2] == (
+        "1 request far newer than all others, up to 9999-12-31 23:59:59 UTC: left out"
     )
     log.write_text("".join(map(line_at, [1, *range(1_431_857_103, 1_431_857_106)])))
-    said = redmeter("replay", str(log), "--shift-to-now").out.splitlines()[1]
+    said = redmeter("replay", str(log), "--shift-to-now").out.splitlines()[2]
     assert said == "1 request older than the retention"
 
 
@@ -268,6 +283,7 @@ def test_an_old_log_keeps_nothing_and_says_so(redmeter: Run, client: Any, tmp_pa
     assert redmeter("replay", str(log)) == Done(
         0,
         "3 lines: 3 requests, 0 within the retention\n"
+        "format: combined\n"
         "3 requests older than the retention; --shift-to-now moves the newest line to now\n",
         "",
     )
@@ -379,6 +395,7 @@ def test_malformed_lines_are_counted_and_the_first_are_shown(redmeter: Run, tmp_
     assert is_clean(done.out)
     assert done.out == (
         "8 lines: 1 request, 1 within the retention\n"
+        "format: combined\n"
         "7 lines not counted (6 no time, 1 empty):\n"
         "    \\x1b[31mred\\x1b[0m\n"
         f"    {'x' * 120}… (380 more)\n"
@@ -500,10 +517,12 @@ def test_a_server_that_goes_away_is_exit_code_3_and_says_what_is_stored(
     said = redmeter("replay", str(log), "--url", proxy.url, REDMETER_TIMEOUT="0.1").out.splitlines()
     assert said[0] == "3,000 lines: 3,000 requests, 3,000 within the retention"
     per_hit = "two per request, three if it failed"
-    assert re.fullmatch(rf"stored: [\d,]+ of 6,000 counts, {per_hit}", said[1])
-    rest = " ".join(said[2:])
-    told = r"[\d,]+ counts may or may not be stored" if how == "unanswered" else ""
-    assert re.fullmatch(told, rest)
+    lines = [rf"stored: [\d,]+ of 6,000 counts, {per_hit}"]
+    if how == "unanswered":
+        lines.append(r"[\d,]+ counts may or may not be stored")
+    size = f"{log.stat().st_size:,}"
+    assert said[1:3] == ["format: combined", f"read: {size} of {size} bytes (100%)"]
+    assert re.fullmatch("\n".join(lines), "\n".join(said[3:]))
 
 
 def test_a_server_that_is_not_there_is_exit_code_3(redmeter: Run, server: Server) -> None:
@@ -595,7 +614,10 @@ def test_ctrl_c_stores_what_was_read_last(home: Home, meter: Meter) -> None:
     assert meter.total("hits") == 0
     eventually(child.rests)
     done = child.finish(signal.SIGINT)
-    assert (done.code, done.out) == (0, "5 lines: 5 requests, 5 within the retention\n")
+    assert (done.code, done.out) == (
+        0,
+        "5 lines: 5 requests, 5 within the retention\nformat: combined\n",
+    )
     assert "Traceback" not in done.err
     assert meter.total("hits") == 5
 
@@ -645,7 +667,10 @@ def test_a_pipe_that_is_followed_is_written_as_it_comes(home: Home, meter: Meter
         # The first one waits for the process to start as well.
         eventually(lambda n=n: meter.total("hits") == n, 30.0)  # type: ignore[misc]
     done = child.finish()
-    assert (done.code, done.out) == (0, "2 lines: 2 requests, 2 within the retention\n")
+    assert (done.code, done.out) == (
+        0,
+        "2 lines: 2 requests, 2 within the retention\nformat: combined\n",
+    )
 
 
 def test_ctrl_c_without_follow_is_exit_code_130_with_the_report(home: Home, meter: Meter) -> None:
@@ -658,6 +683,7 @@ def test_ctrl_c_without_follow_is_exit_code_130_with_the_report(home: Home, mete
     assert (done.code, done.err) == (130, "error: interrupted\n")
     assert done.out == (
         "3 lines: 3 requests, 3 within the retention\n"
+        "format: combined\n"
         "stored: 6 of 6 counts, two per request, three if it failed\n"
     )
     assert meter.total("hits") == 3
@@ -670,3 +696,137 @@ def _read_position(pid: int, path: Path) -> int:
             told = Path(f"/proc/{pid}/fdinfo/{link.name}").read_text()
             return int(told.split()[1])
     return -1
+
+
+# ---------------------------------------------------------------- formats, odd lines, a dry run
+
+
+def test_the_format_is_reported_and_can_be_given(redmeter: Run, tmp_path: Path) -> None:
+    """A log in a format of one's own is read with it only; a mixed one is reported."""
+    log = tmp_path / "log"
+    when = datetime.now(UTC).strftime("%d/%b/%Y:%H:%M:%S +0000")
+    log.write_text(f"{when}|GET /a HTTP/1.1|200|0.25\n" * 3)
+    done = redmeter("replay", str(log))
+    assert done.code == 1
+    assert "redmeter replay FILE --dry-run shows why, and --format takes" in done.err
+    form = "$time_local|$request|$status|$request_time"
+    done = redmeter("replay", str(log), "--format", form)
+    assert done.out.splitlines()[1:] == ["format: log_format", "3 durations observed"]
+    log.write_text(line_at(time.time()) + f'[{when[:11]} {when[12:20]}] "GET /b HTTP/1.1" 200 5\n')
+    done = redmeter("replay", str(log))
+    assert done.out.splitlines()[1:] == [
+        "formats, recognized line by line: combined (1), runserver (1)"
+    ]
+    done = redmeter("replay", str(log), "--format", "squint")
+    assert done.code == 2
+    assert "no format is called 'squint'; give nginx's log_format" in done.err
+
+
+def test_durations_of_a_log_have_percentiles(redmeter: Run, tmp_path: Path) -> None:
+    """By method and route, in every reader of the command."""
+    log = tmp_path / "log"
+    now = time.time()
+    entries = [
+        {"time": now, "request": f"GET /a/{n} HTTP/1.1", "status": 200, "request_time": n / 100}
+        for n in range(1, 101)
+    ]
+    log.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    report = report_of(redmeter("replay", str(log), "--json"))
+    assert (report["durations"], report["stored"]) == (100, 400)
+    rows = json.loads(
+        redmeter("top", "http_request_seconds", "--by", "route", "--last", "1h", "--json").out
+    )["rows"]
+    assert [(row["key"], row["count"]) for row in rows] == [("/a/{id}", 100)]
+    done = json.loads(redmeter("summary", "hits_seconds", "--last", "1h", "--json").out)
+    assert done["p95"] == pytest.approx(0.95, rel=0.0217)
+
+
+def test_lines_without_a_time_count_when_they_are_read(home: Home, meter: Meter) -> None:
+    """Only with --follow; otherwise the time is unknown."""
+    log = home.work / "console.log"
+    log.write_text(
+        'INFO:     127.0.0.1:51234 - "GET /items/9 HTTP/1.1" 200 OK\n'
+        "[2024-10-10 13:55:36 +0000] [7] [INFO] Booting worker with pid: 7\n"
+    )
+    done = home.shell("redmeter replay console.log --json")
+    assert (json.loads(done.out)["malformed"], json.loads(done.out)["notices"]) == (
+        {"no time: needs --follow": 1},
+        1,
+    )
+    child = home.start("replay", "console.log", "--follow", "--json")
+    eventually(lambda: meter.total("hits") == 1, 20)
+    report = report_of(child.finish(signal.SIGINT))
+    assert (report["retained"], report["notices"]) == (1, 1)
+
+
+def test_nuls_at_the_beginning_lose_no_request(redmeter: Run, tmp_path: Path) -> None:
+    """A writer that does not append leaves them where a log was truncated."""
+    log = tmp_path / "log"
+    text = "".join(line_at(time.time(), f"/{n}") for n in range(20)).encode()
+    log.write_bytes(b"\0" * 70_000 + text + b"\0" * 600_000 + text)
+    report = report_of(redmeter("replay", str(log), "--json"))
+    assert (report["lines"], report["retained"]) == (40, 40)
+
+
+def test_one_line_of_another_year_is_left_out_of_a_shift(redmeter: Run, tmp_path: Path) -> None:
+    """And counted: the others are as they would be without it."""
+    log = tmp_path / "log"
+    lines = [line_at(1_431_857_103 + n) for n in range(2_000)]
+    lines.insert(1_000, line_at(2_082_758_400))  # 2036
+    log.write_text("".join(lines))
+    report = report_of(redmeter("replay", str(log), "--shift-to-now", "--json"))
+    assert (report["retained"], report["too_new"], report["too_old"]) == (2_000, 1, 0)
+    assert report["shift"] == pytest.approx(time.time() - (1_431_857_103 + 1_999), abs=30)
+
+
+def test_a_dry_run_shows_lines_as_they_are_understood(home: Home) -> None:
+    """The first five, and the first of each kind that is not; it needs no store."""
+    log = home.work / "log"
+    known = "".join(
+        f'192.0.2.1 - - [10/Oct/2026:13:55:3{n} +0000] "GET /a/{n}?x HTTP/1.1" 200 5 0.0120\n'
+        for n in range(7)
+    )
+    log.write_text("bad\n" + known + 'worse\n[x:11:11] "GET / HTTP/1.1" 200\n')
+    done = home.shell("redmeter replay log --dry-run --url redis://127.0.0.1:1")
+    assert done.code == 0
+    assert done.out.splitlines() == [
+        "10 lines: 7 requests",
+        "format: rack",
+        "LINE\tTIME (UTC)\tMETHOD\tROUTE\tSTATUS\tBYTES\tSECONDS\tFORMAT",
+        *[
+            f"{n + 2}\t2026-10-10T13:55:3{n}Z\tGET\t/a/{{id}}\t200\t5\t0.012\track"
+            for n in range(5)
+        ],
+        "not understood, the first of each kind:",
+        "LINE\tREASON\tLINES\tTEXT",
+        "1\tno time\t2\tbad",
+        '10\tbad time\t1\t[x:11:11] "GET / HTTP/1.1" 200',
+    ]
+    done = home.shell("redmeter replay - --dry-run --json < log")
+    shown = json.loads(done.out)
+    assert shown["sample"][0] == {
+        "line": 2, "format": "rack", "time": 1791640530.0, "method": "GET", "path": "/a/0",
+        "status": 200, "size": 5, "seconds": 0.012,
+    }  # fmt: skip
+    assert [each["line"] for each in shown["refused"]] == [1, 10]
+    assert home.shell("echo bad | redmeter replay - --dry-run").code == 1
+
+
+def test_ctrl_c_says_how_far_it_came(home: Home, meter: Meter) -> None:
+    """In bytes of the file; all lines that were read are stored."""
+    log = home.work / "access.log"
+    log.write_text(line_at(time.time()) * 20_000)
+    child = home.start(
+        *("replay", "access.log", "--json"),
+        code="import redmeter.ingest.lines as l, time\nl.CHUNK_BYTES = 4096\n"
+        "c = l.Lines._chunk\n"
+        "def slow(self, one):\n    time.sleep(0.02)\n    return c(self, one)\n"
+        "l.Lines._chunk = slow",
+    )
+    eventually(lambda: _read_position(child.pid, log) > 40_000, 20)
+    done = child.finish(signal.SIGINT)
+    report = report_of(done)
+    assert (done.code, report["complete"]) == (130, False)
+    assert 0 < report["bytes_read"] < report["bytes_total"] == log.stat().st_size
+    assert 0 < report["requests"] < 20_000
+    assert meter.total("hits") == report["requests"]

@@ -1,5 +1,6 @@
 """Totals of requests on the page: exact at any number of routes, and the same everywhere."""
 
+import json
 import random
 from datetime import UTC, datetime
 from typing import Any
@@ -188,7 +189,7 @@ def test_sampled_durations_are_in_the_line_and_the_tile_and_marked(
 
 
 def test_a_replayed_log_has_totals(open_store: OpenStore) -> None:
-    """Failures with zeros for seconds without; durations are not in such logs."""
+    """Failures with zeros for seconds without; this log has no durations."""
     store = open_store()
     lines = [
         f'h - - [{when}] "GET /a/{n} HTTP/1.1" {status} 1'
@@ -202,6 +203,34 @@ def test_a_replayed_log_has_totals(open_store: OpenStore) -> None:
     assert (added(hits), added(failed), failed.start) == (6, 2, hits.start)
     assert found.numbers.errors.value == pytest.approx(2 / 6)
     assert (found.numbers.errors.since, found.numbers.p95.value) == (None, None)
+
+
+def test_a_replayed_log_with_durations_has_percentiles(
+    open_meter: OpenMeter, open_store: OpenStore
+) -> None:
+    """By method and route, and in total, as the web integrations observe them."""
+    store = open_store()
+    now = store.clock.wall()
+    lines = [
+        json.dumps(
+            {
+                "time": now - 600 * (n % 3),
+                "request": f"{'GET' if n % 2 else 'POST'} /a/{n} HTTP/1.1",
+                "status": 200,
+                "request_time": n / 100,
+            }
+        )
+        for n in range(100)
+    ]
+    lines.append(f'h - - [{_moment(store, 0)}] "GET /b HTTP/1.1" 200 1')
+    report = replay(store, iter([lines]))
+    assert (report.requests, report.durations, report.stored) == (101, 100, 402)
+    assert report.counts == report.stored
+    assert near(read_overview(store, 300).numbers.p95.value, 0.94)
+    meter = open_meter()
+    for labels, count in (({"method": "GET", "route": "/a/{id}"}, 50), ({"method": "POST"}, 50)):
+        assert meter.summary("http_request_seconds", labels=labels, last="1h").count == count
+    assert meter.summary("hits_seconds", last="1h").count == 100
 
 
 def _moment(store: Store, ago: float) -> str:

@@ -395,7 +395,7 @@ def test_each_page_can_be_reached() -> None:
 
 def test_generated_pages_are_current(tool: ModuleType) -> None:
     """A change of a command or a setting comes with new ones."""
-    assert sorted(tool.pages()) == sorted([*GENERATED, tool.OPTIONS, tool.FAULTS])
+    assert sorted(tool.pages()) == sorted([*GENERATED, tool.OPTIONS, tool.FAULTS, tool.LOGS])
     assert tool.stale(ROOT) == {}, tool.FIX
 
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter.errors import RedmeterError
-from redmeter.ingest.access_log import LINE_LIMIT, METHODS, REASONS, Hit, MalformedLine, parse_hit
+from redmeter.ingest.access_log import LINE_LIMIT, METHODS, REASONS, Hit, MalformedLine
+from redmeter.ingest.log_reader import LogReader
 from support.realdata import OWN_LOG, real_log
 
 #: 17 May 2015, 10:05:03 UTC
@@ -22,6 +23,13 @@ STAMP = "17/May/2015:10:05:03 +0000"
 def line(request: str = "GET /a HTTP/1.1", status: str = "200", size: str = "12") -> str:
     """Write a line in the common format."""
     return f'192.0.2.1 - - [{STAMP}] "{request}" {status} {size}'
+
+
+def parse_hit(text: str) -> Hit:
+    """Read the only line of a log that is a request."""
+    hit = LogReader().parse_hit(text)
+    assert hit is not None
+    return hit
 
 
 def outcome(text: str) -> Hit | str:
@@ -74,6 +82,8 @@ def test_a_field_of_a_stranger_cannot_forge_a_request() -> None:
         ("CONNECT host.example:443 HTTP/1.1", "CONNECT", "(invalid)"),
         ("PROPFIND /dav HTTP/1.1", "_OTHER", "/dav"),
         ("GET /a", "GET", "/a"),
+        ("GET /a 1.1", "GET", "/a"),
+        ("GET /a 11", "GET", "/a 11"),
         ("GET  /a  HTTP/1.1", "GET", "/a"),
         ("GET /a b HTTP/1.1", "GET", "/a b"),
         ("GET", "GET", "(invalid)"),

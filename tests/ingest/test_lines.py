@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from redmeter.clock import ManualClock
 from redmeter.errors import RedmeterError
 from redmeter.ingest import lines
-from redmeter.ingest.lines import LINE_BYTES, DamagedGzip, Lines
+from redmeter.ingest.lines import LINE_BYTES, DamagedFile, Lines
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ class Stdin:
         (b"\n\na\n", ["", "", "a"]),
         (b"a\x0bb\x0c\xc2\x85\xe2\x80\xa8c\rd\n", ["a\x0bb\x0c\x85\u2028c\rd"]),
         ("点击\n".encode(), ["点击"]),
-        (b"\xff\xe7\x82\n\x00\n", ["\ufffd\ufffd", "\x00"]),
+        (b"\xff\xe7\x82\n\x00\n", ["\ufffd\ufffd", ""]),
         (b"\x1f", ["\x1f"]),
     ],
 )
@@ -176,14 +176,14 @@ def test_closing_ends_the_iteration(log: Path) -> None:
 # ---------------------------------------------------------------- damage
 
 
-def damaged(path: Path) -> tuple[list[str], DamagedGzip]:
+def damaged(path: Path) -> tuple[list[str], DamagedFile]:
     """Read until the damage."""
     result: list[str] = []
     with Lines(path) as batches:
         try:
             for batch in batches:
                 result += batch
-        except DamagedGzip as exc:
+        except DamagedFile as exc:
             return result, exc
     pytest.fail("no damage was found")
 

@@ -1,35 +1,38 @@
-r"""Access logs: one line of text in, one Hit out.
+r"""Requests in logs: their times, targets, and the line that most servers write.
 
 Problem: every web server writes its log a little differently, strangers choose half of it,
 and a replay parses millions of lines.
 
-Idea: look for the one part that all formats share, wherever it is in the line:
+Idea: look for the parts that all formats share, wherever they are in the line:
 
     [17/May/2015:10:05:03 +0000] "GET /search?q=tea HTTP/1.1" 200 203023
 
-The text before it (a virtual host, addresses, a user's name) and after it (referrer, browser,
-nginx's request time) is ignored. Servers write a quote inside a field as \" or \x22, so no
-stranger can forge the part with a field of his own. A line that begins with { is JSON.
+The text before it (a virtual host, addresses, a user's name) and after it (referrer, browser) is
+ignored. Servers write a quote inside a field as \" or \x22, so no stranger can forge the part with
+a field of his own. A line in which the parts are apart is searched for each of them: a quoted
+request, the status that follows it, and a time outside of all quotes.
 
 Fast, because log lines resemble each other: the minute and the request are each looked up in a
 bounded cache before anything is computed.
 
 Bound: one pass over at most LINE_LIMIT characters; the pattern never goes back (its quantifiers
-are possessive). Caches hold at most 1,024 minutes and 4,096 requests of at most 512 characters.
+are possessive). Caches hold at most 1,024 minutes and times and 4,096 requests of at most 512
+characters.
 
 A request that makes no sense is still a hit, with the method _OTHER or the path (invalid):
 somebody asked, and the server answered. Only a line without a time, a request or a status is
 refused. The query string is dropped here, at the entrance: it may hold passwords.
 
+A time without a zone is UTC. Durations are read by formats that have one: see formats.py.
+
 Source: Apache's mod_log_config, "Custom Log Formats" and its note on escaping; nginx's
 ngx_http_log_module; RFC 9112, section 3.2 (forms of the request target).
 """
 
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from redmeter.errors import RedmeterError
@@ -45,6 +48,10 @@ METHODS: Final = frozenset(
 )
 INVALID_PATH: Final = "(invalid)"
 
+#: The reason for refusing a line that is not in the format of the log.
+OTHER_FORMAT: Final = "other format"
+#: The reason for refusing a request in a format without times.
+NEEDS_FOLLOW: Final = "no time: needs --follow"
 #: Every reason there is for refusing a line, so that refusals can be counted by reason.
 REASONS: Final = (
     "empty",
@@ -56,6 +63,8 @@ REASONS: Final = (
     "bad status",
     "bad JSON",
     "wrong columns",
+    OTHER_FORMAT,
+    NEEDS_FOLLOW,
 )
 
 
@@ -63,11 +72,12 @@ class Hit(NamedTuple):
     """One request that a server answered.
 
     Attributes:
-        time: Unix seconds, UTC.
+        time: Unix seconds, UTC; NaN if the format has no times.
         method: one of METHODS, or _OTHER.
         path: as asked for, without query string and fragment; (invalid) if there is none.
         status: 100 to 599.
         size: bytes of the answer's body; None if the line lacks it.
+        seconds: how long the answer took; None if the line lacks it.
     """
 
     time: float
@@ -75,6 +85,13 @@ class Hit(NamedTuple):
     path: str
     status: int
     size: int | None
+    seconds: float | None = None
+
+
+#: Makes a Hit of a tuple, in half of the time that Hit() takes.
+_hit: Callable[[tuple[float, str, str, int, int | None, float | None]], Hit] = partial(
+    tuple.__new__, Hit
+)
 
 
 class MalformedLine(RedmeterError, ValueError):
@@ -113,17 +130,17 @@ def parse_hit_time(line: str) -> float:
         MalformedLine: it has none. Whether the line is a hit otherwise is not looked at.
     """
     match = _TIME.search(line, 0, LINE_LIMIT)
-    if match is None or line[0] == "{":
+    if match is None:
         return parse_hit(line).time
     minute, second, zone = match.groups()
     return _minute(minute + zone) + int(second)
 
 
 def parse_hit(line: str) -> Hit:
-    """Read one line of an access log.
+    """Read one line of an access log in the common or combined format, or one with their parts.
 
     Args:
-        line: in the common or combined format, or JSON; with or without its line end.
+        line: with or without its line end.
 
     Returns:
         The request.
@@ -132,40 +149,71 @@ def parse_hit(line: str) -> Hit:
         MalformedLine: it has no time, no request or no status, and never anything else.
     """
     if len(line) > LINE_LIMIT:
-        if line.startswith("{"):
-            raise MalformedLine("too long")  # half of a JSON object has no meaning
         line = line[:LINE_LIMIT]
     match = _COMMON.search(line)
-    if match is None or line[0] == "{":
-        return _parse_other(line)
+    if match is None:
+        return _parse_parts(line.strip("\ufeff \t\r\n\x00"))
     minute, second, zone, request, status, size = match.groups()
     method, path = _request(request) if len(request) <= 512 else _request.__wrapped__(request)
-    return Hit(
-        _minute(minute + zone) + int(second),
-        method,
-        path,
-        int(status),
-        None if size is None else int(size),
-    )
+    time = _minute(minute + zone) + int(second)
+    return _hit((time, method, path, int(status), None if size is None else int(size), None))
 
 
-def _parse_other(line: str) -> Hit:
-    """Parse a JSON line; for other lines, raise an error that names the missing part."""
-    text = line.strip("\ufeff \t\r\n\x00")
-    if text.startswith("{"):
-        return _parse_json(text)
+#: A text in quotes; without its end, all that follows, or each quote would be searched to the end.
+QUOTED: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)'
+_QUOTED = re.compile(QUOTED, re.DOTALL)
+_REQUEST_LINE = re.compile(r'"[A-Za-z_-]{1,32} \S.{0,65536} HTTP/\d(?:\.\d)?"', re.DOTALL)
+_BRACKET = re.compile(r"\[([^][\"]{0,24}\d:\d\d[^][\"]{0,24})\]", re.ASCII)
+_TIME_ANYWHERE = re.compile(
+    r"""(?<![\w:.]) (?: \d\d/\w{3}/\d{4}[: ] | \d{4}[-/]\d\d[-/]\d\d[T ] ) \d\d:\d\d:\d\d
+    (?: [.,]\d{1,9} )? (?: Z | \ ?[+-]\d\d:?\d\d )? (?![\w:])""",
+    re.ASCII | re.VERBOSE,
+)
+# Between a request and its status: texts in quotes, and words that are no number.
+_STATUS = re.compile(
+    rf"(?:\s+(?:{QUOTED}|(?=[^\s\"]*[A-Za-z.])[^\s\"]++))*+[\s|,;]+(\d++)(?!\S)(?:\s+(\d{{1,18}})(?!\S))?",
+    re.ASCII | re.DOTALL,
+)
+
+
+def _parse_parts(text: str) -> Hit:
+    """Find the parts of a request that are not next to each other, or name the missing one."""
     if not text:
         raise MalformedLine("empty")
-    time = re.search(r"\[([^][]{10,40})\]", text)
-    if time is None:
-        raise MalformedLine("no time")
-    _clf_time(time[1])
-    rest = text[time.end() :]
-    request = re.match(r' "[^"\\]*+(?:\\.[^"\\]*+)*+"', rest, re.DOTALL)
+    time, end = _find_time(text)
+    quoted = [each for each in _QUOTED.finditer(text) if each[0][1:].endswith('"')]
+    request = next((each for each in quoted if _REQUEST_LINE.fullmatch(each[0])), None)
+    if request is None:  # "-", or the bytes of another protocol
+        request = next(
+            (e for e in quoted if e.start() >= end and not text[end : e.start()].strip("] ")), None
+        )
     if request is None:
         raise MalformedLine("no request")
-    words = rest[request.end() :].split(maxsplit=1)
-    raise MalformedLine("no status" if not words or words[0] == "-" else "bad status")
+    status = _STATUS.match(text, request.end())
+    if status is None:
+        rest = text[request.end() :].split(maxsplit=1)
+        raise MalformedLine("no status" if not rest or rest[0] == "-" else "bad status")
+    if not re.fullmatch(r"[1-5]\d\d", status[1]):
+        raise MalformedLine("bad status")
+    method, path = _request.__wrapped__(request[0][1:-1])
+    return Hit(time, method, path, int(status[1]), int(status[2]) if status[2] else None)
+
+
+def _find_time(text: str) -> tuple[float, int]:
+    """Return the first time outside of quotes, and where it ends."""
+    plain = _QUOTED.sub(lambda match: " " * len(match[0]), text)
+    bracketed = [match for match, _ in zip(_BRACKET.finditer(plain), range(5), strict=False)]
+    for match in bracketed:
+        try:
+            return log_time(match[1]), match.end()
+        except MalformedLine:
+            pass
+    if bracketed:
+        raise MalformedLine("bad time")
+    anywhere = _TIME_ANYWHERE.search(plain)
+    if anywhere is None:
+        raise MalformedLine("no time")
+    return log_time(anywhere[0]), anywhere.end()
 
 
 # ---------------------------------------------------------------- times
@@ -196,27 +244,49 @@ def _minute(text: str) -> float:
     return local + east if zone_hours[0] == "-" else local - east
 
 
-def _clf_time(text: str) -> float:
-    """Return the Unix seconds of 17/May/2015:10:05:03 +0000."""
-    match = re.fullmatch(r"(.{17}):([0-5]\d|60) ([+-]\d{4})", text, re.ASCII)
-    if match is None:
-        raise MalformedLine("bad time")
-    return _minute(match[1] + match[3]) + int(match[2])
+_CLF = re.compile(
+    r"(.{11})[: ](\d\d:\d\d):([0-5]\d|60)(?:[.,](\d{1,9}))?(?: ?([+-]\d{4}))?", re.ASCII
+)
 
 
-def _json_time(value: object) -> float:
-    """Return the Unix seconds of a time as JSON logs write them."""
-    if isinstance(value, str):
-        if re.fullmatch(r"\d{1,20}(\.\d{1,12})?", value, re.ASCII):
-            return _unix(float(value))
-        return _clf_time(value) if "/" in value else _iso(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+def log_time(value: object) -> float:
+    """Return the Unix seconds of a time as logs write it.
+
+    Args:
+        value: 17/May/2015:10:05:03 +0000, also with a space before the hour or with a fraction;
+            2015-05-17T10:05:03.5Z; 2015/05/17 10:05:03; or a number, Unix seconds, milliseconds,
+            microseconds or nanoseconds. A time without a zone is UTC.
+
+    Raises:
+        MalformedLine: it is none of these.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise MalformedLine("bad time")
-    return _unix(value)
+    if not isinstance(value, str):
+        return _unix(value)
+    if len(value) > _TIME_LIMIT:
+        raise MalformedLine("bad time")
+    return _time(value)
+
+
+#: Characters of a time.
+_TIME_LIMIT = 64
+
+
+@lru_cache(maxsize=1024)
+def _time(value: str) -> float:
+    if re.fullmatch(r"\d{1,20}(\.\d{1,12})?", value, re.ASCII):
+        return _unix(float(value))
+    match = _CLF.fullmatch(value)
+    if match is None or value[2] != "/":
+        return _iso(value.replace("/", "-"))
+    day, minute, second, fraction, zone = match.groups()
+    return _minute(f"{day}:{minute}{zone or '+0000'}") + float(f"{second}.{fraction or 0}")
 
 
 def _iso(text: str) -> float:
-    """Return the Unix seconds of 2015-05-17T10:05:03.5Z; a time without a zone is UTC."""
+    """Return the Unix seconds of 2015-05-17T10:05:03.5Z."""
+    text = re.sub(r"([.,]\d{6})\d+", r"\1", re.sub(r" (?=[+-]\d\d:?\d\d$)", "", text))
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -240,19 +310,29 @@ def _unix(number: float) -> float:
 # ---------------------------------------------------------------- requests
 
 
+#: Protocols as hypercorn writes them.
+_VERSIONS: Final = ("1.0", "1.1", "2", "3")
+
+
 @lru_cache(maxsize=4096)
 def _request(text: str) -> tuple[str, str]:
     """Return method and path of a request line such as GET /a?b=c HTTP/1.1, never failing."""
     method, _, rest = text.partition(" ")
     target, _, protocol = rest.rpartition(" ")
-    if not protocol.startswith("HTTP/"):  # HTTP/0.9, or cut off: GET /a
+    if not protocol.startswith("HTTP/") and protocol not in _VERSIONS:  # HTTP/0.9, or cut off
         target = rest
     if not target and method.startswith("/"):  # a path alone
         method, target = "", method
-    return _method(method), _path(target.strip(" "))
+    return method_of(method), path_of(target.strip(" "))
 
 
-def _method(text: str) -> str:
+def request_of(line: str) -> tuple[str, str]:
+    """Return method and path of a request line of any length."""
+    return _request(line) if len(line) <= 512 else _request.__wrapped__(line)
+
+
+def method_of(text: str) -> str:
+    """Return a method that is counted separately, or _OTHER."""
     upper = text.upper()
     return upper if upper in METHODS else OTHER_METHOD
 
@@ -260,7 +340,7 @@ def _method(text: str) -> str:
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 
 
-def _path(target: str) -> str:
+def path_of(target: str) -> str:
     """Return the path of a request target: /a of /a?b, of /a#c and of http://host/a alike."""
     if "\\" in target:
         target = _unescape(target)
@@ -283,70 +363,3 @@ def _unescape(text: str) -> str:
         return _LETTERS.get(match[2], match[2])
 
     return _ESCAPE.sub(plain, text)
-
-
-# ---------------------------------------------------------------- JSON
-
-_TIME_KEYS = ("time", "timestamp", "@timestamp", "time_iso8601", "time_local", "ts")
-_METHOD_KEYS = ("method", "request_method")
-_PATH_KEYS = ("request_uri", "path", "uri", "url")
-_STATUS_KEYS = ("status", "status_code")
-_SIZE_KEYS = ("size", "bytes", "body_bytes_sent", "bytes_sent")
-
-
-def _parse_json(text: str) -> Hit:
-    try:
-        entry = json.loads(text)
-    except (ValueError, RecursionError):  # RecursionError: brackets nested a thousand deep
-        raise MalformedLine("bad JSON") from None
-    return hit_of(entry)
-
-
-def hit_of(entry: Mapping[str, object]) -> Hit:
-    """Return the request that the keys of a JSON line describe.
-
-    Raises:
-        MalformedLine: it has no time, no request or no status.
-    """
-    time = _first(entry, _TIME_KEYS)
-    if time is None:
-        raise MalformedLine("no time")
-    status = _first(entry, _STATUS_KEYS)
-    if status is None:
-        raise MalformedLine("no status")
-    code = _digits(status)
-    if not re.fullmatch(r"[1-5]\d\d", code):
-        raise MalformedLine("bad status")
-    method, path = _json_request(entry)
-    size = _digits(_first(entry, _SIZE_KEYS))
-    return Hit(_json_time(time), method, path, int(code), int(size) if size else None)
-
-
-def _digits(value: object) -> str:
-    """Return a number of at most 18 digits as text, from 200 and from "200"; else nothing."""
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        return ""
-    text = str(value)
-    return text if re.fullmatch(r"\d{1,18}", text, re.ASCII) else ""
-
-
-def _json_request(entry: Mapping[str, object]) -> tuple[str, str]:
-    """Return method and path: of a request line, or of keys of their own, also nested (Caddy)."""
-    request = entry.get("request")
-    if isinstance(request, str) and " " in request:
-        return _request.__wrapped__(request)
-    if isinstance(request, dict):
-        entry = {**entry, **request}
-        request = None
-    target = _first(entry, _PATH_KEYS)
-    if target is None:
-        target = request
-    if not isinstance(target, str):
-        raise MalformedLine("no request")
-    method = _first(entry, _METHOD_KEYS)
-    return _method(method) if isinstance(method, str) else OTHER_METHOD, _path(target)
-
-
-def _first(entry: Mapping[str, object], keys: Iterable[str]) -> object:
-    """Return the first value that is there and not null."""
-    return next((entry[key] for key in keys if entry.get(key) is not None), None)

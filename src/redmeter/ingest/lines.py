@@ -1,14 +1,17 @@
-"""Lines of text from a file, a gzip file or standard input, once or for as long as it grows.
+"""Lines of text from a file, plain or compressed, or standard input, once or while it grows.
 
 Problem: logs are rotated under the reader's feet, compressed, cut off, and now and then hold a
 line of a gigabyte. A replay wants its lines fast, in batches, and to know how far it is.
 
 Idea: read chunks of bytes, split them at line feeds, keep the unfinished end for the next chunk.
-Gzip is known by its first two bytes, not by its name. Following works as `tail -F` does: when
+Compression is known by the first bytes, not by the name. Following works as `tail -F` does: when
 another file has taken the path, it is opened at once, and read in addition to the old one until
 that has been silent for a second, because servers go on writing to it until they notice the
 rotation. A file that is suddenly shorter than the part that was read was truncated (copytruncate),
 and is read from its start. After a stop, the existing data is read, up to LAST_BYTES of it.
+
+A writer that does not append goes on at its old place after copytruncate, and the file begins with
+NULs. Those at the beginning of a line are dropped.
 
 Bytes that are no UTF-8 become U+FFFD ("replace"): lines end up in labels, terminals and JSON, all
 of which want valid text, and nothing here needs the broken bytes back.
@@ -18,13 +21,15 @@ rest of it is dropped and counted. While following: one open file per rotation n
 
 Not done: with copytruncate, lines written between our last look (0.2 s) and the truncation are
 lost, as they are for tail; a truncated file that grows to its old length within one look is not
-noticed. A gzip file, a pipe and standard input are read to their end, never followed beyond it.
+noticed. A compressed file, a pipe and standard input are read to their end, never followed beyond
+it.
 """
 
 import os
+import re
+import shlex
 import stat
 import sys
-import zlib
 from collections.abc import Callable, Generator, Iterator
 from io import BufferedReader
 from pathlib import Path
@@ -32,6 +37,7 @@ from typing import Final, Self, cast
 
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidSetting, RedmeterError
+from redmeter.ingest.compression import Compression, Decoder, compression_of, may_be_compressed
 
 #: Bytes that are read at once; a batch is the lines that end in them.
 CHUNK_BYTES: Final = 262_144
@@ -47,23 +53,23 @@ LAST_BYTES: Final = 4 << 20
 #: What standard input is called in messages.
 STANDARD_INPUT: Final = "standard input"
 
-_GZIP_MAGIC = b"\x1f\x8b"
-_GZIP = 31  # makes zlib expect gzip's header and checksum
 
-
-class DamagedGzip(RedmeterError, ValueError):
-    """A gzip file is corrupt or cut off; the lines before the damage have been delivered.
+class DamagedFile(RedmeterError, ValueError):
+    """A compressed file is corrupt or cut off; the lines before the damage have been delivered.
 
     Attributes:
         filename: which.
+        kind: its compression, such as gzip.
         reason: the problem.
     """
 
-    def __init__(self, filename: str, reason: str) -> None:
+    def __init__(self, filename: str, kind: str, reason: str) -> None:
         self.filename = filename
+        self.kind = kind
         self.reason = reason
         super().__init__(
-            f"{filename}: damaged gzip file: {reason}; the whole lines before the damage were read"
+            f"{filename}: damaged {kind} file: {reason}; "
+            "the whole lines before the damage were read"
         )
 
 
@@ -101,7 +107,7 @@ class Lines(Iterator[list[str]]):
         InvalidSetting: standard input is closed.
 
     Raises, while iterating:
-        DamagedGzip: after the last whole line before the damage.
+        DamagedFile: after the last whole line before the damage.
         OSError: the file cannot be read any more.
 
     Attributes:
@@ -163,16 +169,16 @@ class Lines(Iterator[list[str]]):
         (one,) = self._files
         try:
             start = b""
-            while len(start) < len(_GZIP_MAGIC) and (follow or not self._stop()):
+            while may_be_compressed(start) and (follow or not self._stop()):
                 more = self._chunk(one)
                 if not more:
                     break
                 start += more
-            if len(start) < len(_GZIP_MAGIC) and not follow and self._stop():
+            if may_be_compressed(start) and not follow and self._stop():
                 self.complete = False
                 return
-            if start.startswith(_GZIP_MAGIC):
-                yield from self._read_gzip(one, start)
+            if kind := compression_of(start):
+                yield from self._read_compressed(one, start, kind)
                 return
             yield from self._lines(one, start)
             yield from self._follow() if follow else self._read_plain(one)
@@ -194,30 +200,39 @@ class Lines(Iterator[list[str]]):
             yield from self._lines(one, data)
         self.complete = False
 
-    def _read_gzip(self, one: "_File", data: bytes) -> Iterator[list[str]]:
-        decoder = zlib.decompressobj(wbits=_GZIP)
-        while data and not self._stop():
-            if decoder.eof:  # another member may follow, or the zeros that fill a tape's block
-                data = data.lstrip(b"\0")
-                if not data:
-                    data = self._chunk(one)
-                    continue
-                decoder = zlib.decompressobj(wbits=_GZIP)
-            before = decoder.copy()
+    def _read_compressed(self, one: "_File", data: bytes, kind: Compression) -> Iterator[list[str]]:
+        decoder = self._decoder(kind)
+        while not self._stop():
             try:
                 text = decoder.decompress(data, CHUNK_BYTES)
-            except zlib.error as exc:
-                yield from self._lines(one, _salvage(before, data))
-                raise DamagedGzip(self._name, str(exc)) from exc
+            except kind.errors as exc:
+                yield from self._lines(one, getattr(exc, "salvaged", b""))
+                raise DamagedFile(self._name, kind.name, str(exc)) from exc
             yield from self._lines(one, text)
-            data = decoder.unconsumed_tail or decoder.unused_data or self._chunk(one)
-        if data:  # stopped
-            self.complete = False
-            return
-        if not decoder.eof:
-            yield from self._lines(one, decoder.flush())
-            raise DamagedGzip(self._name, "it is cut off")
-        yield from self._last_line(one)
+            data = b""
+            if decoder.eof:  # another member may follow, or the zeros that fill a tape's block
+                data = decoder.unused_data.lstrip(b"\0")
+                while not data:
+                    more = self._chunk(one)
+                    if not more:
+                        yield from self._last_line(one)
+                        return
+                    data = more.lstrip(b"\0")
+                decoder = self._decoder(kind)
+            elif decoder.needs_input:
+                data = self._chunk(one)
+                if not data:
+                    raise DamagedFile(self._name, kind.name, "it is cut off")
+        self.complete = False
+
+    def _decoder(self, kind: Compression) -> Decoder:
+        try:
+            return kind.decoder()
+        except ImportError as missing:
+            file = "" if self._path == "-" else f" {shlex.quote(self._name)}"
+            fix = f"{kind.program}{file} | redmeter replay -"
+            problem = f"compressed with {kind.name}: {missing}; or {fix}"
+            raise InvalidSetting(self._name, problem) from None
 
     # ------------------------------------------------------------ following
 
@@ -291,6 +306,8 @@ class Lines(Iterator[list[str]]):
 
     def _lines(self, one: "_File", data: bytes) -> Iterator[list[str]]:
         """Yield the lines that end in a chunk, and keep what follows the last line end."""
+        if b"\0" in data:
+            data = _NULS.sub(b"", data) if one.unfinished else _NULS_FIRST.sub(b"", data)
         first, *others = data.split(b"\n")
         self._keep(one, first)
         if not others:
@@ -339,6 +356,10 @@ class _File:
         return line
 
 
+#: NULs at the beginning of a line; the first also at that of a chunk.
+_NULS, _NULS_FIRST = re.compile(rb"(?<=\n)\0+"), re.compile(rb"(?:^|(?<=\n))\0+")
+
+
 def _open(path: str) -> BufferedReader:
     return Path(path).open("rb")
 
@@ -354,14 +375,3 @@ def _size(file: BufferedReader) -> int | None:
     except OSError:
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None
-
-
-def _salvage(decoder: "zlib._Decompress", data: bytes) -> bytes:
-    """Decompress byte by byte, as far as it goes: zlib gives nothing of a piece with an error."""
-    text = bytearray()
-    try:
-        for place in range(len(data)):
-            text += decoder.decompress(data[place : place + 1])
-    except zlib.error:
-        return bytes(text)
-    return bytes(text)

@@ -202,6 +202,10 @@ class Buffer:
         resolution = self._resolution(kind)
         return resolution.precisions(resolution.finest)
 
+    def width(self, kind: type[PendingSeries], age: float) -> int:
+        """Return the interval width for an age (seconds); 0 if no precision holds it any more."""
+        return self._resolution(kind).at(age)
+
     @property
     def bytes(self) -> int:
         """Estimated memory."""

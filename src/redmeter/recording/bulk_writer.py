@@ -60,6 +60,17 @@ class BulkWriter:
         self._stats.recorded += values.count
         self._buffer.add(PendingHistogram, series, second, values, now)
 
+    def histogram_width(self, age: float) -> int:
+        """Return the width of the interval in which values of an age are kept, seconds.
+
+        Args:
+            age: seconds, negative in the future.
+
+        Returns:
+            0 if no precision holds them any more.
+        """
+        return self._buffer.width(PendingHistogram, age)
+
     def set(self, series: str, time: float, value: float, now: float) -> None:
         """Set a gauge. The newest of several values of an interval stays.
 
