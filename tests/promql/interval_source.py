@@ -7,7 +7,7 @@ import numpy as np
 
 from redmeter.promql.errors import Limits
 from redmeter.promql.intervals import GaugeSamples, Native, Stored
-from redmeter.promql.intervals.grid import CounterTable, Grid, accumulate, lay, make_grid
+from redmeter.promql.intervals.grid import CounterTable, Counts, Grid, accumulate, lay, make_grid
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.semantics import SampledSeries, matches
 from redmeter.promql.values import LabelSet
@@ -47,12 +47,13 @@ def cumulative(
     counts, stored = [], []
     for part in grid.parts:
         size = part.count(grid.now // 1000)
-        values, there = np.zeros((len(rows), size)), np.zeros((len(rows), size), bool)
+        values: Counts = np.zeros((len(rows), size), np.float64 if totals is None else np.int64)
+        there = np.zeros((len(rows), size), bool)
         for row, hashes in enumerate(rows):
             lay(part, size, hashes[part.precision], values[row], there[row])
         counts.append(values)
         stored.append(there)
-    sums = None if totals is None else np.array(totals, float)
+    sums = None if totals is None else np.array(totals, np.int64)
     return accumulate(grid, labels, counts, stored, sums, whole=whole)
 
 

@@ -132,7 +132,33 @@ def test_between_edges_a_count_is_evenly_spread() -> None:
     assert one(of, "increase(x_total[2m])", 99_660) == pytest.approx(60)
 
 
-def test_the_newest_two_seconds_are_taken_from_before_them() -> None:
+@given(events, st.integers(1, 400), st.integers(-5, 60))
+@settings(max_examples=scaled(60), deadline=None)
+def test_an_increase_is_never_more_than_the_events(given: Events, width: int, ago: int) -> None:
+    """Also of a window that ends now or later: nothing is extrapolated."""
+    of = counted(given)
+    found = one(of, f"increase(x_total[{width}s])", NOW - ago)
+    assert found is None or found <= sum(count for _, count in given)
+
+
+@pytest.mark.parametrize("window", ["15s", "1m", "5m", "10m"])
+def test_the_increase_of_a_burst_is_whole_at_the_current_time(window: str) -> None:
+    """A rule `increase(x_total[1m]) > 100` does not fire for 100 events."""
+    of = counted([(99_994.0, 100)])
+    assert one(of, f"increase(x_total[{window}])", NOW) == 100
+    assert one(of, f"increase(x_total[{window}]) > 100", NOW) is None
+
+
+def test_increases_beyond_two_to_the_power_of_53_are_exact() -> None:
+    """Counts are subtracted before they become floats, whichever of them is large."""
+    of = counted([(99_800.0, 7), (99_900.0, 2**60), (99_990.0, 10)])
+    assert one(of, "increase(x_total[20s])", 99_995) == 10
+    assert one(of, "increase(x_total[1m])", 99_840) == 7
+    assert one(of, "irate(x_total[1m])", 99_840) == 7 / 60
+    assert one(of, "x_total", NOW) == float(2**60 + 17)
+
+
+def test_the_newest_two_seconds_are_not_measured() -> None:
     """Events of that time may not have arrived: a steady rate stays steady."""
     steady = [(float(second), 3) for second in range(99_990 - 600, int(NOW) - 1)]
     of = counted(steady)

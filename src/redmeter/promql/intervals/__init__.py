@@ -35,6 +35,8 @@ from redmeter.promql.values import (
 
 #: How long a gauge keeps its last value, in milliseconds; longer where its intervals are wider.
 LOOKBACK = 300_000
+#: A window at the current time is measured for longer than this, milliseconds.
+SHORTEST = 1_000
 #: The functions that are differences of cumulative functions.
 DIFFERENCES = ("rate", "increase", "delta")
 
@@ -246,20 +248,16 @@ def differences(table: CounterTable, call: RangeCall) -> tuple[Floats, Bools]:
     """Return how much counters increase within each window.
 
     Events of the last two seconds may not have arrived. A window that ends there is measured up to
-    two seconds ago, and its increase is extended to the whole window.
+    two seconds ago: its increase is what was counted by then, its rate that of the time measured.
     """
-    grid, window = table.grid, call.window
-    ends, starts = call.ends, call.ends - window
-    late = ends > grid.horizon
-    measured = np.where(late, grid.horizon - starts, window)
-    factor = window / np.maximum(measured, 1)
-    increase = (table.at(np.minimum(ends, grid.horizon)) - table.at(starts)) * factor
-    known = (starts >= grid.edges[0]) | table.complete[:, None]
-    usable = ~late | (starts < grid.horizon - 1_000)
-    present = table.present(ends) & known & usable
+    starts, ends = call.ends - call.window, np.minimum(call.ends, table.grid.horizon)
+    measured = ends - starts
+    known = (starts >= table.grid.edges[0]) | table.complete[:, None]
+    enough = (measured == call.window) | (measured > SHORTEST)
+    change = table.increase(starts, ends)
     if call.function == "rate":
-        increase = increase / (window / 1000)
-    return increase, present
+        change = change / (np.maximum(measured, 1) / 1000)
+    return change, table.present(call.ends) & known & enough
 
 
 def last_two(table: CounterTable, call: RangeCall) -> tuple[Floats, Bools]:
@@ -272,6 +270,7 @@ def last_two(table: CounterTable, call: RangeCall) -> tuple[Floats, Bools]:
     change = table.values[:, last] - table.values[:, start]
     if call.function == "irate":
         change = change / (width / 1000)
+    change = change.astype(np.float64)
     near = edges[last] + np.maximum(call.window, width) >= call.ends
     return change, table.present(edges[last]) & (place >= 1) & near
 

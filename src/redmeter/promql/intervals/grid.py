@@ -19,14 +19,21 @@ Before the oldest edge the count is 0 if it is 0 at that edge; else it is unknow
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from redmeter.promql.semantics import SampledSeries
 from redmeter.promql.values import Bools, Floats, LabelSet, Times
 
 #: How long events are on their way, at most, as readers assume; milliseconds.
 FLUSHED = 2_000
+
+#: What int64 cannot count.
+LARGEST = 2.0**63
+#: Of events int64, of measured values float64.
+Counts = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -74,22 +81,16 @@ class Grid:
         """Until when all events have arrived, in milliseconds."""
         return self.now - FLUSHED
 
-    def at(self, values: Floats, times: Times) -> Floats:
-        """Return cumulative functions at some times, series x times.
+    def places(self, times: Times) -> tuple[Times, Floats]:
+        """Return the edge before each time, and the share of its interval up to the time.
 
-        Before the oldest edge they have its value, after the current time that of now.
-
-        Args:
-            values: series x edges.
+        Times outside of the grid are moved to its ends.
         """
         times = np.clip(times, self.edges[0], self.edges[-1])
         last = len(self.edges) - 2
         left = np.minimum(np.searchsorted(self.edges, times, side="right") - 1, last)
         start, end = self.edges[left], self.edges[left + 1]
-        share = (times - start) / (end - start)
-        before = values[:, left]
-        result: Floats = before + (values[:, left + 1] - before) * share
-        return result
+        return left, (times - start) / (end - start)
 
     def wider_than(self, window: int, since: int) -> tuple[int, int] | None:
         """Return until when intervals are wider than a window, and their greatest width.
@@ -140,14 +141,14 @@ class CounterTable:
     Attributes:
         grid: their edges.
         labels: of each row.
-        values: series x edges.
+        values: series x edges, whole numbers (int64) if the counts are.
         birth: for each series the first edge at which it exists, in milliseconds.
         complete: whether each series is known to be 0 before its first edge.
     """
 
     grid: Grid
     labels: list[LabelSet]
-    values: Floats
+    values: Counts
     birth: Times
     complete: Bools
 
@@ -158,7 +159,21 @@ class CounterTable:
 
     def at(self, times: Times) -> Floats:
         """Return their values at some times."""
-        return self.grid.at(self.values, times)
+        left, share = self.grid.places(times)
+        return self.values[:, left] + self._steps(left) * share
+
+    def increase(self, starts: Times, ends: Times) -> Floats:
+        """Return by how much they increase between pairs of times.
+
+        Whole numbers are subtracted before they become floats, which hold no more than 2^53.
+        """
+        (first, before), (last, within) = self.grid.places(starts), self.grid.places(ends)
+        whole = self.values[:, last] - self.values[:, first]
+        return whole - self._steps(first) * before + self._steps(last) * within
+
+    def _steps(self, left: Times) -> Counts:
+        """Return the counts of the intervals that start at some edges."""
+        return self.values[:, left + 1] - self.values[:, left]
 
     def newest(self, times: Times) -> Floats:
         """Return their values; those of the newest two seconds are the grand totals."""
@@ -175,7 +190,7 @@ class CounterTable:
         edges = self.grid.edges[:-1]
         inside = (edges > after) & (edges <= min(until, self.grid.horizon))
         times = edges[inside]
-        values = self.values[:, :-1][:, inside]
+        values = self.values[:, :-1][:, inside].astype(np.float64)
         return [
             SampledSeries(labels, times[times >= birth], values[row][times >= birth])
             for row, (labels, birth) in enumerate(zip(self.labels, self.birth, strict=True))
@@ -185,9 +200,9 @@ class CounterTable:
 def accumulate(
     grid: Grid,
     labels: list[LabelSet],
-    counts: Sequence[Floats],
+    counts: Sequence[Counts],
     stored: Sequence[Bools],
-    totals: Floats | None,
+    totals: Counts | None,
     *,
     whole: bool = False,
 ) -> CounterTable:
@@ -202,12 +217,15 @@ def accumulate(
     """
     size = len(labels)
     columns = len(grid.edges)
-    values = np.zeros((size, columns))
+    if any((np.abs(own).sum(axis=1, dtype=float) >= LARGEST).any() for own in counts):
+        counts = [own.astype(np.float64) for own in counts]  # other programs' counts
+    kind = np.result_type(*counts)
+    values = np.zeros((size, columns), kind)
     exists = np.zeros((size, columns), bool)
     at = columns - 1  # the edges from here on are done
     for part, own, there in zip(grid.parts, counts, stored, strict=True):
         later = np.cumsum(own[:, ::-1], axis=1)[:, ::-1]
-        base = np.zeros(size)
+        base = np.zeros(size, kind)
         if part.end is not None:
             base = values[:, np.searchsorted(grid.edges, part.end * 1000)]
         begin = at - part.edges
@@ -232,7 +250,7 @@ def accumulate(
 
 
 def lay(
-    part: GridPart, count: int, fields: Mapping[int, float], row: Floats, stored: Bools
+    part: GridPart, count: int, fields: Mapping[int, float], row: Counts, stored: Bools
 ) -> None:
     """Put the fields of a hash in a row; intervals of the future are added to the newest one.
 
@@ -244,7 +262,7 @@ def lay(
     if not fields:
         return
     starts = np.fromiter(fields.keys(), np.int64, len(fields))
-    values = np.fromiter(fields.values(), np.float64, len(fields))
+    values = np.fromiter(fields.values(), row.dtype, len(fields))
     places = (starts - part.first) // part.precision
     inside = (places >= 0) & (places < count)
     np.add.at(row, places[inside], values[inside])

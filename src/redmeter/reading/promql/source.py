@@ -17,10 +17,18 @@ from redmeter.names import PART_SECONDS
 from redmeter.promql.errors import Limits, QueryError, quoted
 from redmeter.promql.intervals import GaugeSamples, Native, Stored
 from redmeter.promql.intervals.buckets import classic_buckets, named_bounds
-from redmeter.promql.intervals.grid import CounterTable, Grid, GridPart, accumulate, lay, make_grid
+from redmeter.promql.intervals.grid import (
+    CounterTable,
+    Counts,
+    Grid,
+    GridPart,
+    accumulate,
+    lay,
+    make_grid,
+)
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.semantics import SampledSeries, matches
-from redmeter.promql.values import METRIC_NAME, Bools, Floats, LabelSet, with_label
+from redmeter.promql.values import METRIC_NAME, Bools, LabelSet, with_label
 from redmeter.reading.export.listing import Exports
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.samples import held_seconds, part_number, read_live_numbers
@@ -45,7 +53,7 @@ SLACK = 5.0
 
 T = TypeVar("T")
 #: Values of the intervals of a part, and which are stored.
-_Row = tuple[Floats, Bools]
+_Row = tuple[Counts, Bools]
 
 
 @dataclass(frozen=True)
@@ -165,7 +173,7 @@ class StoreSource:
         for series, of_histograms in ((counters, False), (sums, True)):
             if series:
                 query = partial(request.counters, series, sums=of_histograms)
-                stored.counters.append(self._run(query))
+                stored.counters.extend(self._run(query))
         if gauges:
             stored.gauges.extend(self._run(partial(request.gauges, gauges)))
         if natives:
@@ -209,7 +217,9 @@ class _Request:
             self._grids = {now: make_grid(needed, now, -np.inf)}
         return self._grids[now]
 
-    def counters(self, chosen: Sequence[Chosen], kept: Kept, *, sums: bool) -> Query[CounterTable]:
+    def counters(
+        self, chosen: Sequence[Chosen], kept: Kept, *, sums: bool
+    ) -> Query[list[CounterTable]]:
         """Read counters; or counts and sums of histograms, which have no grand totals."""
         retention = kept.histograms if sums else kept.series
         needed = self._precisions(retention)
@@ -224,17 +234,18 @@ class _Request:
                 yield reads if sums else [*reads, indexes.grand_totals(self._keys, names)]
             )
             rows = _by_series(chunk, replies[: len(reads)], len(needed))
-            totals: Floats | None = None
+            totals: Counts | None = None
             if not sums:
                 known = dict(zip(names, raised(replies[-1]), strict=True))
-                totals = np.array([_number(known[one.series.stored]) for one in rows], np.float64)
+                totals = np.array([_number(known[one.series.stored]) for one in rows], np.int64)
             whole = len(needed) == len(retention)
             tables.append(_table(self._grid(needed, view.now), needed, rows, totals, whole=whole))
-        return _joined(tables)
+        return tables
 
     def _laid(self, needed: Mapping[int, int], precision: int, one: Chosen) -> ParsedRead:
         """Return a read of a hash that becomes a row of a part of the grid."""
         key = self._keys.moments if one.suffix else self._keys.count
+        kind = np.float64 if one.suffix else np.int64
         fields = partial(_moments, summed=one.suffix == SUM) if one.suffix else _counts
 
         def row(view: View, reply: Reply) -> _Row | StoreError:
@@ -242,8 +253,8 @@ class _Request:
                 return reply
             for part in self._grid(needed, view.now).parts:
                 if part.precision == precision:
-                    return _row(part, view.now, fields(reply))
-            return np.zeros(0), np.zeros(0, bool)  # finer intervals reach as far back
+                    return _row(part, view.now, fields(reply), kind)
+            return np.zeros(0, kind), np.zeros(0, bool)  # finer intervals reach as far back
 
         return ParsedRead(("HGETALL", key(precision, one.series.stored)), row)
 
@@ -310,25 +321,26 @@ def _by_series(
     return readable(rows, needed=False)
 
 
-def _row(part: GridPart, now: float, fields: Mapping[int, float]) -> _Row:
+def _row(part: GridPart, now: float, fields: Mapping[int, float], kind: type) -> _Row:
     size = part.count(int(now))
-    values, stored = np.zeros(size), np.zeros(size, bool)
+    values: Counts = np.zeros(size, kind)
+    stored = np.zeros(size, bool)
     lay(part, size, fields, values, stored)
     return values, stored
 
 
-def _number(text: bytes | None) -> float:
+def _number(text: bytes | None) -> int:
     try:
-        return float(counter.count_of(text))
+        return counter.count_of(text)
     except ValueError:
-        return 0.0
+        return 0
 
 
 def _table(
     grid: Grid,
     needed: Mapping[int, int],
     rows: Mapping[Chosen, Sequence[_Row]],
-    totals: Floats | None,
+    totals: Counts | None,
     *,
     whole: bool,
 ) -> CounterTable:
@@ -341,22 +353,6 @@ def _table(
         stored.append(np.array([there for _, there in parts], bool).reshape(len(rows), size))
     labels = [one.labels for one in rows]
     return accumulate(grid, labels, counts, stored, totals, whole=whole)
-
-
-def _joined(tables: Sequence[CounterTable]) -> CounterTable:
-    """Return one table of several; chunks are read at moments that differ a little."""
-    first, *others = tables
-    if not others:
-        return first
-    grid = tables[-1].grid
-    values = [table.values if table.grid is grid else table.at(grid.edges) for table in tables]
-    return CounterTable(
-        grid,
-        [labels for table in tables for labels in table.labels],
-        np.concatenate(values),
-        np.concatenate([table.birth for table in tables]),
-        np.concatenate([table.complete for table in tables]),
-    )
 
 
 def _counts(reply: Reply) -> Mapping[int, float]:
