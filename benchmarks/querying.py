@@ -145,7 +145,7 @@ def _asking(
     exports: ExportList, query: str, window: tuple[float, float, float]
 ) -> Callable[[], object]:
     def ask() -> object:
-        return promql.answer(exports, query, None, window)
+        return promql.answer(exports.store, exports.read(), query, None, window)
 
     return ask
 

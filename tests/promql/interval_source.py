@@ -7,7 +7,7 @@ import numpy as np
 
 from redmeter.promql.errors import Limits
 from redmeter.promql.intervals import GaugeSamples, Native, Stored
-from redmeter.promql.intervals.grid import CounterTable, Counts, Grid, accumulate, lay, make_grid
+from redmeter.promql.intervals.grid import Amounts, CounterTable, Grid, accumulate, lay, make_grid
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.semantics import SampledSeries, matches
 from redmeter.promql.values import LabelSet
@@ -39,22 +39,20 @@ def cumulative(
     grid: Grid,
     labels: list[LabelSet],
     rows: Sequence[Mapping[int, Mapping[int, float]]],
-    totals: Sequence[float] | None,
-    *,
-    whole: bool = False,
+    totals: Sequence[float],
+    kind: type = np.int64,
 ) -> CounterTable:
     """Return the cumulative functions of stored intervals."""
     counts, stored = [], []
     for part in grid.parts:
         size = part.count(grid.now // 1000)
-        values: Counts = np.zeros((len(rows), size), np.float64 if totals is None else np.int64)
-        there = np.zeros((len(rows), size), bool)
+        values: Amounts = np.zeros((len(rows), size), kind)
+        stored_here = np.zeros((len(rows), size), bool)
         for row, hashes in enumerate(rows):
-            lay(part, size, hashes[part.precision], values[row], there[row])
+            lay(part, size, hashes[part.precision], values[row], stored_here[row])
         counts.append(values)
-        stored.append(there)
-    sums = None if totals is None else np.array(totals, np.int64)
-    return accumulate(grid, labels, counts, stored, sums, whole=whole)
+        stored.append(stored_here)
+    return accumulate(grid, labels, counts, stored, np.array(totals, kind))
 
 
 class Memory:
@@ -75,7 +73,6 @@ class Memory:
         """Return the data that fulfills all matchers."""
         del limits
         grid = make_grid(self.retention, self.now, since / 1000)
-        whole = len(grid.parts) == len(self.retention)
         chosen = {own: one for own, one in self.counters.items() if matches(own, matchers)}
         stored = Stored()
         if chosen:
@@ -84,24 +81,22 @@ class Memory:
             stored.counters.append(cumulative(grid, list(chosen), rows, totals))
         for own, buckets in self.natives.items():
             if matches(own, matchers):
-                stored.natives.append(self._native(grid, own, buckets, whole=whole))
+                stored.natives.append(self._native(grid, own, buckets))
         gauges = {own: one for own, one in self.gauges.items() if matches(own, matchers)}
         for part in grid.parts if gauges else ():
             series = [self._samples(own, part.precision, one) for own, one in gauges.items()]
             stored.gauges.append(GaugeSamples(part.precision * 1000, part.first * 1000, series))
         return stored
 
-    def _native(
-        self, grid: Grid, own: LabelSet, buckets: Mapping[int, Events], *, whole: bool
-    ) -> Native:
+    def _native(self, grid: Grid, own: LabelSet, buckets: Mapping[int, Events]) -> Native:
         indexes = tuple(sorted(buckets))
         every = [event for index in indexes for event in buckets[index]]
         value_sum = [(at, count * 2**index) for index in indexes for at, count in buckets[index]]
-        series: list[Events] = [every, value_sum, []]
+        series: list[Events] = [every, value_sum, [], *(buckets[index] for index in indexes)]
         rows = [kept(each, self.retention, self.now) for each in series]
-        rows += [kept(buckets[index], self.retention, self.now) for index in indexes]
-        table = cumulative(grid, [own] * len(rows), rows, None, whole=whole)
-        return Native(own, table, indexes, ())
+        totals = [sum(count for _, count in each) for each in series]
+        table = cumulative(grid, [own] * len(rows), rows, totals, np.float64)
+        return Native(own, table.following(table.rows(slice(1))), indexes, ())
 
     def _samples(
         self, own: LabelSet, precision: int, values: list[tuple[float, float]]

@@ -137,8 +137,8 @@ def test_between_edges_a_count_is_evenly_spread() -> None:
 def test_an_increase_is_never_more_than_the_events(given: Events, width: int, ago: int) -> None:
     """Also of a window that ends now or later: nothing is extrapolated."""
     of = counted(given)
-    found = one(of, f"increase(x_total[{width}s])", NOW - ago)
-    assert found is None or found <= sum(count for _, count in given)
+    increase = one(of, f"increase(x_total[{width}s])", NOW - ago)
+    assert increase is None or increase <= sum(count for _, count in given)
 
 
 @pytest.mark.parametrize("window", ["15s", "1m", "5m", "10m"])

@@ -222,25 +222,21 @@ class PrometheusAPI:
     def query(self, parameters: Parameters, arrived: float) -> Success:
         """Evaluate a query at one time."""
         from redmeter.promql.answers import parse_time
-        from redmeter.reading.promql import query as promql
 
         moment = parameters.one("time")
         at = None if moment is None else parse_time("time", moment) / 1000
-        limits = _limits(parameters, arrived)
         text = _required(parameters, "query")
-        answer = promql.answer(self._exports, text, at, None, limits, _lookback(parameters))
+        answer = self._answered(text, at, None, parameters, arrived)
         return _result(answer, parameters)
 
     def query_range(self, parameters: Parameters, arrived: float) -> Success:
         """Evaluate a query over time."""
         from redmeter.promql.answers import parse_duration, parse_time
-        from redmeter.reading.promql import query as promql
 
         start, end = (
             parse_time(name, _required(parameters, name)) / 1000 for name in ("start", "end")
         )
         step = parse_duration("step", _required(parameters, "step")) / 1000
-        limits = _limits(parameters, arrived)
         if end < start:
             raise _ends_before_start()
         if step <= 0:
@@ -251,8 +247,22 @@ class PrometheusAPI:
             )
         text = _required(parameters, "query")
         window = start, end, step
-        answer = promql.answer(self._exports, text, None, window, limits, _lookback(parameters))
+        answer = self._answered(text, None, window, parameters, arrived)
         return _result(answer, parameters)
+
+    def _answered(
+        self,
+        text: str,
+        at: float | None,
+        window: tuple[float, float, float] | None,
+        parameters: Parameters,
+        arrived: float,
+    ) -> Any:
+        from redmeter.reading.promql.query import answer
+
+        limits, lookback = _limits(parameters, arrived), _lookback(parameters)
+        series = self._exports.read()
+        return answer(self._exports.store, series, text, at, window, limits, lookback)
 
     # Names
 

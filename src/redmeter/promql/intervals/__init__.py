@@ -36,7 +36,7 @@ from redmeter.promql.values import (
 #: How long a gauge keeps its last value, in milliseconds; longer where its intervals are wider.
 LOOKBACK = 300_000
 #: A window at the current time is measured for longer than this, milliseconds.
-SHORTEST = 1_000
+SHORTEST_MEASURED = 1_000
 #: The functions that are differences of cumulative functions.
 DIFFERENCES = ("rate", "increase", "delta")
 
@@ -248,12 +248,12 @@ def differences(table: CounterTable, call: RangeCall) -> tuple[Floats, Bools]:
     """Return how much counters increase within each window.
 
     Events of the last two seconds may not have arrived. A window that ends there is measured up to
-    two seconds ago: its increase is what was counted by then, its rate that of the time measured.
+    two seconds ago: its increase is the count until then, its rate that of the time measured.
     """
     starts, ends = call.ends - call.window, np.minimum(call.ends, table.grid.horizon)
     measured = ends - starts
     known = (starts >= table.grid.edges[0]) | table.complete[:, None]
-    enough = (measured == call.window) | (measured > SHORTEST)
+    enough = (measured == call.window) | (measured > SHORTEST_MEASURED)
     change = table.increase(starts, ends)
     if call.function == "rate":
         change = change / (np.maximum(measured, 1) / 1000)

@@ -9,16 +9,17 @@ server's time:
     C(now) = T
     C(b)   = T - sum of S_P of all intervals that start at or after b
 
-where P is the finest precision that still holds b. From one precision to the next coarser one, the
-sum continues at an edge that both have. So the current interval is counted once, and events that
-arrive between the reads of two hashes only move the newest interval.
+where P is the finest precision that still holds b. T is no less than the sum of the intervals that
+are kept: other programs write intervals without a grand total. From one precision to the next
+coarser one, the sum continues at an edge that both have. So the current interval is counted once,
+and events that arrive between the reads of two hashes only move the newest interval.
 
 Before the oldest edge the count is 0 if it is 0 at that edge; else it is unknown.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,10 @@ from redmeter.promql.values import Bools, Floats, LabelSet, Times
 #: How long events are on their way, at most, as readers assume; milliseconds.
 FLUSHED = 2_000
 
-#: What int64 cannot count.
-LARGEST = 2.0**63
-#: Of events int64, of measured values float64.
-Counts = NDArray[Any]
+#: The first number that int64 cannot hold.
+INT64_END = 2.0**63
+#: Numbers of events are int64, sums of measured values float64.
+Amounts = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ class CounterTable:
 
     grid: Grid
     labels: list[LabelSet]
-    values: Counts
+    values: Amounts
     birth: Times
     complete: Bools
 
@@ -171,13 +172,25 @@ class CounterTable:
         whole = self.values[:, last] - self.values[:, first]
         return whole - self._steps(first) * before + self._steps(last) * within
 
-    def _steps(self, left: Times) -> Counts:
+    def _steps(self, left: Times) -> Amounts:
         """Return the counts of the intervals that start at some edges."""
         return self.values[:, left + 1] - self.values[:, left]
 
     def newest(self, times: Times) -> Floats:
         """Return their values; those of the newest two seconds are the grand totals."""
         return self.at(np.where(times >= self.grid.horizon, self.grid.now, times))
+
+    def following(self, counts: "CounterTable") -> "CounterTable":
+        """Return the same as functions that begin when counts do, at 0.
+
+        Args:
+            counts: those of the events that the values are of; one row for all, or one for each.
+        """
+        size = len(self.labels)
+        complete = np.broadcast_to(counts.complete, size)
+        values = self.values - np.where(complete, self.values[:, 0], 0)[:, None]
+        birth = np.broadcast_to(counts.birth, size)
+        return replace(self, values=values, birth=birth, complete=complete)
 
     def rows(self, chosen: Bools | slice) -> "CounterTable":
         """Return some rows."""
@@ -200,11 +213,9 @@ class CounterTable:
 def accumulate(
     grid: Grid,
     labels: list[LabelSet],
-    counts: Sequence[Counts],
+    counts: Sequence[Amounts],
     stored: Sequence[Bools],
-    totals: Counts | None,
-    *,
-    whole: bool = False,
+    totals: Amounts,
 ) -> CounterTable:
     """Return the cumulative functions of series.
 
@@ -212,14 +223,13 @@ def accumulate(
         labels: of each series.
         counts: for each part of the grid, series x intervals.
         stored: for each part of the grid, which of them are stored.
-        totals: the grand totals; None: unknown, and the functions begin with 0.
-        whole: whether the grid has all precisions that are kept; matters without totals.
+        totals: everything ever counted of each series, as far as known.
     """
     size = len(labels)
     columns = len(grid.edges)
-    if any((np.abs(own).sum(axis=1, dtype=float) >= LARGEST).any() for own in counts):
-        counts = [own.astype(np.float64) for own in counts]  # other programs' counts
-    kind = np.result_type(*counts)
+    if any((np.abs(part).sum(axis=1, dtype=float) >= INT64_END).any() for part in counts):
+        counts = [part.astype(np.float64) for part in counts]  # other programs' counts
+    kind = np.result_type(totals, *counts)
     values = np.zeros((size, columns), kind)
     exists = np.zeros((size, columns), bool)
     at = columns - 1  # the edges from here on are done
@@ -234,23 +244,20 @@ def accumulate(
         if at < columns - 1:  # the last of them overlaps finer intervals, which know better
             exists[:, at - 1] &= values[:, at - 1] < values[:, at]
         at = begin
-    if totals is None:
-        # Before the grid nothing is known, unless the grid has all that is stored.
-        complete = ~exists[:, 0] & whole
-        values -= values[:, :1].copy()
-    else:
-        # The reads of two precisions are not one moment: the function never falls.
+    if totals.dtype == np.int64:
+        # The reads of two precisions are not one moment: a count never falls.
         values = np.minimum.accumulate(values[:, ::-1], axis=1)[:, ::-1]
-        # Programs that write intervals without a grand total count too.
-        values += np.maximum(totals, -values[:, 0])[:, None]
-        complete = values[:, 0] == 0
+        # An event that arrives between the reads is in an interval only.
+        totals = np.maximum(totals, -values[:, 0])
+    values = values + totals[:, None]
+    complete = values[:, 0] <= 0
     first = np.where(exists.any(axis=1), exists.argmax(axis=1), columns - 1)
     birth = np.where(complete, grid.edges[first], grid.edges[0])
     return CounterTable(grid, labels, values, birth, complete)
 
 
 def lay(
-    part: GridPart, count: int, fields: Mapping[int, float], row: Counts, stored: Bools
+    part: GridPart, count: int, fields: Mapping[int, float], row: Amounts, stored: Bools
 ) -> None:
     """Put the fields of a hash in a row; intervals of the future are added to the newest one.
 

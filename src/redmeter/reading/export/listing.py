@@ -47,6 +47,16 @@ class Exports:
         return self.now + monotonic() - self.listed
 
 
+def exported(catalog: Catalog, now: float, listed: float) -> Exports:
+    """Return what a store exports, given its series, and when they were listed."""
+    views: dict[str, tuple[str, str]] = {}
+    for name, series in catalog.by_name.items():
+        views[name] = name, ""
+        if series[0].kind == HISTOGRAM:
+            views |= {name + suffix: (name, suffix) for suffix in SUFFIXES}
+    return Exports(catalog, views, now, listed)
+
+
 class ExportList:
     """Lists what a store exports. Safe to share between threads.
 
@@ -89,13 +99,8 @@ class ExportList:
             return replace(newest, now=view.now, listed=monotonic())
         names = [{name for _, entries in index for name in names_in(entries)} for index in members]
         catalog = self._namer.catalog(dict(zip(SERIES_KINDS, names, strict=True)))
-        views: dict[str, tuple[str, str]] = {}
-        for name, series in catalog.by_name.items():
-            views[name] = name, ""
-            if series[0].kind == HISTOGRAM:
-                views |= {name + suffix: (name, suffix) for suffix in SUFFIXES}
         self._members = members
-        return Exports(catalog, views, view.now, monotonic())
+        return exported(catalog, view.now, monotonic())
 
 
 def _members(keys: Keys, kept: Kept, *, widest: bool) -> Query[list[_Members]]:

@@ -18,8 +18,15 @@ from redmeter.promql.nodes import Matcher, Selector
 from redmeter.promql.parser import parse_query
 from redmeter.promql.semantics import matches
 from redmeter.promql.values import LabelSet, with_label
-from redmeter.reading.export.listing import ExportList, Exports
-from redmeter.reading.promql.source import BUCKET, COUNT, Chosen, StoreSource, choose_series
+from redmeter.reading.export.listing import Exports
+from redmeter.reading.promql.source import (
+    BUCKET,
+    COUNT,
+    Chosen,
+    QueriedStore,
+    StoreSource,
+    choose_series,
+)
 from redmeter.results.promql import (
     QueryBucket,
     QueryHistogram,
@@ -52,7 +59,8 @@ def engine(source: StoreSource, limits: Limits | None = None, lookback: int = LO
 
 
 def answer(
-    exports: ExportList,
+    store: QueriedStore,
+    series: Exports,
     text: str,
     at: float | None,
     window: tuple[float, float, float] | None,
@@ -62,6 +70,7 @@ def answer(
     """Return the answer to a query.
 
     Args:
+        series: what the store exports.
         at: Unix seconds; None: now.
         window: start, end and step in seconds; None: at one time.
         lookback: how long gauges keep their last value, milliseconds.
@@ -70,8 +79,7 @@ def answer(
         QueryError: the query cannot be answered.
         LimitExceeded, StoreError: of the store.
     """
-    series = exports.read()
-    source = StoreSource(exports.store, series)
+    source = StoreSource(store, series)
     evaluator = engine(source, limits, lookback)
     if window is not None:
         start, end, step = (round(number * 1000) for number in window)

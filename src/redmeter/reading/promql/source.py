@@ -1,13 +1,16 @@
 """Stored intervals for PromQL: an IntervalSource that reads the series that selectors select.
 
 One round trip lists the names, unless that was done a moment ago; one more for each 500 counters
-reads their intervals of as many precisions as the query needs.
+reads their grand totals, their intervals of as many precisions as the query needs, and those of the
+widest one. Their sum is the total of a series that has none, or less, because other programs write
+intervals alone. If a series begins within the intervals that were read, all precisions are read: an
+older interval may have a 0. So the value at a time does not depend on the query.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,30 +21,29 @@ from redmeter.promql.errors import Limits, QueryError, quoted
 from redmeter.promql.intervals import GaugeSamples, Native, Stored
 from redmeter.promql.intervals.buckets import classic_buckets, named_bounds
 from redmeter.promql.intervals.grid import (
+    Amounts,
     CounterTable,
-    Counts,
     Grid,
-    GridPart,
     accumulate,
     lay,
     make_grid,
 )
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.semantics import SampledSeries, matches
-from redmeter.promql.values import METRIC_NAME, Bools, LabelSet, with_label
+from redmeter.promql.values import METRIC_NAME, Bools, Floats, LabelSet, with_label
 from redmeter.reading.export.listing import Exports
-from redmeter.reading.foreign_keys import readable
+from redmeter.reading.foreign_keys import readable, there
 from redmeter.reading.samples import held_seconds, part_number, read_live_numbers
 from redmeter.reading.selection import parse_state
-from redmeter.store import Store, View, indexes
-from redmeter.store.query import ParsedRead, Query, Read, run_query
-from redmeter.store.servers.replies import Reply, pairs, raised
+from redmeter.store import View, indexes
+from redmeter.store.query import ParsedRead, Query, Read, StoreReader, run_query
+from redmeter.store.servers.replies import Reply, pairs
 from redmeter.stored import counter
 from redmeter.stored.counter import parse_counter
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.families import STATES
 from redmeter.stored.keys import Kept, Keys
-from redmeter.stored.packed_text import parse_distribution, parse_moments
+from redmeter.stored.packed_text import merge_distributions, parse_distribution, parse_moments
 
 BUCKET, COUNT, SUM = "_bucket", "_count", "_sum"
 #: Series that one round trip reads: counters and gauges, and histograms.
@@ -52,8 +54,48 @@ MAX_SELECTED_HISTOGRAMS = 500
 SLACK = 5.0
 
 T = TypeVar("T")
-#: Values of the intervals of a part, and which are stored.
-_Row = tuple[Counts, Bools]
+K = TypeVar("K")
+#: The number of events; of a histogram also the sum of their values.
+_Numbers = tuple[float, ...]
+
+
+class _Row(NamedTuple):
+    """A hash of a series.
+
+    Attributes:
+        planes: the events of the intervals of a part of the grid; also the sums of their values.
+        stored: which of the intervals are stored.
+        kept: the amounts of all of them, if the precision is the widest one.
+    """
+
+    planes: tuple[Amounts, ...]
+    stored: Bools
+    kept: _Numbers
+
+
+class _Cumulative(NamedTuple):
+    """How cumulative series are stored.
+
+    Attributes:
+        hashes, totals: the families of their intervals, and of their grand totals.
+        fields: parses a hash: for each of the amounts, the start of an interval -> the amount.
+        total: parses a grand total.
+        kinds: the type of each of the amounts.
+    """
+
+    hashes: str
+    totals: str
+    fields: Callable[[Reply], tuple[Mapping[int, float], ...]]
+    total: Callable[[bytes | None], _Numbers]
+    kinds: tuple[type, ...]
+
+
+class QueriedStore(StoreReader, Protocol):
+    """A store, as PromQL reads it."""
+
+    @property
+    def keys(self) -> Keys:
+        """The keys of the store."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +181,7 @@ def _as_total(exports: Exports, name: str) -> dict[str, tuple[str, str]]:
 class StoreSource:
     """Reads intervals from a store, which has the exported series."""
 
-    def __init__(self, store: Store, exports: Exports) -> None:
+    def __init__(self, store: QueriedStore, exports: Exports) -> None:
         self._store, self._exports = store, exports
         #: What selectors ask for that no series has, each text once.
         self.infos: dict[str, None] = {}
@@ -170,10 +212,9 @@ class StoreSource:
             )
         request = _Request(self._store.keys, since / 1000, self._exports.time(), limits)
         stored = Stored()
-        for series, of_histograms in ((counters, False), (sums, True)):
+        for series, how in ((counters, _COUNTERS), (sums, _MOMENTS)):
             if series:
-                query = partial(request.counters, series, sums=of_histograms)
-                stored.counters.extend(self._run(query))
+                stored.counters.extend(self._run(partial(request.counters, series, how)))
         if gauges:
             stored.gauges.extend(self._run(partial(request.gauges, gauges)))
         if natives:
@@ -205,7 +246,7 @@ class _Request:
 
     def __init__(self, keys: Keys, since: float, now: float, limits: Limits) -> None:
         self._keys, self._since, self._now, self._limits = keys, since, now, limits
-        self._grids: dict[float, Grid] = {}
+        self._grids: dict[tuple[float, tuple[int, ...]], Grid] = {}
 
     def _precisions(self, retention: Mapping[int, int]) -> dict[int, int]:
         """Return the part of a retention that the request needs."""
@@ -213,71 +254,164 @@ class _Request:
         return {part.precision: retention[part.precision] for part in grid.parts}
 
     def _grid(self, needed: Mapping[int, int], now: float) -> Grid:
-        if now not in self._grids:
-            self._grids = {now: make_grid(needed, now, -np.inf)}
-        return self._grids[now]
+        key = now, tuple(needed)
+        if key not in self._grids:
+            self._grids = {key: make_grid(needed, now, -np.inf)}
+        return self._grids[key]
 
     def counters(
-        self, chosen: Sequence[Chosen], kept: Kept, *, sums: bool
+        self, chosen: Sequence[Chosen], how: _Cumulative, kept: Kept
     ) -> Query[list[CounterTable]]:
-        """Read counters; or counts and sums of histograms, which have no grand totals."""
-        retention = kept.histograms if sums else kept.series
+        """Read counters, or counts and sums of histograms."""
+        retention = dict(kept.series if how is _COUNTERS else kept.histograms)
         needed = self._precisions(retention)
-        tables = []
+        tables: list[CounterTable] = []
         for chunk in _chunks(chosen, _CHUNK):
-            self._limits.interrupt()
-            reads: list[Read] = [
-                self._laid(needed, precision, one) for one in chunk for precision in needed
-            ]
-            names = [one.series.stored for one in chunk]
-            view, replies = (
-                yield reads if sums else [*reads, indexes.grand_totals(self._keys, names)]
-            )
-            rows = _by_series(chunk, replies[: len(reads)], len(needed))
-            totals: Counts | None = None
-            if not sums:
-                known = dict(zip(names, raised(replies[-1]), strict=True))
-                totals = np.array([_number(known[one.series.stored]) for one in rows], np.int64)
-            whole = len(needed) == len(retention)
-            tables.append(_table(self._grid(needed, view.now), needed, rows, totals, whole=whole))
+            made = yield from self._tables(chunk, how, needed, retention)
+            if needed != retention:
+                young = {
+                    labels
+                    for table in made
+                    for labels, complete in zip(table.labels, table.complete, strict=True)
+                    if complete
+                }
+                older = [np.array([labels not in young for labels in each.labels]) for each in made]
+                made = [table.rows(rows) for table, rows in zip(made, older, strict=True)]
+                if young:
+                    whole = [one for one in chunk if one.labels in young]
+                    made += yield from self._tables(whole, how, retention, retention)
+            tables += [table for table in made if table.labels]
         return tables
 
-    def _laid(self, needed: Mapping[int, int], precision: int, one: Chosen) -> ParsedRead:
-        """Return a read of a hash that becomes a row of a part of the grid."""
-        key = self._keys.moments if one.suffix else self._keys.count
-        kind = np.float64 if one.suffix else np.int64
-        fields = partial(_moments, summed=one.suffix == SUM) if one.suffix else _counts
+    def _tables(
+        self,
+        chosen: Sequence[Chosen],
+        how: _Cumulative,
+        needed: Mapping[int, int],
+        retention: Mapping[int, int],
+    ) -> Query[list[CounterTable]]:
+        """Read the same, given the precisions that are needed, and all that are kept."""
+        self._limits.interrupt()
+        widest = max(retention)
+        precisions = list(dict.fromkeys((*needed, widest)))
+        names = list(dict.fromkeys(one.series.stored for one in chosen))
+        # Totals first: they have no events that the intervals do not have.
+        reads: list[Read] = [indexes.fields(self._keys, self._keys.key(how.totals), names)]
+        for name in names:
+            for precision in precisions:
+                samples = retention[precision] if precision == widest else 0
+                reads.append(self._laid(needed, how, name, precision, samples))
+        view, (totals, *replies) = yield reads
+        texts = there(totals, [None] * len(names))
+        ever = dict(zip(names, map(how.total, texts), strict=True))
+        rows = _by_series(names, replies, len(precisions))
+        made = []
+        for plane, suffixes in enumerate((("", COUNT), (SUM,))):
+            chosen_of = [
+                one for one in chosen if one.series.stored in rows and one.suffix in suffixes
+            ]
+            if not chosen_of:
+                continue
+            by_precision = [
+                dict(zip(precisions, rows[one.series.stored], strict=True)) for one in chosen_of
+            ]
+            known = [
+                max(ever[one.series.stored], row[widest].kept)
+                for one, row in zip(chosen_of, by_precision, strict=True)
+            ]
+            table, *sums = (
+                _table(
+                    self._grid(needed, view.now),
+                    chosen_of,
+                    by_precision,
+                    known,
+                    number,
+                    how.kinds[number],
+                )
+                for number in range(plane + 1)
+            )
+            made.append(sums[0].following(table) if sums else table)
+        return made
+
+    def _laid(
+        self, needed: Mapping[int, int], how: _Cumulative, name: str, precision: int, samples: int
+    ) -> ParsedRead:
+        """Return a read of a hash that becomes a row of a part of the grid.
+
+        Args:
+            samples: how many intervals of the widest precision are kept; 0: it is another one.
+        """
 
         def row(view: View, reply: Reply) -> _Row | StoreError:
             if isinstance(reply, StoreError):
                 return reply
-            for part in self._grid(needed, view.now).parts:
-                if part.precision == precision:
-                    return _row(part, view.now, fields(reply), kind)
-            return np.zeros(0, kind), np.zeros(0, bool)  # finer intervals reach as far back
+            fields = how.fields(reply)
+            kept: _Numbers = (0,) * len(fields)
+            if samples:
+                oldest = (int(view.now) // precision - samples + 1) * precision
+                sums = (sum(each[at] for at in each if at >= oldest) for each in fields)
+                kept = tuple(min(amount, counter.MAX_COUNT) for amount in sums)
+            parts = self._grid(needed, view.now).parts
+            part = next((one for one in parts if one.precision == precision), None)
+            size = 0 if part is None else part.count(int(view.now))
+            planes: tuple[Amounts, ...] = tuple(np.zeros(size, kind) for kind in how.kinds)
+            stored = np.zeros(size, bool)
+            if part is not None:  # else finer intervals reach as far back
+                for amounts, plane in zip(fields, planes, strict=True):
+                    lay(part, size, amounts, plane, stored)
+            return _Row(planes, stored, kept)
 
-        return ParsedRead(("HGETALL", key(precision, one.series.stored)), row)
+        return ParsedRead(("HGETALL", self._keys.key(how.hashes, f"{precision}:{name}")), row)
 
     def natives(self, chosen: Sequence[Chosen], kept: Kept) -> Query[list[Native]]:
         """Read histograms."""
-        needed = self._precisions(kept.histograms)
-        whole = len(needed) == len(kept.histograms)
+        needed, widest = self._precisions(kept.histograms), max(kept.histograms)
         natives = []
         for chunk in _chunks(chosen, _HISTOGRAM_CHUNK):
             self._limits.interrupt()
+            names = [one.series.stored for one in chunk]
             reads: list[Read] = [
-                ("HGETALL", key(precision, one.series.stored))
-                for one in chunk
-                for precision in needed
-                for key in (self._keys.hist, self._keys.moments)
+                *(
+                    indexes.fields(self._keys, self._keys.key(totals), names)
+                    for totals in ("sums", "spreads")
+                ),
+                *(("HGETALL", self._keys.moments(widest, name)) for name in names),
+                *(
+                    ("HGETALL", key(precision, name))
+                    for name in names
+                    for precision in needed
+                    for key in (self._keys.hist, self._keys.moments)
+                ),
             ]
-            view, replies = yield reads
+            view, (sums, spreads, *replies) = yield reads
+            oldest = (int(view.now) // widest - kept.histograms[widest] + 1) * widest
+            moments = [_since(oldest, there(reply, [])) for reply in replies[: len(chunk)]]
+            texts = (there(reply, [None] * len(names)) for reply in (spreads, sums))
+            ever = [
+                parse_distribution(*both) or Distribution() for both in zip(*texts, strict=True)
+            ]
+            # Values from before there were grand totals.
+            early = [
+                number
+                for number, texts_of in enumerate(moments)
+                if ever[number].count < sum(_counts_and_sums(texts_of)[0].values())
+            ]
+            if early:
+                _, hists = yield [
+                    ("HGETALL", self._keys.hist(widest, names[number])) for number in early
+                ]
+                for number, hist in zip(early, hists, strict=True):
+                    by_start = dict(pairs(moments[number]))
+                    buckets = pairs(_since(oldest, there(hist, [])))
+                    ever[number] = merge_distributions(
+                        (text, by_start.get(at)) for at, text in buckets
+                    )
             grid = self._grid(needed, view.now)
-            rows = _by_series(chunk, replies, 2 * len(needed))
-            for one in chunk:
+            rows = _by_series(chunk, replies[len(chunk) :], 2 * len(needed))
+            for one, total in zip(chunk, ever, strict=True):
                 hashes = rows.get(one, [()] * 2 * len(needed))
                 both = dict(zip(needed, zip(hashes[::2], hashes[1::2], strict=True), strict=True))
-                natives.append(_native(grid, view.now, one.labels, both, whole=whole))
+                natives.append(_native(grid, view.now, one.labels, both, total))
                 self._limits.interrupt()
         return natives
 
@@ -314,58 +448,66 @@ def _chunks(chosen: Sequence[Chosen], size: int) -> list[Sequence[Chosen]]:
 
 
 def _by_series(
-    chosen: Sequence[Chosen], replies: Sequence[Reply], each: int
-) -> dict[Chosen, Sequence[Reply]]:
+    series: Sequence[K], replies: Sequence[Reply], each: int
+) -> dict[K, Sequence[Reply]]:
     """Return the replies of each series, without those of other programs."""
-    rows = {one: replies[at * each : (at + 1) * each] for at, one in enumerate(chosen)}
+    rows = {one: replies[at * each : (at + 1) * each] for at, one in enumerate(series)}
     return readable(rows, needed=False)
-
-
-def _row(part: GridPart, now: float, fields: Mapping[int, float], kind: type) -> _Row:
-    size = part.count(int(now))
-    values: Counts = np.zeros(size, kind)
-    stored = np.zeros(size, bool)
-    lay(part, size, fields, values, stored)
-    return values, stored
-
-
-def _number(text: bytes | None) -> int:
-    try:
-        return counter.count_of(text)
-    except ValueError:
-        return 0
 
 
 def _table(
     grid: Grid,
-    needed: Mapping[int, int],
-    rows: Mapping[Chosen, Sequence[_Row]],
-    totals: Counts | None,
-    *,
-    whole: bool,
+    chosen: Sequence[Chosen],
+    rows: Sequence[Mapping[int, _Row]],
+    totals: Sequence[_Numbers],
+    plane: int,
+    kind: type,
 ) -> CounterTable:
-    counts, stored = [], []
-    for part in grid.parts:
-        number = list(needed).index(part.precision)
-        size = part.count(grid.now // 1000)
-        parts = [row[number] for row in rows.values()]
-        counts.append(np.array([values for values, _ in parts]).reshape(len(rows), size))
-        stored.append(np.array([there for _, there in parts], bool).reshape(len(rows), size))
-    labels = [one.labels for one in rows]
-    return accumulate(grid, labels, counts, stored, totals, whole=whole)
+    """Return the cumulative functions of one of the amounts; `rows` are by precision."""
+    parts = [[row[part.precision] for row in rows] for part in grid.parts]
+    counts = [np.array([row.planes[plane] for row in part]) for part in parts]
+    stored = [np.array([row.stored for row in part]) for part in parts]
+    labels = [one.labels for one in chosen]
+    return accumulate(grid, labels, counts, stored, np.array([one[plane] for one in totals], kind))
 
 
-def _counts(reply: Reply) -> Mapping[int, float]:
-    return parse_counter(pairs(reply))
+def _since(oldest: int, reply: Reply) -> Reply:
+    """Return the fields of a hash that start no earlier than a time in Unix seconds."""
+    fields = pairs(reply)
+    return [
+        text for field in fields if field[0].isdigit() and int(field[0]) >= oldest for text in field
+    ]
 
 
-def _moments(reply: Reply, *, summed: bool) -> dict[int, float]:
-    fields = {}
+def _counts(reply: Reply) -> tuple[Mapping[int, float]]:
+    return (parse_counter(pairs(reply)),)
+
+
+def _count(text: bytes | None) -> _Numbers:
+    try:
+        return (counter.count_of(text),)
+    except ValueError:
+        return (0,)
+
+
+def _counts_and_sums(reply: Reply) -> tuple[Mapping[int, float], Mapping[int, float]]:
+    counts, sums = {}, {}
     for start, text in pairs(reply):
         moments = parse_moments(text)
         if moments is not None and start.isdigit():
-            fields[int(start)] = moments.total if summed else float(moments.count)
-    return fields
+            counts[int(start)], sums[int(start)] = moments.count, moments.total
+    return counts, sums
+
+
+def _count_and_sum(text: bytes | None) -> _Numbers:
+    moments = parse_moments(text) if text else None
+    return (moments.count, moments.total) if moments else (0, 0.0)
+
+
+_COUNTERS = _Cumulative("count", "total", _counts, _count, (np.int64,))
+_MOMENTS = _Cumulative(
+    *("moments", "sums", _counts_and_sums, _count_and_sum, (np.int64, np.float64))
+)
 
 
 def _gauge(one: Chosen, precision: int, _: View, reply: Reply) -> SampledSeries | StoreError:
@@ -386,10 +528,9 @@ def _native(
     now: float,
     labels: LabelSet,
     hashes: Mapping[int, tuple[Reply, Reply]],
-    *,
-    whole: bool,
+    total: Distribution,
 ) -> Native:
-    """Return a histogram, given buckets and moments at each precision."""
+    """Return a histogram, given buckets and moments at each precision, and of all time."""
     parts: list[dict[int, Distribution]] = []
     for part in grid.parts:
         buckets, moments = (dict(pairs(reply)) for reply in hashes[part.precision])
@@ -399,12 +540,20 @@ def _native(
                 distribution = parse_distribution(text, moments.get(start))
                 if distribution is not None:
                     parts[-1][int(start)] = distribution
-    every = [one for part in parts for one in part.values()]
+    every = [total, *(one for part in parts for one in part.values())]
     positive = sorted({index for one in every for index in one.positive})
     negative = sorted({index for one in every for index in one.negative})
     size = 3 + len(positive) + len(negative)
     place = {index: 3 + number for number, index in enumerate(positive)}
     mirrored = {index: 3 + len(positive) + number for number, index in enumerate(negative)}
+
+    def column_of(one: Distribution) -> Floats:
+        column = np.zeros(size)
+        column[:3] = one.count, one.moments.total, one.zeros
+        column[[place[index] for index in one.positive]] = list(one.positive.values())
+        column[[mirrored[index] for index in one.negative]] = list(one.negative.values())
+        return column
+
     counts, stored = [], []
     for part, distributions in zip(grid.parts, parts, strict=True):
         columns = part.count(int(now))
@@ -414,13 +563,10 @@ def _native(
             if part.end is not None and begin >= part.end:
                 continue
             there[column] = True
-            values[:3, column] += one.count, one.moments.total, one.zeros
-            for index, count in one.positive.items():
-                values[place[index], column] += count
-            for index, count in one.negative.items():
-                values[mirrored[index], column] += count
+            values[:, column] += column_of(one)
         counts.append(values)
         stored.append(np.tile(there, (size, 1)))
-    table = accumulate(grid, [labels] * size, counts, stored, None, whole=whole)
+    table = accumulate(grid, [labels] * size, counts, stored, column_of(total))
+    table = table.following(table.rows(slice(1)))
     # Bucket i holds values up to 2^((i+1)/16) here, and up to 2^(i/16) as Prometheus counts.
     return Native(labels, table, tuple(i + 1 for i in positive), tuple(i + 1 for i in negative))
