@@ -7,7 +7,15 @@ import numpy as np
 
 from redmeter.promql.errors import Limits
 from redmeter.promql.intervals import GaugeSamples, Native, Stored
-from redmeter.promql.intervals.grid import Amounts, CounterTable, Grid, accumulate, lay, make_grid
+from redmeter.promql.intervals.grid import (
+    Amounts,
+    CounterTable,
+    Grid,
+    GridPart,
+    accumulate,
+    lay,
+    make_grid,
+)
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.semantics import SampledSeries, matches
 from redmeter.promql.values import LabelSet
@@ -84,7 +92,7 @@ class Memory:
                 stored.natives.append(self._native(grid, own, buckets))
         gauges = {own: one for own, one in self.gauges.items() if matches(own, matchers)}
         for part in grid.parts if gauges else ():
-            series = [self._samples(own, part.precision, one) for own, one in gauges.items()]
+            series = [self._samples(own, part, one) for own, one in gauges.items()]
             stored.gauges.append(GaugeSamples(part.precision * 1000, part.first * 1000, series))
         return stored
 
@@ -99,10 +107,11 @@ class Memory:
         return Native(own, table.following(table.rows(slice(1))), indexes, ())
 
     def _samples(
-        self, own: LabelSet, precision: int, values: list[tuple[float, float]]
+        self, own: LabelSet, part: GridPart, values: list[tuple[float, float]]
     ) -> SampledSeries:
         newest: dict[int, tuple[float, float]] = {}
         for at, value in sorted(values):
-            newest[int(at) // precision] = at, value
+            if at >= part.first:
+                newest[int(at) // part.precision] = at, value
         times = np.array([at * 1000 for at, _ in newest.values()], np.int64)
         return SampledSeries(own, times, np.array([value for _, value in newest.values()], float))

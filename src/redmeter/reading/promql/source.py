@@ -348,7 +348,7 @@ class _Request:
             fields = how.fields(reply)
             kept: _Numbers = (0,) * len(fields)
             if samples:
-                oldest = (int(view.now) // precision - samples + 1) * precision
+                oldest = _oldest(view.now, precision, samples)
                 sums = (sum(each[at] for at in each if at >= oldest) for each in fields)
                 kept = tuple(min(amount, counter.MAX_COUNT) for amount in sums)
             parts = self._grid(needed, view.now).parts
@@ -384,7 +384,7 @@ class _Request:
                 ),
             ]
             view, (sums, spreads, *replies) = yield reads
-            oldest = (int(view.now) // widest - kept.histograms[widest] + 1) * widest
+            oldest = _oldest(view.now, widest, kept.histograms[widest])
             moments = [_since(oldest, there(reply, [])) for reply in replies[: len(chunk)]]
             texts = (there(reply, [None] * len(names)) for reply in (spreads, sums))
             ever = [
@@ -430,17 +430,22 @@ class _Request:
             view, replies = yield [
                 ParsedRead(
                     ("HGETALL", *self._keys.hashes(one.series.kind, precision, one.series.stored)),
-                    partial(_gauge, one, precision),
+                    partial(_gauge, one, precision, count),
                 )
                 for one in chunk
-                for precision in needed
+                for precision, count in needed.items()
             ]
             for row in _by_series(chunk, replies, len(needed)).values():
                 for (precision, count), series in zip(needed.items(), row, strict=True):
-                    oldest = (int(view.now) // precision - count + 1) * precision
-                    empty = GaugeSamples(precision * 1000, oldest * 1000, [], held)
+                    oldest = _oldest(view.now, precision, count) * 1000
+                    empty = GaugeSamples(precision * 1000, oldest, [], held)
                     samples.setdefault(precision, empty).series.append(series)
         return list(samples.values())
+
+
+def _oldest(now: float, precision: int, count: int) -> int:
+    """Return the start of the oldest interval that is kept, Unix seconds."""
+    return (int(now) // precision - count + 1) * precision
 
 
 def _chunks(chosen: Sequence[Chosen], size: int) -> list[Sequence[Chosen]]:
@@ -510,15 +515,15 @@ _MOMENTS = _Cumulative(
 )
 
 
-def _gauge(one: Chosen, precision: int, _: View, reply: Reply) -> SampledSeries | StoreError:
+def _gauge(
+    one: Chosen, precision: int, count: int, view: View, reply: Reply
+) -> SampledSeries | StoreError:
     if isinstance(reply, StoreError):
         return reply
     kind = one.series.kind
-    samples = sorted(
-        state
-        for start, text in pairs(reply)
-        if start.isdigit() and (state := parse_state(kind, text, int(start), precision)) is not None
-    )
+    kept = pairs(_since(_oldest(view.now, precision, count), reply))
+    states = (parse_state(kind, text, int(start), precision) for start, text in kept)
+    samples = sorted(state for state in states if state is not None)
     times = np.array([round(at * 1000) for at, _ in samples], np.int64)
     return SampledSeries(one.labels, times, np.array([value for _, value in samples], np.float64))
 
