@@ -200,7 +200,7 @@ RANGE_FUNCTIONS["predict_linear"] = "predict_linear(%s, 60)"
 def test_every_function_informs_about_intervals_wider_than_windows(
     name: str, function: str
 ) -> None:
-    """Of counters, histograms and gauges; where a window has two intervals, there is nothing."""
+    """Counters, histograms and gauges; where a window has two intervals, there is nothing."""
     memory = Memory(NOW, RETENTION)
     moments = [99_400 + 7 * i for i in range(85)]
     memory.counters[labels_of("x_total")] = [(at, 1 + at % 3) for at in moments]
@@ -214,7 +214,7 @@ def test_every_function_informs_about_intervals_wider_than_windows(
 
 
 def test_a_window_that_begins_before_the_oldest_interval_is_reported() -> None:
-    """Of gauges, whose windows are cut, and of counters, which have no value there."""
+    """Windows of gauges are cut; those of counters have no value."""
     memory = Memory(NOW, RETENTION)
     memory.counters[labels_of("x_total")] = [(50_000, 1), (99_900, 1)]
     memory.gauges[labels_of("g")] = [(99_900, 1)]

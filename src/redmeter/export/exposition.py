@@ -33,6 +33,8 @@ TEXT = "text/plain"
 _VERSIONS = {OPENMETRICS: (None, "1.0.0", "0.0.1"), TEXT: (None, "1.0.0", "0.0.4")}
 #: The family that counts series that are not exported.
 HIDDEN = "redmeter_not_exported_series"
+#: Whether a scrape that may be partial has the data of all servers.
+COMPLETE = "redmeter_scrape_complete"
 
 _PARAMETER = late(r"([^=\s;]+)\s*=\s*\"?([^\";]*)\"?")
 #: Classic buckets to each power of two: by default, and which others there are.
@@ -176,7 +178,7 @@ class Template:
                 lines.add(one, head, f"{names[text].series('', _labels(one))} ")
                 head = ""
         #: A user's metric may have the name.
-        self._counts_hidden = HIDDEN not in by_name
+        self._ours = {HIDDEN, COMPLETE} - by_name.keys()
 
     @property
     def counters(self) -> Sequence[str]:
@@ -199,6 +201,8 @@ class Template:
         gauges: Iterable[float | None],
         histograms: Mapping[str, Distribution],
         hidden: Mapping[str, int],
+        *,
+        complete: bool | None = None,
     ) -> bytes:
         """Return the text of a scrape.
 
@@ -207,18 +211,29 @@ class Template:
             gauges: current values; None leaves a series out.
             histograms: stored name -> grand total; others are left out.
             hidden: reason -> how many series are not exported.
+            complete: whether all servers have answered; None: they must.
         """
         measured = [None if value is None else repr(value).encode() for value in gauges]
         lines = self._counters.filled(counters) + self._gauges.filled(measured)
         for histogram in self._histograms.values():
             lines += self._classic(histogram, histograms)
-        if hidden and self._counts_hidden:
+        if hidden:
             text = "Series of the store that are not exported, by reason"
-            lines.append(_Name(HIDDEN, plain=True).head("gauge", text, self.form).encode()[:-1])
-            lines += [f'{HIDDEN}{{reason="{why}"}} {n}'.encode() for why, n in hidden.items()]
+            lines += self._own(
+                HIDDEN, text, {f'{{reason="{why}"}}': n for why, n in hidden.items()}
+            )
+        if complete is not None:
+            lines += self._own(COMPLETE, "Whether all servers have answered", {"": int(complete)})
         if self.form.openmetrics:
             lines.append(b"# EOF")
         return b"\n".join([*lines, b""])
+
+    def _own(self, name: str, text: str, values: Mapping[str, int]) -> Iterable[bytes]:
+        """Return the lines of a gauge of our own; `values` are by labels."""
+        if name in self._ours:
+            yield _Name(name, plain=True).head("gauge", text, self.form).encode()[:-1]
+            for labels, value in values.items():
+                yield f"{name}{labels} {value}".encode()
 
     def _classic(
         self, histogram: _Histogram, values: Mapping[str, Distribution]
