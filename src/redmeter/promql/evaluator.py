@@ -9,6 +9,7 @@ import numpy as np
 from redmeter.promql import binary, functions, histogram_functions, nodes
 from redmeter.promql.aggregation import aggregate
 from redmeter.promql.errors import BadQuery, Limits, Notes, QueryError
+from redmeter.promql.histogram import NativeHistogram
 from redmeter.promql.parser import parse_query
 from redmeter.promql.range_functions import FUNCTIONS, apply
 from redmeter.promql.semantics import RangeCall, SampledSeries, Semantics
@@ -60,12 +61,14 @@ class Engine:
         delayed_name_removal: keep metric names until the end of a query, so that label_replace()
             can use them; Prometheus' feature flag promql-delayed-name-removal.
         rewrite: changes a query before it is evaluated.
+        native_quantile: returns a quantile of a native histogram.
     """
 
     semantics: Semantics
     limits: Limits = field(default_factory=Limits)
     delayed_name_removal: bool = False
     rewrite: Callable[[nodes.Node], nodes.Node] = lambda node: node
+    native_quantile: Callable[[float, NativeHistogram], float] = histogram_functions.native_quantile
 
     def instant(self, query: str, time: int) -> Answer:
         """Answer a query at one time, in milliseconds."""
@@ -291,8 +294,9 @@ class _Evaluation:
         vector = self.vector(argument, times)
         if node.function == "histogram_quantile":
             positions = scalars[0].position, argument.position
+            of_native = self._engine.native_quantile
             result = histogram_functions.histogram_quantile(
-                vector, numbers[0], positions, self._notes
+                vector, numbers[0], positions, self._notes, of_native
             )
         else:
             result = histogram_functions.histogram_fraction(

@@ -56,16 +56,25 @@ def histogram_value(function: str, vector: Vector) -> Vector:
 
 
 def histogram_quantile(
-    vector: Vector, quantile: Floats, positions: tuple[str, str], notes: Notes
+    vector: Vector,
+    quantile: Floats,
+    positions: tuple[str, str],
+    notes: Notes,
+    of_native: Callable[[float, NativeHistogram], float],
 ) -> Vector:
-    """Return a quantile of each histogram; `positions` are those of quantile and vector."""
+    """Return a quantile of each histogram.
+
+    Args:
+        positions: those of quantile and vector.
+        of_native: returns that of a native histogram.
+    """
     check_quantiles(quantile, vector.present, positions[0], notes)
 
     def classic(columns: Bools, bounds: Floats, counts: Floats) -> Floats:
         return classic_quantile(quantile[columns], bounds, counts)
 
     def native(column: int, histogram: NativeHistogram, name: str) -> float:
-        result = native_quantile(float(quantile[column]), histogram)
+        result = of_native(float(quantile[column]), histogram)
         if math.isnan(histogram.sum) and histogram.count and 0 <= quantile[column] <= 1:
             effect = "is NaN" if math.isnan(result) else "is skewed higher"
             notes.add(
@@ -298,6 +307,25 @@ def native_quantile(quantile: float, histogram: NativeHistogram) -> float:
     bucket = _narrowed(bucket, histogram)
     rank = passed - rank if backward else rank - (passed - bucket.count)
     return _interpolated(bucket, rank / bucket.count)
+
+
+def nearest_rank(quantile: float, histogram: NativeHistogram) -> float:
+    """Return a quantile of a native histogram: the value for which the bucket of its rank stands.
+
+    That is the rule of summaries: it differs from each value in the bucket by half of the bucket's
+    width at most, 2.17 % at schema 4.
+    """
+    if not 0 <= quantile <= 1 or not histogram.count:
+        return native_quantile(quantile, histogram)
+    rank = quantile * histogram.count * (1 - TOLERANCE)
+    passed = 0.0
+    bucket = NativeBucket(0.0, 0.0, 0.0)
+    for bucket in histogram.buckets():
+        passed += bucket.count
+        if passed >= rank:
+            break
+    lower, upper = bucket.lower, bucket.upper
+    return 2 * lower * upper / (lower + upper) if lower * upper > 0 else 0.0
 
 
 def _share_below(value: float, bucket: NativeBucket) -> float:

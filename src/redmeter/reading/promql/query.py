@@ -12,6 +12,7 @@ from redmeter.promql.answers import seconds, series_of
 from redmeter.promql.errors import BadQuery, Limits
 from redmeter.promql.evaluator import Answer, Engine
 from redmeter.promql.histogram import NativeHistogram
+from redmeter.promql.histogram_functions import nearest_rank
 from redmeter.promql.intervals import LOOKBACK, Intervals
 from redmeter.promql.intervals.buckets import full_resolution
 from redmeter.promql.nodes import Matcher, Selector
@@ -55,7 +56,12 @@ UNBOUNDED = (
 def engine(source: StoreSource, limits: Limits | None = None, lookback: int = LOOKBACK) -> Engine:
     """Return an engine that answers queries from a store; `lookback` is in milliseconds."""
     semantics = Intervals(source, lookback)
-    return Engine(semantics, limits or Limits(), rewrite=full_resolution)
+    return Engine(
+        semantics,
+        limits or Limits(),
+        rewrite=full_resolution,
+        native_quantile=nearest_rank,
+    )
 
 
 def answer(
