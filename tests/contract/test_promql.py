@@ -57,11 +57,41 @@ def test_counters_have_their_totals_and_exact_increases(meter: Meter) -> None:
     assert values(meter.query("a_b_c_total")) == {(("__name__", "a_b_c_total"),): 1}
 
 
-def test_a_gauge_yields_its_name_to_a_counter(meter: Meter) -> None:
-    """And keeps its labels, which are reserved only in histograms."""
+def test_a_gauge_keeps_its_name_next_to_a_counter(meter: Meter) -> None:
+    """It yields it to a histogram; and it keeps its labels, which are reserved only in those."""
+    assert values(meter.query("signups")) == {(("__name__", "signups"),): 3}
+    assert values(meter.query("signups_total")) == {(("__name__", "signups_total"),): 12}
     assert values(meter.query("signups_gauge")) == {(("__name__", "signups_gauge"),): 3}
-    assert meter.query("signups").series == ()
+    meter.observe("signups", 0.5)
+    assert values(meter.query("signups_gauge")) == {(("__name__", "signups_gauge"),): 3}
+    assert values(meter.query("histogram_count(signups)")) == {(): 1}
     assert values(meter.query("max_over_time(queue[5m])")) == {(("le", "x"),): 4}
+
+
+def test_native_or_classic_is_not_empty(meter: Meter) -> None:
+    """Dashboards ask for both, whichever there is; within a quantile or around it."""
+    native = "sum(increase(checkout_seconds[10m]))"
+    classic = "sum by (le) (increase(checkout_seconds_bucket[10m]))"
+    for query in (
+        f"histogram_quantile(0.5, {native} or {classic})",
+        f"histogram_quantile(0.5, {classic} or {native})",
+        f"histogram_quantile(0.5, {native}) or histogram_quantile(0.5, {classic})",
+    ):
+        (median,) = values(settled(meter, query)).values()
+        assert median == pytest.approx(0.5, rel=0.03), query
+
+
+def test_counters_and_histograms_end_at_the_current_time(meter: Meter) -> None:
+    """They do not run on into the future; a histogram is absent before its first event, too."""
+    now = math.floor(time.time())
+    for query in ("signups_total", "checkout_seconds_count", "checkout_seconds_sum"):
+        result = meter.query(query, since=now - 400, until=now + 3_600, step=20)
+        moments = [sample.time for sample in result.series[0].samples]
+        assert now - 220 <= moments[0] <= now - 80
+        assert now - 20 <= moments[-1] <= now + 60
+    for query in ("checkout_seconds", "checkout_seconds_bucket", "rate(checkout_seconds[1m])"):
+        for at in (now - 400, now + 3_600):
+            assert meter.query(query, at=at).series == (), query
 
 
 def test_histograms_have_quantiles_counts_and_sums(meter: Meter) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 from redmeter.promql.errors import Limits
 from redmeter.promql.intervals import GaugeSamples, Native, Stored
 from redmeter.promql.intervals.grid import (
-    Amounts,
     CounterTable,
+    Fields,
     Grid,
     GridPart,
     accumulate,
@@ -54,10 +54,11 @@ def cumulative(
     counts, stored = [], []
     for part in grid.parts:
         size = part.count(grid.now // 1000)
-        values: Amounts = np.zeros((len(rows), size), kind)
-        stored_here = np.zeros((len(rows), size), bool)
-        for row, hashes in enumerate(rows):
-            lay(part, size, hashes[part.precision], values[row], stored_here[row])
+        hashes: list[Fields] = [
+            (np.array(list(fields), np.int64), np.array(list(fields.values()), kind))
+            for fields in (row[part.precision] for row in rows)
+        ]
+        values, stored_here = lay(part, size, hashes)
         counts.append(values)
         stored.append(stored_here)
     return accumulate(grid, labels, counts, stored, np.array(totals, kind))

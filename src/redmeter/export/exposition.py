@@ -158,13 +158,13 @@ class Template:
         for one in catalog:
             by_name.setdefault(_utf8_name(one) if form.utf8 else one.name, []).append(one)
         names = {text: _Name(text, metric_name(text) == text) for text in by_name}
-        histograms = {text for text, (one, *_) in by_name.items() if one.kind == HISTOGRAM}
+        families = {text for text, (one, *_) in by_name.items() if one.kind != COUNTER}
         for text in sorted(by_name):
             kind, base = by_name[text][0].kind, by_name[text][0].base
             family, type_name = names[text], metric_type(kind)
             if form.openmetrics and kind == COUNTER:
                 bare = text.removesuffix("_total")
-                if bare in histograms:  # two metrics of one name are an error
+                if bare in families:  # two metrics of one name are an error
                     type_name = "unknown"
                 else:
                     family = _Name(bare, names[text].plain)

@@ -310,10 +310,10 @@ def native_quantile(quantile: float, histogram: NativeHistogram) -> float:
 
 
 def nearest_rank(quantile: float, histogram: NativeHistogram) -> float:
-    """Return a quantile of a native histogram: the value for which the bucket of its rank stands.
+    """Return a quantile of a native histogram: the middle of the bucket of its rank.
 
-    That is the rule of summaries: it differs from each value in the bucket by half of the bucket's
-    width at most, 2.17 % at schema 4.
+    That is the rule of summaries: the middle differs from each value in the bucket by 2.17 % at
+    most, at schema 4.
     """
     if not 0 <= quantile <= 1 or not histogram.count:
         return native_quantile(quantile, histogram)

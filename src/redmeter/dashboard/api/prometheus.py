@@ -115,6 +115,12 @@ def scrape_options(request: Request) -> tuple[Format, bool]:
     return replace(form, buckets=int(buckets)), partial == "1"
 
 
+class _Text(str):
+    """Data that is JSON text already."""
+
+    __slots__ = ()
+
+
 class Success(NamedTuple):
     """The data of an answer, with its notes."""
 
@@ -241,13 +247,17 @@ class PrometheusAPI:
         except RedmeterError as error:
             kind = getattr(error, "kind", "unavailable")
             raise APIError(_STATUS.get(kind, 503), kind, str(error)) from None
-        content: dict[str, Any] = {"status": "success", "data": answer.data}
+        content: dict[str, Any] = {"status": "success"}
+        if not isinstance(answer.data, _Text):
+            content["data"] = answer.data
         warnings = [*answer.warnings, *reading.missing()]
         if warnings:
             content["warnings"] = warnings
         if answer.infos:
             content["infos"] = list(answer.infos)
         text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+        if isinstance(answer.data, _Text):
+            text = f'{text[:-1]},"data":{answer.data}}}'
         return Body(text.encode(errors="replace"), "application/json")
 
     def metrics(self, form: Format, *, partial: bool) -> Body:
@@ -453,16 +463,13 @@ def _lookback(parameters: Parameters) -> int:
 
 
 def _result(answer: Any, parameters: Parameters) -> Success:
-    from redmeter.promql.answers import as_data
+    from redmeter.promql.answers import json_text
 
-    data = as_data(answer)
-    warnings = list(answer.warnings)
-    limit = parameters.limit()
-    if limit is not None and data["resultType"] in ("vector", "matrix"):
-        if len(data["result"]) > limit:
-            warnings.append(_TRUNCATED)
-        data["result"] = data["result"][:limit]
-    return Success(data, warnings, answer.infos)
+    warnings, limit = list(answer.warnings), parameters.limit()
+    is_list = isinstance(answer.value, list) or hasattr(answer.value, "labels")
+    if limit is not None and is_list and len(answer.value) > limit:
+        warnings.append(_TRUNCATED)
+    return Success(_Text(json_text(answer, limit)), warnings, answer.infos)
 
 
 def _limited(rows: list[Any], parameters: Parameters, warnings: Iterable[str]) -> Success:

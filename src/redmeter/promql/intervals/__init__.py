@@ -66,13 +66,15 @@ class Native:
         """Return a histogram for each column of numbers, which are rows of the table's kind."""
         histograms = np.full(numbers.shape[1], None, dtype=object)
         split = 3 + len(self.positive)
-        for column in np.flatnonzero(present):
-            one = numbers[:, column]
-            positive, negative = one[3:split], one[split:]
+        columns = np.flatnonzero(present)
+        for column, one in zip(columns, numbers[:, columns].T.tolist(), strict=True):
+            count, total, zeros = one[:3]
+            positive = zip(self.positive, one[3:split], strict=True)
+            negative = zip(self.negative, one[split:], strict=True)
             histograms[column] = NativeHistogram(
-                *(4, float(one[0]), float(one[1]), 0.0, float(one[2])),
-                {self.positive[i]: float(positive[i]) for i in np.flatnonzero(positive)},
-                {self.negative[i]: float(negative[i]) for i in np.flatnonzero(negative)},
+                *(4, count, total, 0.0, zeros),
+                {index: number for index, number in positive if number},
+                {index: number for index, number in negative if number},
                 hint,
             )
         return histograms

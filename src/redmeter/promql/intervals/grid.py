@@ -28,9 +28,14 @@ from numpy.typing import NDArray
 from redmeter.promql.semantics import SampledSeries
 from redmeter.promql.values import Bools, Floats, LabelSet, Times
 
+#: Starts of intervals in seconds, and their amounts.
+Fields = tuple[Times, NDArray[Any]]
+
 #: How long events are on their way, at most, as readers assume; milliseconds.
 FLUSHED = 2_000
 
+#: By how much the clock of a client may be ahead, milliseconds: it asks for the current value.
+AHEAD = 60_000
 #: The first number that int64 cannot hold.
 INT64_END = 2.0**63
 #: Numbers of events are int64, sums of measured values float64.
@@ -154,8 +159,8 @@ class CounterTable:
     complete: Bools
 
     def present(self, times: Times) -> Bools:
-        """Return which counters exist at which times."""
-        present: Bools = times >= self.birth[:, None]
+        """Return which counters exist at which times: from birth on, until the current time."""
+        present: Bools = (times >= self.birth[:, None]) & (times <= self.grid.now + AHEAD)
         return present
 
     def at(self, times: Times) -> Floats:
@@ -256,23 +261,27 @@ def accumulate(
     return CounterTable(grid, labels, values, birth, complete)
 
 
-def lay(
-    part: GridPart, count: int, fields: Mapping[int, float], row: Amounts, stored: Bools
-) -> None:
-    """Put the fields of a hash in a row; intervals of the future are added to the newest one.
+def lay(part: GridPart, count: int, hashes: Sequence[Fields]) -> tuple[Amounts, Bools]:
+    """Return the intervals of series, series x intervals: their amounts, and which are stored.
+
+    Intervals of the future are added to the newest one.
 
     Args:
         count: intervals of the part.
-        fields: start in seconds -> value.
-        row, stored: of the series, changed here.
+        hashes: of each series.
     """
-    if not fields:
-        return
-    starts = np.fromiter(fields.keys(), np.int64, len(fields))
-    values = np.fromiter(fields.values(), row.dtype, len(fields))
+    starts = np.concatenate([starts for starts, _ in hashes])
+    amounts = np.concatenate([amounts for _, amounts in hashes])
+    rows = np.repeat(np.arange(len(hashes)), [len(starts) for starts, _ in hashes])
     places = (starts - part.first) // part.precision
-    inside = (places >= 0) & (places < count)
-    np.add.at(row, places[inside], values[inside])
-    stored[places[inside]] = True
     if part.end is None:
-        row[-1] += values[places >= count].sum()
+        places = np.minimum(places, count - 1)
+    inside = (places >= 0) & (places < count)
+    cells = rows[inside], places[inside]
+    values, stored = (
+        np.zeros((len(hashes), count), amounts.dtype),
+        np.zeros((len(hashes), count), bool),
+    )
+    np.add.at(values, cells, amounts[inside])
+    stored[cells] = True
+    return values, stored

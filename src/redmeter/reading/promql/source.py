@@ -10,7 +10,7 @@ older interval may have a 0. So the value at a time does not depend on the query
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from redmeter.promql.errors import Limits, QueryError, quoted
 from redmeter.promql.intervals import GaugeSamples, Native, Stored
 from redmeter.promql.intervals.buckets import classic_buckets, named_bounds
 from redmeter.promql.intervals.grid import (
+    INT64_END,
     Amounts,
     CounterTable,
     Grid,
@@ -30,7 +31,7 @@ from redmeter.promql.intervals.grid import (
 )
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.semantics import SampledSeries, matches
-from redmeter.promql.values import METRIC_NAME, Bools, Floats, LabelSet, with_label
+from redmeter.promql.values import METRIC_NAME, Bools, Floats, LabelSet, Times, with_label
 from redmeter.reading.export.listing import Exports
 from redmeter.reading.foreign_keys import readable, there
 from redmeter.reading.samples import held_seconds, part_number, read_live_numbers
@@ -45,9 +46,13 @@ from redmeter.stored.families import STATES
 from redmeter.stored.keys import Kept, Keys
 from redmeter.stored.packed_text import merge_distributions, parse_distribution, parse_moments
 
+#: The kind whose hashes are read fastest.
+GAUGE = "gauge"
 BUCKET, COUNT, SUM = "_bucket", "_count", "_sum"
 #: Series that one round trip reads: counters and gauges, and histograms.
 _CHUNK, _HISTOGRAM_CHUNK = 500, 50
+#: Selectors whose data are kept for a query, which may have them several times.
+KNOWN_SELECTORS = 4
 #: Histograms that one selector may select.
 MAX_SELECTED_HISTOGRAMS = 500
 #: By how much the times of this process and the server may differ, seconds.
@@ -55,22 +60,21 @@ SLACK = 5.0
 
 T = TypeVar("T")
 K = TypeVar("K")
+#: The types of amounts: numbers of events, sums of values.
+KINDS_OF_AMOUNTS = (np.int64, np.float64)
 #: The number of events; of a histogram also the sum of their values.
 _Numbers = tuple[float, ...]
 
 
-class _Row(NamedTuple):
-    """A hash of a series.
+class _Fields(NamedTuple):
+    """A hash of a series: the starts of intervals in seconds, and their amounts.
 
     Attributes:
-        planes: the events of the intervals of a part of the grid; also the sums of their values.
-        stored: which of the intervals are stored.
-        kept: the amounts of all of them, if the precision is the widest one.
+        planes: the numbers of events; of a histogram also the sums of their values.
     """
 
+    starts: Times
     planes: tuple[Amounts, ...]
-    stored: Bools
-    kept: _Numbers
 
 
 class _Cumulative(NamedTuple):
@@ -78,16 +82,14 @@ class _Cumulative(NamedTuple):
 
     Attributes:
         hashes, totals: the families of their intervals, and of their grand totals.
-        fields: parses a hash: for each of the amounts, the start of an interval -> the amount.
+        fields: parses a hash.
         total: parses a grand total.
-        kinds: the type of each of the amounts.
     """
 
     hashes: str
     totals: str
-    fields: Callable[[Reply], tuple[Mapping[int, float], ...]]
+    fields: Callable[[Reply], _Fields]
     total: Callable[[bytes | None], _Numbers]
-    kinds: tuple[type, ...]
 
 
 class QueriedStore(StoreReader, Protocol):
@@ -114,7 +116,7 @@ def choose_series(exports: Exports, matchers: Sequence[Matcher]) -> list[Chosen]
     views: Mapping[str, tuple[str, str]] = exports.views
     exact = next((matcher.value for matcher in names if matcher.operator == "="), None)
     if exact is not None:
-        views = {exact: views[exact]} if exact in views else _as_total(exports, exact)
+        views = {exact: views[exact]} if exact in views else _alias(exports, exact)
     chosen = []
     for name in sorted(views):
         if not matches(((METRIC_NAME, name),), names):
@@ -167,14 +169,18 @@ def has_label(one: Chosen, label: str) -> bool:
     return any(name == label for name, _ in one.labels) or (label == "le" and one.suffix == BUCKET)
 
 
-def _as_total(exports: Exports, name: str) -> dict[str, tuple[str, str]]:
-    """Return the view of `x_total` where x is a histogram: its sum.
+def _alias(exports: Exports, name: str) -> dict[str, tuple[str, str]]:
+    """Return the view that another name means.
 
-    Counters of fractional amounts, as OpenTelemetry and Prometheus have them, are stored so.
+    `x_total` is the sum of a histogram x: counters of fractional amounts, as OpenTelemetry and
+    Prometheus have them, are stored so. `x_gauge` was the name of a gauge x next to a counter x.
     """
     base = name.removesuffix("_total")
     if base != name and base + SUM in exports.views:
         return {name: (base, SUM)}
+    base = name.removesuffix("_gauge")
+    if base != name and any(one.kind in STATES for one in exports.catalog.by_name.get(base, ())):
+        return {name: (base, "")}
     return {}
 
 
@@ -183,15 +189,24 @@ class StoreSource:
 
     def __init__(self, store: QueriedStore, exports: Exports) -> None:
         self._store, self._exports = store, exports
-        #: What selectors ask for that no series has, each text once.
+        #: Labels in selectors that no series has, each text once.
         self.infos: dict[str, None] = {}
+        #: The newest data: matchers -> from when on, and the data. Values do not depend on that.
+        self._known: dict[tuple[Matcher, ...], tuple[int, Stored]] = {}
 
     def read(self, matchers: Sequence[Matcher], since: int, limits: Limits) -> Stored:
         """Return the data that fulfills all matchers, from a time in milliseconds on."""
-        chosen = choose_series(self._exports, matchers)
-        self.infos |= dict.fromkeys(_unknown_labels(self._exports, matchers, chosen))
-        limits.check_series(len(chosen))
-        return self.read_chosen(chosen, matchers, since, limits)
+        key = tuple(matchers)
+        first, stored = self._known.get(key, (since + 1, Stored()))
+        if first > since:
+            chosen = choose_series(self._exports, matchers)
+            self.infos |= dict.fromkeys(_unknown_labels(self._exports, matchers, chosen))
+            limits.check_series(len(chosen))
+            stored = self.read_chosen(chosen, matchers, since, limits)
+            self._known[key] = since, stored
+            while len(self._known) > KNOWN_SELECTORS:
+                del self._known[next(iter(self._known))]
+        return stored
 
     def read_chosen(
         self, chosen: Sequence[Chosen], matchers: Sequence[Matcher], since: int, limits: Limits
@@ -264,104 +279,60 @@ class _Request:
     ) -> Query[list[CounterTable]]:
         """Read counters, or counts and sums of histograms."""
         retention = dict(kept.series if how is _COUNTERS else kept.histograms)
-        needed = self._precisions(retention)
+        needed, widest = self._precisions(retention), max(retention)
+        first = list(dict.fromkeys((*needed, widest)))
+        rest = [precision for precision in retention if precision not in first]
         tables: list[CounterTable] = []
         for chunk in _chunks(chosen, _CHUNK):
-            made = yield from self._tables(chunk, how, needed, retention)
-            if needed != retention:
-                young = {
-                    labels
-                    for table in made
-                    for labels, complete in zip(table.labels, table.complete, strict=True)
-                    if complete
-                }
-                older = [np.array([labels not in young for labels in each.labels]) for each in made]
-                made = [table.rows(rows) for table, rows in zip(made, older, strict=True)]
-                if young:
-                    whole = [one for one in chunk if one.labels in young]
-                    made += yield from self._tables(whole, how, retention, retention)
-            tables += [table for table in made if table.labels]
+            self._limits.interrupt()
+            names = list(dict.fromkeys(one.series.stored for one in chunk))
+            # Totals first: they have no events that the intervals do not have.
+            totals = indexes.fields(self._keys, self._keys.key(how.totals), names)
+            view, (reply, *texts_of) = yield [totals, *self._hashes(how, names, first)]
+            texts = there(reply, [None] * len(names))
+            ever = dict(zip(names, map(how.total, texts), strict=True))
+            hashes = _by_precision(names, first, texts_of)
+            oldest = _oldest(view.now, widest, retention[widest])
+            known = {
+                name: max(ever[name], _kept(own[widest], oldest)) for name, own in hashes.items()
+            }
+            read = [one for one in chunk if one.series.stored in hashes]
+            made = _tables(self._grid(needed, view.now), read, hashes, known)
+            young = {
+                labels
+                for table in made
+                for labels, complete in zip(table.labels, table.complete, strict=True)
+                if complete
+            }
+            if young and needed != retention:
+                whole = [one for one in read if one.labels in young]
+                made = _tables(
+                    *(
+                        self._grid(needed, view.now),
+                        [one for one in read if one.labels not in young],
+                    ),
+                    *(hashes, known),
+                )
+                names = list(dict.fromkeys(one.series.stored for one in whole))
+                if rest:
+                    _, more = yield self._hashes(how, names, rest)
+                    for name, own in _by_precision(names, rest, more).items():
+                        hashes[name] |= own
+                made += _tables(make_grid(retention, view.now, -np.inf), whole, hashes, known)
+            tables += made
         return tables
 
-    def _tables(
-        self,
-        chosen: Sequence[Chosen],
-        how: _Cumulative,
-        needed: Mapping[int, int],
-        retention: Mapping[int, int],
-    ) -> Query[list[CounterTable]]:
-        """Read the same, given the precisions that are needed, and all that are kept."""
-        self._limits.interrupt()
-        widest = max(retention)
-        precisions = list(dict.fromkeys((*needed, widest)))
-        names = list(dict.fromkeys(one.series.stored for one in chosen))
-        # Totals first: they have no events that the intervals do not have.
-        reads: list[Read] = [indexes.fields(self._keys, self._keys.key(how.totals), names)]
-        for name in names:
-            for precision in precisions:
-                samples = retention[precision] if precision == widest else 0
-                reads.append(self._laid(needed, how, name, precision, samples))
-        view, (totals, *replies) = yield reads
-        texts = there(totals, [None] * len(names))
-        ever = dict(zip(names, map(how.total, texts), strict=True))
-        rows = _by_series(names, replies, len(precisions))
-        made = []
-        for plane, suffixes in enumerate((("", COUNT), (SUM,))):
-            chosen_of = [
-                one for one in chosen if one.series.stored in rows and one.suffix in suffixes
-            ]
-            if not chosen_of:
-                continue
-            by_precision = [
-                dict(zip(precisions, rows[one.series.stored], strict=True)) for one in chosen_of
-            ]
-            known = [
-                max(ever[one.series.stored], row[widest].kept)
-                for one, row in zip(chosen_of, by_precision, strict=True)
-            ]
-            table, *sums = (
-                _table(
-                    self._grid(needed, view.now),
-                    chosen_of,
-                    by_precision,
-                    known,
-                    number,
-                    how.kinds[number],
-                )
-                for number in range(plane + 1)
+    def _hashes(
+        self, how: _Cumulative, names: Sequence[str], precisions: Sequence[int]
+    ) -> list[Read]:
+        return [
+            ParsedRead(
+                ("HGETALL", self._keys.key(how.hashes, f"{precision}:{name}")),
+                partial(_parsed, how.fields),
             )
-            made.append(sums[0].following(table) if sums else table)
-        return made
-
-    def _laid(
-        self, needed: Mapping[int, int], how: _Cumulative, name: str, precision: int, samples: int
-    ) -> ParsedRead:
-        """Return a read of a hash that becomes a row of a part of the grid.
-
-        Args:
-            samples: how many intervals of the widest precision are kept; 0: it is another one.
-        """
-
-        def row(view: View, reply: Reply) -> _Row | StoreError:
-            if isinstance(reply, StoreError):
-                return reply
-            fields = how.fields(reply)
-            kept: _Numbers = (0,) * len(fields)
-            if samples:
-                oldest = _oldest(view.now, precision, samples)
-                sums = (sum(each[at] for at in each if at >= oldest) for each in fields)
-                kept = tuple(min(amount, counter.MAX_COUNT) for amount in sums)
-            parts = self._grid(needed, view.now).parts
-            part = next((one for one in parts if one.precision == precision), None)
-            size = 0 if part is None else part.count(int(view.now))
-            planes: tuple[Amounts, ...] = tuple(np.zeros(size, kind) for kind in how.kinds)
-            stored = np.zeros(size, bool)
-            if part is not None:  # else finer intervals reach as far back
-                for amounts, plane in zip(fields, planes, strict=True):
-                    lay(part, size, amounts, plane, stored)
-            return _Row(planes, stored, kept)
-
-        return ParsedRead(("HGETALL", self._keys.key(how.hashes, f"{precision}:{name}")), row)
+            for name in names
+            for precision in precisions
+        ]
 
     def natives(self, chosen: Sequence[Chosen], kept: Kept) -> Query[list[Native]]:
         """Read histograms."""
@@ -394,7 +365,7 @@ class _Request:
             early = [
                 number
                 for number, texts_of in enumerate(moments)
-                if ever[number].count < sum(_counts_and_sums(texts_of)[0].values())
+                if ever[number].count < _counts_and_sums(texts_of).planes[0].sum()
             ]
             if early:
                 _, hists = yield [
@@ -460,20 +431,60 @@ def _by_series(
     return readable(rows, needed=False)
 
 
-def _table(
+def _by_precision(
+    names: Sequence[str], precisions: Sequence[int], replies: Sequence[Any]
+) -> dict[str, dict[int, _Fields]]:
+    """Return the hashes of each series, without those of other programs."""
+    rows = _by_series(names, replies, len(precisions))
+    return {name: dict(zip(precisions, row, strict=True)) for name, row in rows.items()}
+
+
+def _tables(
     grid: Grid,
     chosen: Sequence[Chosen],
-    rows: Sequence[Mapping[int, _Row]],
-    totals: Sequence[_Numbers],
-    plane: int,
-    kind: type,
-) -> CounterTable:
-    """Return the cumulative functions of one of the amounts; `rows` are by precision."""
-    parts = [[row[part.precision] for row in rows] for part in grid.parts]
-    counts = [np.array([row.planes[plane] for row in part]) for part in parts]
-    stored = [np.array([row.stored for row in part]) for part in parts]
-    labels = [one.labels for one in chosen]
-    return accumulate(grid, labels, counts, stored, np.array([one[plane] for one in totals], kind))
+    hashes: Mapping[str, Mapping[int, _Fields]],
+    known: Mapping[str, _Numbers],
+) -> list[CounterTable]:
+    """Return the cumulative functions of the numbers, and of the sums, that are chosen."""
+    tables = []
+    for plane, suffixes in enumerate((("", COUNT), (SUM,))):
+        series = [one for one in chosen if one.suffix in suffixes]
+        if series:
+            names = [one.series.stored for one in series]
+            table, *sums = (
+                accumulate(
+                    *(grid, [one.labels for one in series], *_laid(grid, names, hashes, number)),
+                    np.array([known[name][number] for name in names], KINDS_OF_AMOUNTS[number]),
+                )
+                for number in range(plane + 1)
+            )
+            tables.append(sums[0].following(table) if sums else table)
+    return tables
+
+
+def _laid(
+    grid: Grid, names: Sequence[str], hashes: Mapping[str, Mapping[int, _Fields]], plane: int
+) -> tuple[list[Amounts], list[Bools]]:
+    """Return one of the amounts of series, and which are stored, for each part of a grid."""
+    counts, stored = [], []
+    for part in grid.parts:
+        fields = (hashes[name][part.precision] for name in names)
+        pairs_of = [(one.starts, one.planes[plane]) for one in fields]
+        values, there_are = lay(part, part.count(grid.now // 1000), pairs_of)
+        counts.append(values)
+        stored.append(there_are)
+    return counts, stored
+
+
+def _parsed(parse: Callable[[Reply], _Fields], _: View, reply: Reply) -> _Fields | StoreError:
+    return reply if isinstance(reply, StoreError) else parse(reply)
+
+
+def _kept(fields: _Fields, oldest: int) -> _Numbers:
+    """Return the amounts of all intervals that start no earlier than a time in seconds."""
+    inside = fields.starts >= oldest
+    sums = (sum(plane[inside].tolist()) for plane in fields.planes)
+    return tuple(min(amount, counter.MAX_COUNT) for amount in sums)
 
 
 def _since(oldest: int, reply: Reply) -> Reply:
@@ -484,8 +495,24 @@ def _since(oldest: int, reply: Reply) -> Reply:
     ]
 
 
-def _counts(reply: Reply) -> tuple[Mapping[int, float]]:
-    return (parse_counter(pairs(reply)),)
+def _fields(*amounts: Mapping[int, float]) -> _Fields:
+    """Return the fields of a hash, given each of the amounts by start."""
+    starts = [start for start in amounts[0] if abs(start) < INT64_END]
+    planes = zip(amounts, KINDS_OF_AMOUNTS, strict=False)
+    return _Fields(
+        np.array(starts, np.int64),
+        tuple(np.array([own[start] for start in starts], kind) for own, kind in planes),
+    )
+
+
+def _counts(reply: Reply) -> _Fields:
+    flat = not isinstance(reply, dict)
+    both = (reply[::2], reply[1::2]) if flat else (reply.keys(), reply.values())
+    try:
+        starts, counts = (np.array(list(map(int, texts)), np.int64) for texts in both)
+    except (ValueError, OverflowError):  # another program's
+        return _fields(parse_counter(pairs(reply)))
+    return _Fields(starts, (counts,))
 
 
 def _count(text: bytes | None) -> _Numbers:
@@ -495,13 +522,13 @@ def _count(text: bytes | None) -> _Numbers:
         return (0,)
 
 
-def _counts_and_sums(reply: Reply) -> tuple[Mapping[int, float], Mapping[int, float]]:
+def _counts_and_sums(reply: Reply) -> _Fields:
     counts, sums = {}, {}
     for start, text in pairs(reply):
         moments = parse_moments(text)
         if moments is not None and start.isdigit():
             counts[int(start)], sums[int(start)] = moments.count, moments.total
-    return counts, sums
+    return _fields(counts, sums)
 
 
 def _count_and_sum(text: bytes | None) -> _Numbers:
@@ -509,10 +536,8 @@ def _count_and_sum(text: bytes | None) -> _Numbers:
     return (moments.count, moments.total) if moments else (0, 0.0)
 
 
-_COUNTERS = _Cumulative("count", "total", _counts, _count, (np.int64,))
-_MOMENTS = _Cumulative(
-    *("moments", "sums", _counts_and_sums, _count_and_sum, (np.int64, np.float64))
-)
+_COUNTERS = _Cumulative("count", "total", _counts, _count)
+_MOMENTS = _Cumulative("moments", "sums", _counts_and_sums, _count_and_sum)
 
 
 def _gauge(
@@ -520,12 +545,34 @@ def _gauge(
 ) -> SampledSeries | StoreError:
     if isinstance(reply, StoreError):
         return reply
-    kind = one.series.kind
-    kept = pairs(_since(_oldest(view.now, precision, count), reply))
-    states = (parse_state(kind, text, int(start), precision) for start, text in kept)
-    samples = sorted(state for state in states if state is not None)
-    times = np.array([round(at * 1000) for at, _ in samples], np.int64)
-    return SampledSeries(one.labels, times, np.array([value for _, value in samples], np.float64))
+    oldest = _oldest(view.now, precision, count)
+    samples = _plain_samples(one.series.kind, reply, precision)
+    if samples is None:
+        kind, kept = one.series.kind, pairs(reply)
+        states = (
+            parse_state(kind, text, int(start), precision)
+            for start, text in kept
+            if start.isdigit()
+        )
+        samples = np.array([state for state in states if state is not None], np.float64)
+    times, values = samples.reshape(-1, 2).T
+    order = np.lexsort((values, times))
+    order = order[times[order] >= oldest]
+    return SampledSeries(one.labels, np.rint(times[order] * 1000).astype(np.int64), values[order])
+
+
+def _plain_samples(kind: str, reply: Reply, precision: int) -> Floats | None:
+    """Return the times and values of a gauge's hash as Redmeter writes it; None for others."""
+    if kind != GAUGE or not isinstance(reply, list):
+        return None
+    try:
+        starts = np.array(list(map(int, reply[::2])), np.int64)
+        texts = b" ".join(reply[1::2]).split(b" ")
+        values, times = np.array(list(map(float, texts)), np.float64).reshape(len(starts), 2).T
+    except (ValueError, OverflowError):
+        return None
+    inside = (starts <= times) & (times < starts + precision) & np.isfinite(values)
+    return np.column_stack((times, values))[inside]
 
 
 def _native(
