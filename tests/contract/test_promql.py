@@ -68,6 +68,31 @@ def test_a_gauge_keeps_its_name_next_to_a_counter(meter: Meter) -> None:
     assert values(meter.query("max_over_time(queue[5m])")) == {(("le", "x"),): 4}
 
 
+def test_what_prometheus_3_has_is_understood() -> None:
+    """Underscores in numbers, names that are modifiers elsewhere, the first value of a window."""
+    clock = ManualClock(1_700_000_000.0)
+    meter = MemoryMeter(clock=clock)
+    for number in range(5):
+        clock.advance(10)
+        meter.gauge("anchored", labels={"smoothed": "x"}).set(number)
+    assert values(meter.query("anchored + 1_000")) == {(("smoothed", "x"),): 1004}
+    assert values(meter.query("sum by (smoothed) (anchored)")) == {(("smoothed", "x"),): 4}
+    query = 'first_over_time(anchored{smoothed="x"}[35s])'
+    assert values(meter.query(query)) == {(("__name__", "anchored"), ("smoothed", "x")): 1}
+    assert meter.query("0x1_F").series[0].samples[0].value == 31
+    for wrong in ("1__0", "1_", "1_0s"):
+        with pytest.raises(BadQuery):
+            meter.query(wrong)
+
+
+def test_a_quantile_of_two_metrics_with_equal_labels_is_an_error(meter: Meter) -> None:
+    """Their buckets are not those of one histogram."""
+    meter.observe("a", 1)
+    meter.observe("b", 5)
+    with pytest.raises(QueryError, match="same labelset"):
+        meter.query('histogram_quantile(.9, {__name__=~"a_bucket|b_bucket"})')
+
+
 def test_native_or_classic_is_not_empty(meter: Meter) -> None:
     """Dashboards ask for both, whichever there is; within a quantile or around it."""
     native = "sum(increase(checkout_seconds[10m]))"
@@ -194,7 +219,8 @@ def test_errors_of_queries(open_meter: OpenMeter) -> None:
     with pytest.raises(BadQuery):
         meter.query("sum(")
     with pytest.raises(QueryError, match="11,000"):
-        meter.query("time()", since=0, until=20_000, step=1)
+        meter.query("time()", since=0, until=11_001, step=1)
+    assert len(meter.query("time()", since=0, until=11_000, step=1).series[0].samples) == 11_001
     with pytest.raises(TypeError):
         meter.query(b"x")  # type: ignore[arg-type]
     assert Meter("off").query("x").series == ()

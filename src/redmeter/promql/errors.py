@@ -60,7 +60,7 @@ class Limits:
 
     def check_steps(self, steps: int) -> None:
         """Raise QueryError if a range query has too many steps."""
-        if steps > self.steps:
+        if steps > self.steps + 1:  # as Prometheus counts: the steps between the points
             raise QueryError(
                 f"exceeded maximum resolution of {self.steps:,} points per timeseries: the range"
                 f" has {steps:,} steps. Choose a wider step or a shorter range"

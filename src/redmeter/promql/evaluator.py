@@ -29,6 +29,9 @@ from redmeter.promql.values import (
 #: Step of a subquery that names none, in milliseconds.
 SUBQUERY_STEP = 60_000
 
+#: Functions of windows whose results keep the metric name.
+_KEEP_NAMES = ("first_over_time", "last_over_time", "absent_over_time")
+
 Value = Vector | Floats | str | list[SampledSeries]
 
 
@@ -350,7 +353,7 @@ class _Evaluation:
             result = apply(call, self._subquery(argument, call.ends))
         result = result.nonempty()
         self._limits.check_cells(len(result), result.columns)
-        keeps_name = node.function in ("last_over_time", "absent_over_time")
+        keeps_name = node.function in _KEEP_NAMES
         return result if keeps_name else self._unnamed(result)
 
     def _subquery(self, node: nodes.Subquery, ends: Times) -> list[SampledSeries]:

@@ -161,7 +161,7 @@ class Classic:
 
 
 def classic_histograms(vector: Vector, position: str, notes: Notes) -> dict[LabelSet, Classic]:
-    """Return the classic histograms of a vector by their labels without name and `le`."""
+    """Return the classic histograms of a vector by their labels without `le`."""
     by_labels: dict[LabelSet, list[tuple[float, int]]] = {}
     floats = vector.is_float.any(axis=1)
     for row in np.flatnonzero(floats):
@@ -174,7 +174,7 @@ def classic_histograms(vector: Vector, position: str, notes: Notes) -> dict[Labe
         if math.isnan(bound):
             notes.add(Note.BAD_BUCKET, position, quoted(text), name=label(labels, METRIC_NAME))
             continue
-        by_labels.setdefault(without(labels, (METRIC_NAME, "le")), []).append((bound, int(row)))
+        by_labels.setdefault(without(labels, ("le",)), []).append((bound, int(row)))
     classic = {}
     for labels, buckets in by_labels.items():
         buckets.sort()

@@ -41,7 +41,7 @@ SHORTEST_MEASURED = 1_000
 #: Before all times, milliseconds.
 NEVER = -(2**62)
 #: Functions of the samples of gauges to which the number of samples does not matter.
-OF_ANY_SAMPLES = ("min_over_time", "max_over_time", "last_over_time")
+OF_ANY_SAMPLES = ("min_over_time", "max_over_time", "first_over_time", "last_over_time")
 #: The functions that are differences of cumulative functions.
 DIFFERENCES = ("rate", "increase", "delta")
 
