@@ -7,7 +7,6 @@ histograms work on one window at a time.
 
 import functools
 import itertools
-import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
