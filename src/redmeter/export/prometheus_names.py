@@ -1,7 +1,7 @@
 """Series of a store as Prometheus names them: for PromQL, for its HTTP API and for /metrics.
 
     counter x                      x_total
-    gauge x                        x, or x_gauge if a counter or a histogram has that name
+    gauge x                        x, or x_gauge if a histogram has that name
     histogram x                    x_bucket, x_sum and x_count, and x as a native histogram
 
 Other characters than letters, digits, `_` and `:` become `_`, and a digit at the beginning gets one

@@ -82,13 +82,13 @@ class _Cumulative(NamedTuple):
 
     Attributes:
         hashes, totals: the families of their intervals, and of their grand totals.
-        fields: parses a hash.
+        parser: makes what parses the hashes of a precision.
         total: parses a grand total.
     """
 
     hashes: str
     totals: str
-    fields: Callable[[Reply], _Fields]
+    parser: Callable[[], Callable[[Reply], _Fields]]
     total: Callable[[bytes | None], _Numbers]
 
 
@@ -325,13 +325,11 @@ class _Request:
     def _hashes(
         self, how: _Cumulative, names: Sequence[str], precisions: Sequence[int]
     ) -> list[Read]:
+        parsers = {precision: partial(_parsed, how.parser()) for precision in precisions}
         return [
-            ParsedRead(
-                ("HGETALL", self._keys.key(how.hashes, f"{precision}:{name}")),
-                partial(_parsed, how.fields),
-            )
+            ParsedRead(("HGETALL", self._keys.key(how.hashes, f"{precision}:{name}")), parse)
             for name in names
-            for precision in precisions
+            for precision, parse in parsers.items()
         ]
 
     def natives(self, chosen: Sequence[Chosen], kept: Kept) -> Query[list[Native]]:
@@ -505,14 +503,25 @@ def _fields(*amounts: Mapping[int, float]) -> _Fields:
     )
 
 
-def _counts(reply: Reply) -> _Fields:
-    flat = not isinstance(reply, dict)
-    both = (reply[::2], reply[1::2]) if flat else (reply.keys(), reply.values())
-    try:
-        starts, counts = (np.array(list(map(int, texts)), np.int64) for texts in both)
-    except (ValueError, OverflowError):  # another program's
-        return _fields(parse_counter(pairs(reply)))
-    return _Fields(starts, (counts,))
+class _CounterParser:
+    """Parses the hashes of counters; those that are recorded together have the same starts."""
+
+    def __init__(self) -> None:
+        self._texts: Sequence[bytes] = ()
+        self._starts: Times = np.zeros(0, np.int64)
+
+    def __call__(self, reply: Reply) -> _Fields:
+        if isinstance(reply, dict):
+            reply = [text for pair in reply.items() for text in pair]
+        try:
+            counts = np.array(list(map(int, reply[1::2])), np.int64)
+            if self._texts != (texts := reply[::2]):
+                self._texts, self._starts = texts, np.array(list(map(int, texts)), np.int64)
+        except (ValueError, OverflowError):  # another program's
+            self._texts = ()
+            self._starts = np.zeros(0, np.int64)
+            return _fields(parse_counter(pairs(reply)))
+        return _Fields(self._starts, (counts,))
 
 
 def _count(text: bytes | None) -> _Numbers:
@@ -536,8 +545,8 @@ def _count_and_sum(text: bytes | None) -> _Numbers:
     return (moments.count, moments.total) if moments else (0, 0.0)
 
 
-_COUNTERS = _Cumulative("count", "total", _counts, _count)
-_MOMENTS = _Cumulative("moments", "sums", _counts_and_sums, _count_and_sum)
+_COUNTERS = _Cumulative("count", "total", _CounterParser, _count)
+_MOMENTS = _Cumulative("moments", "sums", lambda: _counts_and_sums, _count_and_sum)
 
 
 def _gauge(
