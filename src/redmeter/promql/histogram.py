@@ -259,7 +259,7 @@ def _reduced(
         for side in sides:
             for index, count in side.items():
                 counts.setdefault(index, []).append(count)
-        # Of the others, the bucket is empty.
+        # The others have an empty bucket.
         return {
             index: reduce([*own, *[0.0] * (len(aligned) - len(own))])
             for index, own in counts.items()
