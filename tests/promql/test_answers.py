@@ -32,7 +32,7 @@ QUERIES = (
 @pytest.mark.parametrize("query", [*QUERIES, "x_total[1m]", "h[1m]"])
 @pytest.mark.parametrize("most", [None, 1])
 def test_the_text_of_an_answer_is_that_of_its_data(query: str, most: int | None) -> None:
-    """Instants and ranges, floats and histograms, with series that begin and end within the range."""
+    """Instants and ranges, floats and histograms, with series that begin within the range."""
     memory = Memory(NOW, {1: 10, 5: 12, 60: 10})
     memory.counters[labels_of("x_total", a='"ü"')] = [(99_950, 4), (99_990, 1)]
     memory.counters[labels_of("x_total", a="b")] = [(99_970, 4)]
