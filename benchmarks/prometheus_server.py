@@ -75,14 +75,23 @@ class PrometheusServer:
 
     def range(self, query: str, start: int, end: int, step: int) -> dict[str, Any] | str:
         """Return the data of an answer, or the error; times are in milliseconds."""
-        form = {"start": start / 1000, "end": end / 1000, "step": step / 1000, "query": query}
-        request = f"{self._address}/api/v1/query_range"
         try:
-            with urllib.request.urlopen(request, urlencode(form).encode(), timeout=60) as answer:  # noqa: S310
-                data: dict[str, Any] = json.load(answer)["data"]
-                return data
+            data: dict[str, Any] = json.loads(self.answer(query, start, end, step))["data"]
+            return data
         except urllib.error.HTTPError as error:
             return str(json.load(error)["error"])
+
+    def answer(self, query: str, start: int, end: int, step: int) -> bytes:
+        """Return the bytes of an answer; times are in milliseconds.
+
+        Raises:
+            HTTPError: Prometheus refuses the query.
+        """
+        form = {"start": start / 1000, "end": end / 1000, "step": step / 1000, "query": query}
+        request = f"{self._address}/api/v1/query_range"
+        with urllib.request.urlopen(request, urlencode(form).encode(), timeout=60) as answer:  # noqa: S310
+            content: bytes = answer.read()
+            return content
 
 
 def openmetrics(series: Iterable[SampledSeries]) -> str:

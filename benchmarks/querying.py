@@ -1,6 +1,7 @@
 """What PromQL queries cost, the reading of the store included. Rows for run.py."""
 
 import http.client
+import itertools
 import statistics
 import threading
 import time
@@ -15,12 +16,9 @@ import redis
 from dashboard import _cpu, _opened, _served
 from prometheus_server import PrometheusServer, found
 from redmeter import Meter
-from redmeter.promql.errors import Limits
-from redmeter.promql.parser import parse_query
 from redmeter.promql.semantics import SampledSeries
 from redmeter.reading.export.listing import ExportList
 from redmeter.reading.promql import query as promql
-from redmeter.reading.promql.source import StoreSource
 from table import Row, milli, seconds, sized, turns
 
 #: Counters and histograms that are read, steps of 15 s, panels, and how often all are asked for.
@@ -29,6 +27,20 @@ ROUNDS = sized(5, 1)
 RATE = "rate(bench_total[1m])"
 HEAT_MAP = "sum by (le) (increase(bench_seconds_bucket[1m]))"
 P95 = "histogram_quantile(0.95, sum by (le, route) (rate(bench_seconds_bucket[5m])))"
+
+
+#: Counters of twelve(), a quarter as many gauges; the bounds of Prometheus' buckets.
+MANY = sized(1_000, 8)
+BOUNDS = ("0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1.0", "2.5", "5.0", "10.0")
+TWELVE = (
+    *("rate(many_total[1m])", "sum(rate(many_total[5m]))", "sum by (route) (rate(many_total[5m]))"),
+    *("topk(10, sum by (host, route) (rate(many_total[5m])))", "increase(many_total[5m]) > 100"),
+    *("avg_over_time(level[5m])", "sum by (host) (level)", "max_over_time(level[1m])"),
+    "histogram_quantile(0.95, sum by (le, route) (rate(took_bucket[5m])))",
+    "histogram_quantile(0.5, sum by (le) (rate(took_bucket[1m])))",
+    "sum(rate(many_total[1m])) / sum(rate(many_total[5m]))",
+    'sum(rate(many_total{route=~"/1.*"}[5m])) by (host)',
+)
 
 
 def _fill(url: str) -> float:
@@ -53,48 +65,66 @@ def _range(end: float) -> tuple[float, float, float]:
     return last - (STEPS - 1) * 15.0, float(last), 15.0
 
 
-def rates(conn: redis.Redis, url: str) -> Iterator[Row]:
-    """Rates of counters at each step, by the evaluator, and by a real Prometheus with HTTP."""
-    window = _range(_fill(url))
-    with _opened(url) as store:
-        exports = ExportList(store, seconds=3600)
-        exports.read()
-        matchers = parse_query(RATE.removeprefix("rate(").partition("[")[0]).matchers  # type: ignore[attr-defined]
-        source = StoreSource(store, exports.read())
-        limits = Limits()
-        ours = _asking(exports, RATE, window)
+def twelve(_conn: redis.Redis, url: str) -> Iterator[Row]:
+    """TWELVE queries over time and one instant, by HTTP, of the page and of a real Prometheus."""
+    now = time.time()
+    start, end, step = _range(now)
+    ago = range(0, STEPS * 15 + 600, 15)
+    with Meter(url) as meter:
+        for before in reversed(ago):
+            for number in range(MANY):
+                labels = {"route": f"/{number % 50}", "host": f"h{number // 50}"}
+                amount = 1 + (before // 15 + number) % 9
+                meter.count("many", amount, labels=labels, at=now - before)
+                if number < MANY // 4:
+                    gauge = meter.gauge("level", labels=labels)
+                    gauge.set(float(amount), at=now - before)
+                if number < HISTOGRAMS:
+                    value = 0.01 * (1 + number) * (1 + before % 7)
+                    meter.observe("took", value, labels={"route": f"/{number}"}, at=now - before)
+            if before % 300 == 0:
+                meter.flush()
+        meter.flush()
+    with _served(url) as address, PrometheusServer(_like_those(now, ago)) as server:
+        sums = [0.0, 0.0]
+        asked = itertools.count(1)
+        for query in TWELVE:
 
-        def read() -> object:
-            return source.read(matchers, round(window[0] * 1000) - 60_000, limits)
+            def ours(query: str = query) -> bytes:
+                # Spaces make each a query of its own: equal ones share an answer.
+                parameters = {"query": query + " " * next(asked), "start": start, "end": end}
+                return _get(
+                    address, "/api/v1/query_range?" + urlencode(parameters | {"step": step})
+                )
 
-        taken, reading, _ = turns(ours, read, rounds=ROUNDS, calls=3)
-        before, began = _cpu(conn), time.process_time()
-        seconds(ours, 5)
-        calls = sized(5, 5)
-        note = (
-            f"reading alone {milli(reading)}, CPU {milli((time.process_time() - began) / calls)},"
-            f" server {milli((_cpu(conn) - before) / calls)}"
-        )
-        what = f"rate of {COUNTERS} series, {STEPS} steps"
-        if not found():
-            yield Row(what, milli(taken), "", None, "none", note)
-            return
-        times = np.arange(window[0] - 60, window[1] + 1, 15, dtype=np.int64) * 1000
-        rise = np.arange(len(times), dtype=np.float64)
-        series = [
-            SampledSeries(
-                (("__name__", "bench_total"), ("route", f"/{number}")), times, (number + 1) * rise
-            )
-            for number in range(COUNTERS)
-        ]
-        asked = (round(window[0] * 1000), round(window[1] * 1000), 15_000)
-        with PrometheusServer(series) as server:
-            mine, other, ratio = turns(
-                ours, lambda: server.range(RATE, *asked), rounds=ROUNDS, calls=3
-            )
-        yield Row(
-            what, milli(mine), milli(other), ratio, "none", f"{note}; other: Prometheus, HTTP"
-        )
+            def other(query: str = query) -> object:
+                return server.answer(query, round(start * 1000), round(end * 1000), 15_000)
+
+            ours()
+            if not found():
+                yield Row(f"{query}, HTTP", milli(seconds(ours, ROUNDS)), "", None, "none", "")
+                continue
+            mine, theirs, ratio = turns(ours, other, rounds=ROUNDS, calls=1)
+            sums = [sums[0] + mine, sums[1] + theirs]
+            yield Row(f"{query}, HTTP", milli(mine), milli(theirs), ratio, "none", "")
+        if found():
+            ratio = sums[0] / sums[1]
+            yield Row("all of these", milli(sums[0]), milli(sums[1]), ratio, "<= 3", "Prometheus")
+
+
+def _like_those(now: float, ago: range) -> Iterator[SampledSeries]:
+    """Yield the series of twelve() as scrapes have them."""
+    times = np.array([round((now - before) * 1000) for before in reversed(ago)], np.int64)
+    steps = np.arange(len(times), dtype=np.float64)
+    for number in range(MANY):
+        pairs = (("host", f"h{number // 50}"), ("route", f"/{number % 50}"))
+        yield SampledSeries((("__name__", "many_total"), *pairs), times, steps * (1 + number % 9))
+        if number < MANY // 4:
+            yield SampledSeries((("__name__", "level"), *pairs), times, (steps + number) % 9)
+    for number in range(HISTOGRAMS):
+        for place, bound in enumerate((*BOUNDS, "+Inf")):
+            labels = (("__name__", "took_bucket"), ("le", bound), ("route", f"/{number}"))
+            yield SampledSeries(labels, times, steps * min(place + 1, 8))
 
 
 def histograms(conn: redis.Redis, url: str) -> Iterator[Row]:
@@ -145,7 +175,7 @@ def _asking(
     exports: ExportList, query: str, window: tuple[float, float, float]
 ) -> Callable[[], object]:
     def ask() -> object:
-        return promql.answer(exports, query, None, window)
+        return promql.answer(exports.store, exports.read(), query, None, window)
 
     return ask
 
@@ -189,4 +219,4 @@ def _watching(address: str) -> Iterator[list[float]]:
         thread.join()
 
 
-ROWS = {"rates": rates, "histograms": histograms, "panels": panels}
+ROWS = {"twelve": twelve, "histograms": histograms, "panels": panels}

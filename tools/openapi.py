@@ -351,7 +351,14 @@ def _scrape() -> dict[str, Any]:
                 "in": "query",
                 "description": "Buckets of a histogram for each power of two.",
                 "schema": buckets,
-            }
+            },
+            {
+                "name": "partial",
+                "in": "query",
+                "description": "1: also if servers of a cluster do not answer; then the gauge"
+                " redmeter_scrape_complete is 0.",
+                "schema": {"type": "integer", "enum": [0, 1], "default": 0},
+            },
         ],
         "responses": {"200": {"description": "The series.", "content": texts}} | _refused(),
     }

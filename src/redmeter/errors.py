@@ -172,14 +172,17 @@ class LimitExceeded(RedmeterError, ValueError):
     """A query asks for more than one request may return.
 
     Attributes:
-        asked: the number requested.
+        asked: the number requested, or the least it is, where counting stopped beyond the limit.
         limit: the number allowed.
     """
 
-    def __init__(self, what: str, asked: int, limit: int, fix: str) -> None:
+    def __init__(
+        self, what: str, asked: int, limit: int, fix: str, *, at_least: bool = False
+    ) -> None:
         self.asked = asked
         self.limit = limit
         number = f"{asked:,}" if abs(asked) < 10**18 else shown(asked, 40)
+        number = f"more than {limit:,}" if at_least else number
         super().__init__(f"{number} {what} asked for, at most {limit:,} are allowed: {fix}")
 
 

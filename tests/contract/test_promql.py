@@ -6,12 +6,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from redmeter import InvalidValue, Meter
+from redmeter.clock import ManualClock
 from redmeter.promql.errors import BadQuery, QueryError
 from redmeter.reading.promql import source as promql_source
 from redmeter.results import QueryHistogram, QueryResult
+from redmeter.stored.exponential_histogram import RELATIVE_ERROR
 from redmeter.testing import MemoryMeter
+from support.examples import scaled
 from support.stores import OpenMeter
 
 
@@ -52,11 +57,66 @@ def test_counters_have_their_totals_and_exact_increases(meter: Meter) -> None:
     assert values(meter.query("a_b_c_total")) == {(("__name__", "a_b_c_total"),): 1}
 
 
-def test_a_gauge_yields_its_name_to_a_counter(meter: Meter) -> None:
-    """And keeps its labels, which are reserved only in histograms."""
+def test_a_gauge_keeps_its_name_next_to_a_counter(meter: Meter) -> None:
+    """It yields it to a histogram; and it keeps its labels, which are reserved only in those."""
+    assert values(meter.query("signups")) == {(("__name__", "signups"),): 3}
+    assert values(meter.query("signups_total")) == {(("__name__", "signups_total"),): 12}
     assert values(meter.query("signups_gauge")) == {(("__name__", "signups_gauge"),): 3}
-    assert meter.query("signups").series == ()
+    meter.observe("signups", 0.5)
+    assert values(meter.query("signups_gauge")) == {(("__name__", "signups_gauge"),): 3}
+    assert values(meter.query("histogram_count(signups)")) == {(): 1}
     assert values(meter.query("max_over_time(queue[5m])")) == {(("le", "x"),): 4}
+
+
+def test_what_prometheus_3_has_is_understood() -> None:
+    """Underscores in numbers, names that are modifiers elsewhere, the first value of a window."""
+    clock = ManualClock(1_700_000_000.0)
+    meter = MemoryMeter(clock=clock)
+    for number in range(5):
+        clock.advance(10)
+        meter.gauge("anchored", labels={"smoothed": "x"}).set(number)
+    assert values(meter.query("anchored + 1_000")) == {(("smoothed", "x"),): 1004}
+    assert values(meter.query("sum by (smoothed) (anchored)")) == {(("smoothed", "x"),): 4}
+    query = 'first_over_time(anchored{smoothed="x"}[35s])'
+    assert values(meter.query(query)) == {(("__name__", "anchored"), ("smoothed", "x")): 1}
+    assert meter.query("0x1_F").series[0].samples[0].value == 31
+    for wrong in ("1__0", "1_", "1_0s"):
+        with pytest.raises(BadQuery):
+            meter.query(wrong)
+
+
+def test_a_quantile_of_two_metrics_with_equal_labels_is_an_error(meter: Meter) -> None:
+    """Their buckets are not those of one histogram."""
+    meter.observe("a", 1)
+    meter.observe("b", 5)
+    with pytest.raises(QueryError, match="same labelset"):
+        meter.query('histogram_quantile(.9, {__name__=~"a_bucket|b_bucket"})')
+
+
+def test_native_or_classic_is_not_empty(meter: Meter) -> None:
+    """Dashboards ask for both, whichever there is; within a quantile or around it."""
+    native = "sum(increase(checkout_seconds[10m]))"
+    classic = "sum by (le) (increase(checkout_seconds_bucket[10m]))"
+    for query in (
+        f"histogram_quantile(0.5, {native} or {classic})",
+        f"histogram_quantile(0.5, {classic} or {native})",
+        f"histogram_quantile(0.5, {native}) or histogram_quantile(0.5, {classic})",
+    ):
+        (median,) = values(settled(meter, query)).values()
+        assert median == pytest.approx(0.5, rel=0.03), query
+
+
+def test_counters_and_histograms_end_at_the_current_time(meter: Meter) -> None:
+    """They do not run on into the future; a histogram is absent before its first event, too."""
+    now = math.floor(time.time())
+    for query in ("signups_total", "checkout_seconds_count", "checkout_seconds_sum"):
+        result = meter.query(query, since=now - 400, until=now + 3_600, step=20)
+        moments = [sample.time for sample in result.series[0].samples]
+        assert now - 220 <= moments[0] <= now - 80
+        assert now - 20 <= moments[-1] <= now + 60
+    for query in ("checkout_seconds", "checkout_seconds_bucket", "rate(checkout_seconds[1m])"):
+        for at in (now - 400, now + 3_600):
+            assert meter.query(query, at=at).series == (), query
 
 
 def test_histograms_have_quantiles_counts_and_sums(meter: Meter) -> None:
@@ -81,6 +141,26 @@ def test_histograms_have_quantiles_counts_and_sums(meter: Meter) -> None:
     assert len(bounds) <= 66
     infinite = settled(meter, 'increase(checkout_seconds_bucket{le="+Inf"}[10m])')
     assert list(values(infinite).values()) == [100]
+
+
+@given(
+    st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=60),
+    st.sampled_from([0.0, 0.07, 0.25, 0.5, 0.9, 0.95, 0.99, 1.0]),
+)
+@settings(max_examples=scaled(15), deadline=None)
+def test_quantiles_are_as_near_as_those_of_summaries(observed: list[float], q: float) -> None:
+    """Within 2.17 % of the value of the nearest rank; of counts and of rates."""
+    clock = ManualClock(1_700_000_000.0)
+    meter = MemoryMeter(clock=clock)
+    for value in observed:
+        meter.observe("took", value)
+        meter.observe("took", -value)
+    clock.advance(60)
+    ranked = sorted([*observed, *(-value for value in observed)])
+    exact = ranked[max(math.ceil(round(q * len(ranked), 9)), 1) - 1]
+    for query in ("took", "rate(took[5m])", "sum(rate(took_bucket[5m])) by (le)"):
+        (quantile,) = values(meter.query(f"histogram_quantile({q}, {query})")).values()
+        assert math.isclose(quantile, exact, rel_tol=RELATIVE_ERROR * (1 + 1e-9)), query
 
 
 def test_a_query_over_time_has_samples_by_step(meter: Meter) -> None:
@@ -139,12 +219,12 @@ def test_errors_of_queries(open_meter: OpenMeter) -> None:
     with pytest.raises(BadQuery):
         meter.query("sum(")
     with pytest.raises(QueryError, match="11,000"):
-        meter.query("time()", since=0, until=20_000, step=1)
+        meter.query("time()", since=0, until=11_001, step=1)
+    assert len(meter.query("time()", since=0, until=11_000, step=1).series[0].samples) == 11_001
     with pytest.raises(TypeError):
         meter.query(b"x")  # type: ignore[arg-type]
     assert Meter("off").query("x").series == ()
-    with pytest.raises(InvalidValue):
-        MemoryMeter().query("x")
+    assert MemoryMeter().query("x").series == ()
 
 
 def test_labels_that_prometheus_reserves_are_renamed(open_meter: OpenMeter) -> None:

@@ -12,6 +12,7 @@ from dashboard.conftest import error_of
 from redmeter import Meter
 from redmeter.dashboard import Dashboard, app
 from redmeter.dashboard.api import endpoints as api
+from redmeter.dashboard.api.prometheus import QUERY_THREADS
 from redmeter.dashboard.cache import THREADS, Body
 from redmeter.dashboard.errors import HTTPError
 from support.asking import asking
@@ -119,6 +120,30 @@ def test_whether_it_is_alive_is_told_though_all_is_busy(dashboard: Dashboard) ->
             answer = client.get("/api/marks")
             assert (answer.status_code, error_of(answer)["code"]) == (503, "busy")
             assert client.get("/healthz").status_code == 200
+        finally:
+            may.set()
+
+
+def test_a_query_that_waits_for_others_times_out_as_they_do(
+    dashboard: Dashboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the error type and the words that Prometheus has for it."""
+    may, begun = threading.Event(), threading.Semaphore(0)
+
+    def wait() -> Body:
+        begun.release()
+        may.wait(60)
+        return Body(b"{}", "application/json")
+
+    with asking(dashboard) as client:
+        try:
+            for number in range(QUERY_THREADS):
+                dashboard._queries.get(number, wait, 1.0)
+                assert begun.acquire(timeout=30)
+            monkeypatch.setattr(api, "ANSWER_SECONDS", 0.1)
+            answer = client.get("/api/v1/query?query=up")
+            assert (answer.status_code, answer.json()["errorType"]) == (503, "timeout")
+            assert answer.json()["error"].startswith("query timed out after")
         finally:
             may.set()
 

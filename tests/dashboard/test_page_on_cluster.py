@@ -138,6 +138,54 @@ def test_a_node_that_stands_still_holds_up_no_other_question(
     eventually(is_left_alone, 30.0)
 
 
+def test_a_scrape_is_whole_or_refused(client: httpx.Client, cluster: Cluster) -> None:
+    """With a node away, Prometheus would see sums fall; `partial=1` reports it instead."""
+
+    def scraped(query: str = "") -> tuple[int, str]:
+        answer = client.get(f"/metrics{query}")
+        return answer.status_code, answer.text
+
+    status, text = scraped()
+    assert status == 200
+    assert "scrape_complete" not in text
+    assert "\nredmeter_scrape_complete 1\n" in scraped("?partial=1")[1]
+    node = cluster.nodes[1]
+    cluster.pause(node)
+    away = shards_on(cluster, node)
+    eventually(lambda: scraped()[0] == 503, 10.0)
+    status, text = scraped()
+    assert (status, node.address in text) == (503, True)
+    status, text = scraped("?partial=1")
+    assert status == 200
+    assert "\nredmeter_scrape_complete 0\n" in text
+    assert "no-total" not in text
+    present = {name for name in NAMES if f"\n{name}_total " in text}
+    assert present == {name for name in NAMES if shard_of(name) not in away}
+    cluster.resume(node)
+    eventually(lambda: scraped()[0] == 200, 10.0)
+    eventually(lambda: "redmeter_scrape_complete 1" in scraped("?partial=1")[1], 10.0)
+    assert client.get("/metrics?partial=2").status_code == 400
+
+
+def test_a_query_warns_of_a_node_that_is_away_until_it_is_back(
+    client: httpx.Client, cluster: Cluster
+) -> None:
+    """Each answer has the warnings of its own reads."""
+
+    def warnings() -> list[str]:
+        answer = client.get('/api/v1/query?query=count({__name__=~"n.*_total"})')
+        assert answer.status_code == 200, answer.text
+        warned: list[str] = answer.json().get("warnings", [])
+        return warned
+
+    assert warnings() == []
+    node = cluster.nodes[1]
+    cluster.pause(node)
+    eventually(lambda: warnings() == [f"{node.address} does not answer"], 10.0)
+    cluster.resume(node)
+    eventually(lambda: warnings() == [], 10.0)
+
+
 def test_a_slot_that_nobody_serves_is_named(
     client: httpx.Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,15 @@ import numpy as np
 
 from redmeter.promql.errors import Limits
 from redmeter.promql.intervals import GaugeSamples, Native, Stored
-from redmeter.promql.intervals.grid import CounterTable, Grid, accumulate, lay, make_grid
+from redmeter.promql.intervals.grid import (
+    CounterTable,
+    Fields,
+    Grid,
+    GridPart,
+    accumulate,
+    lay,
+    make_grid,
+)
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.semantics import SampledSeries, matches
 from redmeter.promql.values import LabelSet
@@ -39,21 +47,21 @@ def cumulative(
     grid: Grid,
     labels: list[LabelSet],
     rows: Sequence[Mapping[int, Mapping[int, float]]],
-    totals: Sequence[float] | None,
-    *,
-    whole: bool = False,
+    totals: Sequence[float],
+    kind: type = np.int64,
 ) -> CounterTable:
     """Return the cumulative functions of stored intervals."""
     counts, stored = [], []
     for part in grid.parts:
         size = part.count(grid.now // 1000)
-        values, there = np.zeros((len(rows), size)), np.zeros((len(rows), size), bool)
-        for row, hashes in enumerate(rows):
-            lay(part, size, hashes[part.precision], values[row], there[row])
+        hashes: list[Fields] = [
+            (np.array(list(fields), np.int64), np.array(list(fields.values()), kind))
+            for fields in (row[part.precision] for row in rows)
+        ]
+        values, stored_here = lay(part, size, hashes)
         counts.append(values)
-        stored.append(there)
-    sums = None if totals is None else np.array(totals, float)
-    return accumulate(grid, labels, counts, stored, sums, whole=whole)
+        stored.append(stored_here)
+    return accumulate(grid, labels, counts, stored, np.array(totals, kind))
 
 
 class Memory:
@@ -74,7 +82,6 @@ class Memory:
         """Return the data that fulfills all matchers."""
         del limits
         grid = make_grid(self.retention, self.now, since / 1000)
-        whole = len(grid.parts) == len(self.retention)
         chosen = {own: one for own, one in self.counters.items() if matches(own, matchers)}
         stored = Stored()
         if chosen:
@@ -83,30 +90,29 @@ class Memory:
             stored.counters.append(cumulative(grid, list(chosen), rows, totals))
         for own, buckets in self.natives.items():
             if matches(own, matchers):
-                stored.natives.append(self._native(grid, own, buckets, whole=whole))
+                stored.natives.append(self._native(grid, own, buckets))
         gauges = {own: one for own, one in self.gauges.items() if matches(own, matchers)}
         for part in grid.parts if gauges else ():
-            series = [self._samples(own, part.precision, one) for own, one in gauges.items()]
+            series = [self._samples(own, part, one) for own, one in gauges.items()]
             stored.gauges.append(GaugeSamples(part.precision * 1000, part.first * 1000, series))
         return stored
 
-    def _native(
-        self, grid: Grid, own: LabelSet, buckets: Mapping[int, Events], *, whole: bool
-    ) -> Native:
+    def _native(self, grid: Grid, own: LabelSet, buckets: Mapping[int, Events]) -> Native:
         indexes = tuple(sorted(buckets))
         every = [event for index in indexes for event in buckets[index]]
         value_sum = [(at, count * 2**index) for index in indexes for at, count in buckets[index]]
-        series: list[Events] = [every, value_sum, []]
+        series: list[Events] = [every, value_sum, [], *(buckets[index] for index in indexes)]
         rows = [kept(each, self.retention, self.now) for each in series]
-        rows += [kept(buckets[index], self.retention, self.now) for index in indexes]
-        table = cumulative(grid, [own] * len(rows), rows, None, whole=whole)
-        return Native(own, table, indexes, ())
+        totals = [sum(count for _, count in each) for each in series]
+        table = cumulative(grid, [own] * len(rows), rows, totals, np.float64)
+        return Native(own, table.following(table.rows(slice(1))), indexes, ())
 
     def _samples(
-        self, own: LabelSet, precision: int, values: list[tuple[float, float]]
+        self, own: LabelSet, part: GridPart, values: list[tuple[float, float]]
     ) -> SampledSeries:
         newest: dict[int, tuple[float, float]] = {}
         for at, value in sorted(values):
-            newest[int(at) // precision] = at, value
+            if at >= part.first:
+                newest[int(at) // part.precision] = at, value
         times = np.array([at * 1000 for at, _ in newest.values()], np.int64)
         return SampledSeries(own, times, np.array([value for _, value in newest.values()], float))

@@ -63,7 +63,9 @@ def engine(count: int = 3, limits: Limits | None = None) -> Engine:
         ("x[5m] smoothed", "promql-extended-range-selectors"),
         ("rate(x[5m + 1m])", "promql-duration-expr"),
         ("x offset (1m)", "promql-duration-expr"),
-        ("x </ 3", "trim-operators"),
+        ("x </ 3", "trim histograms, are not supported$"),
+        ("x offset step()", "promql-duration-expr"),
+        ("rate(x[5m] smoothed)", "promql-extended-range-selectors"),
         ("limitk(1, x)", "promql-experimental-functions"),
         ("sort_by_label(x, 'i')", "promql-experimental-functions"),
         ("x[5m]", "range query"),
@@ -92,7 +94,7 @@ def test_deep_and_long_queries_within_the_limits_are_answered() -> None:
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        (Limits(steps=10), "11 steps"),
+        (Limits(steps=9), "11 steps"),
         (Limits(series=2), "3 series, more than 2"),
         (Limits(cells=32), "3 series with 11 values each, more than 32"),
     ],

@@ -20,6 +20,7 @@ from redmeter.promql.intervals.buckets import (
 from redmeter.promql.intervals.grid import FLUSHED, make_grid
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.parser import parse_query
+from redmeter.promql.range_functions import FUNCTIONS
 from redmeter.promql.values import LabelSet, Vector
 from support.examples import scaled
 
@@ -132,7 +133,33 @@ def test_between_edges_a_count_is_evenly_spread() -> None:
     assert one(of, "increase(x_total[2m])", 99_660) == pytest.approx(60)
 
 
-def test_the_newest_two_seconds_are_taken_from_before_them() -> None:
+@given(events, st.integers(1, 400), st.integers(-5, 60))
+@settings(max_examples=scaled(60), deadline=None)
+def test_an_increase_is_never_more_than_the_events(given: Events, width: int, ago: int) -> None:
+    """Also of a window that ends now or later: nothing is extrapolated."""
+    of = counted(given)
+    increase = one(of, f"increase(x_total[{width}s])", NOW - ago)
+    assert increase is None or increase <= sum(count for _, count in given)
+
+
+@pytest.mark.parametrize("window", ["15s", "1m", "5m", "10m"])
+def test_the_increase_of_a_burst_is_whole_at_the_current_time(window: str) -> None:
+    """A rule `increase(x_total[1m]) > 100` does not fire for 100 events."""
+    of = counted([(99_994.0, 100)])
+    assert one(of, f"increase(x_total[{window}])", NOW) == 100
+    assert one(of, f"increase(x_total[{window}]) > 100", NOW) is None
+
+
+def test_increases_beyond_two_to_the_power_of_53_are_exact() -> None:
+    """Counts are subtracted before they become floats, whichever of them is large."""
+    of = counted([(99_800.0, 7), (99_900.0, 2**60), (99_990.0, 10)])
+    assert one(of, "increase(x_total[20s])", 99_995) == 10
+    assert one(of, "increase(x_total[1m])", 99_840) == 7
+    assert one(of, "irate(x_total[1m])", 99_840) == 7 / 60
+    assert one(of, "x_total", NOW) == float(2**60 + 17)
+
+
+def test_the_newest_two_seconds_are_not_measured() -> None:
     """Events of that time may not have arrived: a steady rate stays steady."""
     steady = [(float(second), 3) for second in range(99_990 - 600, int(NOW) - 1)]
     of = counted(steady)
@@ -160,6 +187,41 @@ def test_an_info_tells_since_when_intervals_are_wider_than_windows() -> None:
     assert "windows of 10s before" in info
     assert "intervals of up to 1m" in info
     assert of.range("rate(x_total[1m])", 99_700_000, 99_995_000, 5_000).infos == []
+
+
+#: Every function of windows, but resets(), which is always 0, with its other arguments.
+RANGE_FUNCTIONS = {name: f"{name}(%s)" for name in FUNCTIONS if name != "resets"}
+RANGE_FUNCTIONS["quantile_over_time"] = "quantile_over_time(0.5, %s)"
+RANGE_FUNCTIONS["predict_linear"] = "predict_linear(%s, 60)"
+
+
+@pytest.mark.parametrize("function", RANGE_FUNCTIONS)
+@pytest.mark.parametrize("name", ["x_total", "h", "g"])
+def test_every_function_informs_about_intervals_wider_than_windows(
+    name: str, function: str
+) -> None:
+    """Counters, histograms and gauges; where a window has two intervals, there is nothing."""
+    memory = Memory(NOW, RETENTION)
+    moments = [99_400 + 7 * i for i in range(85)]
+    memory.counters[labels_of("x_total")] = [(at, 1 + at % 3) for at in moments]
+    memory.natives[labels_of("h")] = {1: [(at, 1) for at in moments]}
+    memory.gauges[labels_of("g")] = [(at, at % 5) for at in moments]
+    of = engine(memory)
+    for window, at, number in (("20s", 99_700, 1), ("10s", 99_800, 1), ("2m", 99_700, 0)):
+        answer = of.instant(RANGE_FUNCTIONS[function] % f"{name}[{window}]", at * 1000)
+        infos = [info for info in answer.infos if "of up to" in info]
+        assert len(infos) == number, (window, at)
+
+
+def test_a_window_that_begins_before_the_oldest_interval_is_reported() -> None:
+    """Windows of gauges are cut; those of counters have no value."""
+    memory = Memory(NOW, RETENTION)
+    memory.counters[labels_of("x_total")] = [(50_000, 1), (99_900, 1)]
+    memory.gauges[labels_of("g")] = [(99_900, 1)]
+    for query in ("increase(x_total[1h])", "max_over_time(g[1h])"):
+        (info,) = engine(memory).instant(query, 99_950_000).infos
+        assert "not kept" in info
+        assert engine(memory).instant(query.replace("1h", "5m"), 99_950_000).infos == []
 
 
 def test_counters_without_a_grand_total_count_too() -> None:
@@ -257,6 +319,18 @@ def test_windows_of_gauges_take_one_precision() -> None:
     held = gauge([(99_700, 3)])
     assert one(held, "avg_over_time(g[10s])", 99_800) == 3
     assert one(held, "quantile_over_time(0.5, g[10s] @ 99800)", 99_900) == 3
+
+
+def test_extremes_and_the_last_value_of_a_gauge_are_those_of_all_samples() -> None:
+    """Also in a window that only the widest intervals hold: each sample is a value it had."""
+    of = gauge([(99_500, 3), (99_550, 99), (99_590, 4), (99_993, 50), (99_994, 1), (99_998, 7)])
+    at = 99_997
+    assert one(of, "max_over_time(g[8m])", at) == 50
+    assert one(of, "min_over_time(g[8m])", at) == 1
+    assert one(of, "last_over_time(g[8m])", at) == 1
+    assert one(of, "last_over_time(g[8m])", 99_999) == 7
+    # As far as samples are averaged, each minute has one.
+    assert one(of, "count_over_time(g[8m])", 99_999) == 2
 
 
 def histogram() -> Engine:

@@ -62,7 +62,9 @@ def query_command(
             end = time_option("--until", until, now)
             end = now if end is None else end
             window = (start, end, _step(step, end - start))
-        answer = evaluation.answer(exports, promql, time_option("--at", at, now), window)
+        answer = evaluation.answer(
+            store, exports.read(), promql, time_option("--at", at, now), window
+        )
     result = evaluation.result_of(answer)
     if json:
         data = as_data(answer)

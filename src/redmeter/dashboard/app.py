@@ -175,12 +175,12 @@ class Dashboard(Starlette):
         return body.response(request)
 
     async def _metrics(self, request: Request) -> Response:
-        form = prometheus.scrape_format(request)
+        form, partial = prometheus.scrape_options(request)
 
         def make() -> Body:
-            return _there(self._prometheus).metrics(form)
+            return _there(self._prometheus).metrics(form, partial=partial)
 
-        body = await self._answered(self._shared, ("/metrics", form), make, KEEP_FINE)
+        body = await self._answered(self._shared, ("/metrics", form, partial), make, KEEP_FINE)
         return body.response(request)
 
     async def _query(self, name: str, request: Request) -> Response:
@@ -193,7 +193,9 @@ class Dashboard(Starlette):
             return _there(self._prometheus).body(name, parameters, arrived)
 
         keep = prometheus.shared_seconds(name, parameters)
-        body = await self._answered(self._queries, (name, pairs), make, keep)
+        body = await self._answered(
+            self._queries, (name, pairs), make, keep, prometheus.timed_out()
+        )
         return body.response(request)
 
     async def _probe(self, request: Request) -> Response:
@@ -213,9 +215,14 @@ class Dashboard(Starlette):
         return body.response(request)
 
     async def _answered(
-        self, shared: AnswerCache, key: Any, make: Callable[[], Body], keep: float
+        self,
+        shared: AnswerCache,
+        key: Any,
+        make: Callable[[], Body],
+        keep: float,
+        late: HTTPError | None = None,
     ) -> Body:
-        """Wait for an answer, and translate its error."""
+        """Wait for an answer, and translate its error; `late` is the error of one that is late."""
         try:
             future = asyncio.wrap_future(shared.get(key, make, keep))
             # A client may leave before the answer is complete; the others still get it.
@@ -225,6 +232,8 @@ class Dashboard(Starlette):
         except RedmeterError as error:
             raise http_error_of(error) from error
         except TimeoutError:
+            if late is not None:
+                raise late from None
             text, fix = f"no answer within {api.ANSWER_SECONDS:g} s", "ask again, or for less"
             raise HTTPError(503, "timed-out", text, fix, {"Retry-After": "1"}) from None
 

@@ -33,6 +33,8 @@ TEXT = "text/plain"
 _VERSIONS = {OPENMETRICS: (None, "1.0.0", "0.0.1"), TEXT: (None, "1.0.0", "0.0.4")}
 #: The family that counts series that are not exported.
 HIDDEN = "redmeter_not_exported_series"
+#: Whether a scrape that may be partial has the data of all servers.
+COMPLETE = "redmeter_scrape_complete"
 
 _PARAMETER = late(r"([^=\s;]+)\s*=\s*\"?([^\";]*)\"?")
 #: Classic buckets to each power of two: by default, and which others there are.
@@ -156,13 +158,13 @@ class Template:
         for one in catalog:
             by_name.setdefault(_utf8_name(one) if form.utf8 else one.name, []).append(one)
         names = {text: _Name(text, metric_name(text) == text) for text in by_name}
-        histograms = {text for text, (one, *_) in by_name.items() if one.kind == HISTOGRAM}
+        families = {text for text, (one, *_) in by_name.items() if one.kind != COUNTER}
         for text in sorted(by_name):
             kind, base = by_name[text][0].kind, by_name[text][0].base
             family, type_name = names[text], metric_type(kind)
             if form.openmetrics and kind == COUNTER:
                 bare = text.removesuffix("_total")
-                if bare in histograms:  # two metrics of one name are an error
+                if bare in families:  # two metrics of one name are an error
                     type_name = "unknown"
                 else:
                     family = _Name(bare, names[text].plain)
@@ -176,7 +178,7 @@ class Template:
                 lines.add(one, head, f"{names[text].series('', _labels(one))} ")
                 head = ""
         #: A user's metric may have the name.
-        self._counts_hidden = HIDDEN not in by_name
+        self._ours = {HIDDEN, COMPLETE} - by_name.keys()
 
     @property
     def counters(self) -> Sequence[str]:
@@ -199,6 +201,8 @@ class Template:
         gauges: Iterable[float | None],
         histograms: Mapping[str, Distribution],
         hidden: Mapping[str, int],
+        *,
+        complete: bool | None = None,
     ) -> bytes:
         """Return the text of a scrape.
 
@@ -207,18 +211,29 @@ class Template:
             gauges: current values; None leaves a series out.
             histograms: stored name -> grand total; others are left out.
             hidden: reason -> how many series are not exported.
+            complete: whether all servers have answered; None: they must.
         """
         measured = [None if value is None else repr(value).encode() for value in gauges]
         lines = self._counters.filled(counters) + self._gauges.filled(measured)
         for histogram in self._histograms.values():
             lines += self._classic(histogram, histograms)
-        if hidden and self._counts_hidden:
+        if hidden:
             text = "Series of the store that are not exported, by reason"
-            lines.append(_Name(HIDDEN, plain=True).head("gauge", text, self.form).encode()[:-1])
-            lines += [f'{HIDDEN}{{reason="{why}"}} {n}'.encode() for why, n in hidden.items()]
+            lines += self._own(
+                HIDDEN, text, {f'{{reason="{why}"}}': n for why, n in hidden.items()}
+            )
+        if complete is not None:
+            lines += self._own(COMPLETE, "Whether all servers have answered", {"": int(complete)})
         if self.form.openmetrics:
             lines.append(b"# EOF")
         return b"\n".join([*lines, b""])
+
+    def _own(self, name: str, text: str, values: Mapping[str, int]) -> Iterable[bytes]:
+        """Return the lines of a gauge of our own; `values` are by labels."""
+        if name in self._ours:
+            yield _Name(name, plain=True).head("gauge", text, self.form).encode()[:-1]
+            for labels, value in values.items():
+                yield f"{name}{labels} {value}".encode()
 
     def _classic(
         self, histogram: _Histogram, values: Mapping[str, Distribution]

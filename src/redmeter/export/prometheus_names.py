@@ -1,7 +1,7 @@
 """Series of a store as Prometheus names them: for PromQL, for its HTTP API and for /metrics.
 
     counter x                      x_total
-    gauge x                        x, or x_gauge if a counter or a histogram has that name
+    gauge x                        x, or x_gauge if a histogram has that name
     histogram x                    x_bucket, x_sum and x_count, and x as a native histogram
 
 Other characters than letters, digits, `_` and `:` become `_`, and a digit at the beginning gets one
@@ -122,8 +122,6 @@ class Namer:
         labelled: set[tuple[str, Pairs]] = set()
         # Metric name -> the kind that has it, and of which metric it is.
         owner: dict[str, tuple[str, str]] = {}
-        # Stored names, as metric names -> the kind that has it first.
-        first_kind: dict[str, str] = {}
 
         def parsed(kind: str) -> Iterator[tuple[str, str, Pairs]]:
             for stored in sorted(names[kind]):
@@ -138,7 +136,7 @@ class Namer:
             for name in (row.name(base), *(row.name(base) + end for end in row.otherwise)):
                 own = name, *(name + suffix for suffix in row.suffixes)
                 free = all(owner.get(one, (kind, name)) == (kind, name) for one in own)
-                if free and not (row.otherwise and first_kind.get(name, kind) != kind):
+                if free:
                     owner.update(dict.fromkeys(own, (kind, name)))
                     return name
             return None
@@ -146,7 +144,6 @@ class Namer:
         for kind, row in _KINDS.items():
             for stored, base, labels in parsed(kind):
                 name = name_for(kind, row, base)
-                first_kind.setdefault(metric_name(base), kind)
                 if name is None or (name, labels) in labelled:
                     hidden["same-name"] += 1
                 else:

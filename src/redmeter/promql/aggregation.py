@@ -1,14 +1,12 @@
 """Aggregations: from many rows to one for each group, or to some rows of each."""
 
-import functools
-import operator
 from collections.abc import Callable
 
 import numpy as np
 
 from redmeter.promql.errors import Note, Notes, QueryError
 from redmeter.promql.functions import check_label_name
-from redmeter.promql.histogram import NativeHistogram
+from redmeter.promql.histogram import NativeHistogram, mean_of, total_of
 from redmeter.promql.nodes import Aggregation
 from redmeter.promql.values import (
     METRIC_NAME,
@@ -189,8 +187,7 @@ def _total(histograms: Objects, mask: Bools, *, mean: bool) -> Objects:
     result = np.full(histograms.shape[1], None, dtype=object)
     for column in np.flatnonzero(mask.any(axis=0)):
         chosen = histograms[mask[:, column], column]
-        total = functools.reduce(operator.add, chosen)
-        result[column] = total.divided(len(chosen)) if mean else total
+        result[column] = (mean_of if mean else total_of)(chosen)
     return result
 
 

@@ -1,9 +1,11 @@
 """Answers as Prometheus' HTTP API writes them, and as series of samples."""
 
+import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import chain, islice, repeat
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from redmeter.promql.values import (
     Vector,
     are_histograms,
     format_float,
+    format_floats,
 )
 
 #: A sample: milliseconds, and its value.
@@ -65,6 +68,52 @@ def as_data(answer: Answer) -> dict[str, Any]:
     else:
         result = [_row(*each) for each in series_of(answer)]
     return {"resultType": answer.kind.value, "result": result}
+
+
+def json_text(answer: Answer, most: int | None = None) -> str:
+    """Return the same as JSON text, of `most` series at most.
+
+    Most of a long answer is values, which are written without an object for each.
+    """
+    if isinstance(answer.value, str | np.ndarray) or answer.kind is nodes.ValueType.SCALAR:
+        return _encode(as_data(answer))
+    if isinstance(answer.value, Vector):
+        rows: Iterable[str] = _vector_rows(answer, answer.value)
+    else:
+        rows = (_encode(_row(*each)) for each in series_of(answer))
+    return f'{{"resultType":"{answer.kind.value}","result":[{",".join(islice(rows, most))}]}}'
+
+
+def _vector_rows(answer: Answer, vector: Vector) -> Iterator[str]:
+    moments = [f'[{seconds(time)},"' for time in answer.times.tolist()]
+    instant = answer.kind is nodes.ValueType.VECTOR
+    texts = _texts(vector.values)
+    for row, labels in enumerate(vector.labels):
+        metric = f'{{"metric":{_encode(dict(labels))},'
+        columns = np.flatnonzero(vector.present[row])
+        if vector.histograms is not None and are_histograms(vector.histograms[row, columns]).any():
+            histograms = vector.histograms[row, columns]
+            samples = _samples(answer.times[columns], vector.values[row, columns], histograms)
+            data = _row(labels, samples)
+            if instant:
+                data = {"metric": data["metric"], _key(samples[0]): _pair(samples[0])}
+            yield _encode(data)
+            continue
+        shown = texts[row, columns].tolist()
+        whole = len(columns) == len(moments)
+        starts = moments if whole else map(moments.__getitem__, columns.tolist())
+        values = "".join(chain.from_iterable(zip(starts, shown, repeat('"],'))))[:-1]
+        yield f'{metric}"value":{values}}}' if instant else f'{metric}"values":[{values}]}}'
+
+
+def _texts(values: Floats) -> Objects:
+    """Return the texts of a table of numbers. Many are equal, as rates of small numbers are."""
+    bits, places = np.unique(values.view(np.int64), return_inverse=True)
+    texts = np.array(format_floats(bits.view(np.float64)), dtype=object)
+    return texts[places].reshape(values.shape)
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _row(labels: LabelSet, samples: list[_Sample]) -> dict[str, Any]:

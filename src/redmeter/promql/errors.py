@@ -60,7 +60,7 @@ class Limits:
 
     def check_steps(self, steps: int) -> None:
         """Raise QueryError if a range query has too many steps."""
-        if steps > self.steps:
+        if steps > self.steps + 1:  # as Prometheus counts: the steps between the points
             raise QueryError(
                 f"exceeded maximum resolution of {self.steps:,} points per timeseries: the range"
                 f" has {steps:,} steps. Choose a wider step or a shorter range"
@@ -133,10 +133,19 @@ class Note(Enum):
         "info: ignored histograms in a range containing both floats and histograms for metric name"
         " {name}"
     )
-    #: Ours: stored intervals are wider than the windows of a rate.
+    #: Ours: stored intervals are too wide for the windows, or the windows too long.
     WIDE_INTERVALS = (
         "info: windows of {} before {} are averages of stored intervals of up to {}; a longer"
         " retention of narrower intervals changes that"
+    )
+    FEW_SAMPLES = (
+        "info: windows of {} before {} have one sample of each stored interval of up to {}, fewer"
+        " than two of them, or the value at their end; a longer retention of narrower intervals"
+        " changes that"
+    )
+    NOT_KEPT = (
+        "info: windows of {} that begin before {} are cut, or have no value: older intervals are"
+        " not kept"
     )
 
 

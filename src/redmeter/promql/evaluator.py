@@ -9,6 +9,7 @@ import numpy as np
 from redmeter.promql import binary, functions, histogram_functions, nodes
 from redmeter.promql.aggregation import aggregate
 from redmeter.promql.errors import BadQuery, Limits, Notes, QueryError
+from redmeter.promql.histogram import NativeHistogram
 from redmeter.promql.parser import parse_query
 from redmeter.promql.range_functions import FUNCTIONS, apply
 from redmeter.promql.semantics import RangeCall, SampledSeries, Semantics
@@ -27,6 +28,9 @@ from redmeter.promql.values import (
 
 #: Step of a subquery that names none, in milliseconds.
 SUBQUERY_STEP = 60_000
+
+#: Functions of windows whose results keep the metric name.
+_KEEP_NAMES = ("first_over_time", "last_over_time", "absent_over_time")
 
 Value = Vector | Floats | str | list[SampledSeries]
 
@@ -60,12 +64,14 @@ class Engine:
         delayed_name_removal: keep metric names until the end of a query, so that label_replace()
             can use them; Prometheus' feature flag promql-delayed-name-removal.
         rewrite: changes a query before it is evaluated.
+        native_quantile: returns a quantile of a native histogram.
     """
 
     semantics: Semantics
     limits: Limits = field(default_factory=Limits)
     delayed_name_removal: bool = False
     rewrite: Callable[[nodes.Node], nodes.Node] = lambda node: node
+    native_quantile: Callable[[float, NativeHistogram], float] = histogram_functions.native_quantile
 
     def instant(self, query: str, time: int) -> Answer:
         """Answer a query at one time, in milliseconds."""
@@ -291,8 +297,9 @@ class _Evaluation:
         vector = self.vector(argument, times)
         if node.function == "histogram_quantile":
             positions = scalars[0].position, argument.position
+            of_native = self._engine.native_quantile
             result = histogram_functions.histogram_quantile(
-                vector, numbers[0], positions, self._notes
+                vector, numbers[0], positions, self._notes, of_native
             )
         else:
             result = histogram_functions.histogram_fraction(
@@ -346,7 +353,7 @@ class _Evaluation:
             result = apply(call, self._subquery(argument, call.ends))
         result = result.nonempty()
         self._limits.check_cells(len(result), result.columns)
-        keeps_name = node.function in ("last_over_time", "absent_over_time")
+        keeps_name = node.function in _KEEP_NAMES
         return result if keeps_name else self._unnamed(result)
 
     def _subquery(self, node: nodes.Subquery, ends: Times) -> list[SampledSeries]:

@@ -7,7 +7,7 @@ thresholds combine at the coarser of each.
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -231,6 +231,64 @@ def _combined(left: NativeHistogram, right: NativeHistogram, sign: float) -> Nat
         _merged(left.negative, right.negative, sign),
         hint,
     )
+
+
+def total_of(histograms: Sequence[NativeHistogram]) -> NativeHistogram:
+    """Return the sum of one or more histograms; large numbers that cancel leave the small ones."""
+    return _reduced(histograms, _exact_sum)
+
+
+def mean_of(histograms: Sequence[NativeHistogram]) -> NativeHistogram:
+    """Return the mean of one or more histograms, also where their sum is too large."""
+    return _reduced(histograms, _exact_mean)
+
+
+def _reduced(
+    histograms: Sequence[NativeHistogram], reduce: Callable[[Sequence[float]], float]
+) -> NativeHistogram:
+    schema = min(one.schema for one in histograms)
+    aligned = [one.at_schema(schema) for one in histograms]
+    while len({one.zero_threshold for one in aligned}) > 1:
+        widest = max(one.zero_threshold for one in aligned)
+        aligned = [one.widened(widest) for one in aligned]
+    hints = {one.hint for one in aligned}
+    hint: Hint = "gauge" if "gauge" in hints else hints.pop() if len(hints) == 1 else "unknown"
+
+    def merged(sides: Iterable[Buckets]) -> dict[int, float]:
+        counts: dict[int, list[float]] = {}
+        for side in sides:
+            for index, count in side.items():
+                counts.setdefault(index, []).append(count)
+        # The others have an empty bucket.
+        return {
+            index: reduce([*own, *[0.0] * (len(aligned) - len(own))])
+            for index, own in counts.items()
+        }
+
+    return NativeHistogram(
+        schema,
+        reduce([one.count for one in aligned]),
+        reduce([one.sum for one in aligned]),
+        aligned[0].zero_threshold,
+        reduce([one.zero_count for one in aligned]),
+        merged(one.positive for one in aligned),
+        merged(one.negative for one in aligned),
+        hint,
+    )
+
+
+def _exact_sum(numbers: Sequence[float]) -> float:
+    try:
+        return math.fsum(numbers)
+    except (OverflowError, ValueError):  # infinite, or infinities of both signs
+        return sum(numbers)
+
+
+def _exact_mean(numbers: Sequence[float]) -> float:
+    total = _exact_sum(numbers)
+    if math.isinf(total) and not any(map(math.isinf, numbers)):
+        return _exact_sum([number / len(numbers) for number in numbers])
+    return total / len(numbers)
 
 
 def _merged(left: Buckets, right: Buckets, sign: float) -> dict[int, float]:

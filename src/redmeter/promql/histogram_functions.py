@@ -56,16 +56,25 @@ def histogram_value(function: str, vector: Vector) -> Vector:
 
 
 def histogram_quantile(
-    vector: Vector, quantile: Floats, positions: tuple[str, str], notes: Notes
+    vector: Vector,
+    quantile: Floats,
+    positions: tuple[str, str],
+    notes: Notes,
+    of_native: Callable[[float, NativeHistogram], float],
 ) -> Vector:
-    """Return a quantile of each histogram; `positions` are those of quantile and vector."""
+    """Return a quantile of each histogram.
+
+    Args:
+        positions: those of quantile and vector.
+        of_native: returns that of a native histogram.
+    """
     check_quantiles(quantile, vector.present, positions[0], notes)
 
     def classic(columns: Bools, bounds: Floats, counts: Floats) -> Floats:
         return classic_quantile(quantile[columns], bounds, counts)
 
     def native(column: int, histogram: NativeHistogram, name: str) -> float:
-        result = native_quantile(float(quantile[column]), histogram)
+        result = of_native(float(quantile[column]), histogram)
         if math.isnan(histogram.sum) and histogram.count and 0 <= quantile[column] <= 1:
             effect = "is NaN" if math.isnan(result) else "is skewed higher"
             notes.add(
@@ -152,7 +161,7 @@ class Classic:
 
 
 def classic_histograms(vector: Vector, position: str, notes: Notes) -> dict[LabelSet, Classic]:
-    """Return the classic histograms of a vector by their labels without name and `le`."""
+    """Return the classic histograms of a vector by their labels without `le`."""
     by_labels: dict[LabelSet, list[tuple[float, int]]] = {}
     floats = vector.is_float.any(axis=1)
     for row in np.flatnonzero(floats):
@@ -165,7 +174,7 @@ def classic_histograms(vector: Vector, position: str, notes: Notes) -> dict[Labe
         if math.isnan(bound):
             notes.add(Note.BAD_BUCKET, position, quoted(text), name=label(labels, METRIC_NAME))
             continue
-        by_labels.setdefault(without(labels, (METRIC_NAME, "le")), []).append((bound, int(row)))
+        by_labels.setdefault(without(labels, ("le",)), []).append((bound, int(row)))
     classic = {}
     for labels, buckets in by_labels.items():
         buckets.sort()
@@ -298,6 +307,25 @@ def native_quantile(quantile: float, histogram: NativeHistogram) -> float:
     bucket = _narrowed(bucket, histogram)
     rank = passed - rank if backward else rank - (passed - bucket.count)
     return _interpolated(bucket, rank / bucket.count)
+
+
+def nearest_rank(quantile: float, histogram: NativeHistogram) -> float:
+    """Return a quantile of a native histogram: the middle of the bucket of its rank.
+
+    That is the rule of summaries: the middle differs from each value in the bucket by 2.17 % at
+    most, at schema 4.
+    """
+    if not 0 <= quantile <= 1 or not histogram.count:
+        return native_quantile(quantile, histogram)
+    rank = quantile * histogram.count * (1 - TOLERANCE)
+    passed = 0.0
+    bucket = NativeBucket(0.0, 0.0, 0.0)
+    for bucket in histogram.buckets():
+        passed += bucket.count
+        if passed >= rank:
+            break
+    lower, upper = bucket.lower, bucket.upper
+    return 2 * lower * upper / (lower + upper) if lower * upper > 0 else 0.0
 
 
 def _share_below(value: float, bucket: NativeBucket) -> float:

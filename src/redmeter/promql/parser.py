@@ -9,6 +9,7 @@ numbers and strings, which the library does not report. Both trees and texts lis
 the same order.
 """
 
+import contextlib
 import itertools
 import re
 from collections import defaultdict, deque
@@ -26,7 +27,7 @@ _TOKEN = re.compile(
     r"""
       (?P<space>\s+|\#[^\n]*)
     | (?P<string>"(?:\\.|[^"\\])*(?:"|\\?\Z)|'(?:\\.|[^'\\])*(?:'|\\?\Z)|`[^`]*(?:`|\Z))
-    | (?P<number>0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[a-z0-9]*)
+    | (?P<number>0[xX][0-9a-fA-F_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d[\d_]*)?[a-z0-9]*)
     | (?P<word>[A-Za-z_:][A-Za-z0-9_:]*)
     | (?P<sign>==|!=|=~|!~|>=|<=|[-+*/%^<>=@(){}\[\],:])
     """,
@@ -42,6 +43,7 @@ _AGGREGATIONS = {
     *("count_values", "quantile", "limitk", "limit_ratio"),
 }
 _NUMBERS = {"inf", "nan"}
+_DURATION_WORDS = ("(", "step", "range", "min_of", "max_of")
 _DURATIONS = ("arithmetic of durations is not supported", "promql-duration-expr")
 
 
@@ -136,23 +138,29 @@ def _read_word(positions: Positions, position: str, text: str, before: str, afte
 def _check_features(query: str, tokens: list[tuple[str, str, int]]) -> None:
     """Raise BadQuery for syntax that the parser does not know, that of feature flags above all."""
     in_brackets = False
-    for (kind, text, start), (_, following, next_start) in itertools.pairwise(
-        [*tokens, ("", "", 0)]
+
+    def is_modifier(number: int) -> bool:
+        """Return whether a word follows a selector, instead of being a name."""
+        before = tokens[number - 1] if number else ("", "", 0)
+        name = before[0] == "word" and before[1].lower() not in _OPERATORS | _LISTS
+        return before[1] in ("]", "}") or name or before[0] == "number"
+
+    for number, ((kind, text, start), (_, following, next_start)) in enumerate(
+        itertools.pairwise([*tokens, ("", "", 0)])
     ):
         if text in ("[", "]"):
             in_brackets = text == "["
-        elif kind == "word" and text.lower() in ("smoothed", "anchored") and following != "(":
+        elif kind == "word" and text.lower() in _MODIFIERS and is_modifier(number):
             message = f"the modifier {text.lower()} is not supported"
             raise UnsupportedQuery(message, "promql-extended-range-selectors")
         elif in_brackets and (text in _OPERATORS or (kind == "word" and following == "(")):
             raise UnsupportedQuery(*_DURATIONS)
         if text == "@" and following == "-":
             raise BadQuery("a time before 1970 after @ is not supported. Use offset instead")
-        if text.lower() == "offset" and following == "(":
+        if text.lower() == "offset" and following.lower() in _DURATION_WORDS:
             raise UnsupportedQuery(*_DURATIONS)
         if query[start : start + 2] in ("</", ">/") and next_start == start + 1:
-            message = "the operators </ and >/, which trim histograms, are not supported"
-            raise UnsupportedQuery(message, "trim-operators")
+            raise BadQuery("the operators </ and >/, which trim histograms, are not supported")
 
 
 def _check_size(tokens: list[tuple[str, str, int]], limits: Limits) -> None:
@@ -176,11 +184,13 @@ def _check_size(tokens: list[tuple[str, str, int]], limits: Limits) -> None:
 # --- Nodes -----------------------------------------------------------------------------------
 
 EXPERIMENTAL_FUNCTIONS = {
-    *("double_exponential_smoothing", "end", "first_over_time", "histogram_quantiles", "info"),
+    *("double_exponential_smoothing", "end", "histogram_quantiles", "info"),
     *("integral", "mad_over_time", "max_of", "min_of", "range", "sort_by_label"),
     *("sort_by_label_desc", "start", "step", "ts_of_first_over_time", "ts_of_last_over_time"),
     *("ts_of_max_over_time", "ts_of_min_over_time", "start_timestamp"),
 }
+#: Functions that the library takes for experimental, and Prometheus no longer does.
+STABLE_FUNCTIONS = {"first_over_time"}
 EXPERIMENTAL_AGGREGATIONS = {"limitk", "limit_ratio"}
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -206,11 +216,37 @@ def parse_query(query: str, limits: Limits | None = None) -> nodes.Node:
     """
     positions = scan_query(query, limits or Limits())
     try:
-        return _translate(promql_parser.parse(query), positions)
+        return _translate(promql_parser.parse(_for_library(query)), positions)
     except (ValueError, OverflowError) as error:
         if isinstance(error, BadQuery):
             raise
         raise BadQuery(f"parse error: {error}") from None
+
+
+#: Words that the library takes for modifiers everywhere, and what stands for them as names.
+_MODIFIERS = ("smoothed", "anchored")
+_STAND_IN = "__redmeter_"
+
+
+def _for_library(query: str) -> str:
+    """Return a query as the library knows it: without underscores in numbers, with stand-ins."""
+
+    def known(match: re.Match[str]) -> str:
+        text = match.group()
+        if match.lastgroup == "word" and text.lower() in _MODIFIERS:
+            return _STAND_IN + text
+        if match.lastgroup == "number" and "_" in text:
+            with contextlib.suppress(ValueError):  # Python's rules are those of Go
+                int(text, 16) if text[:2] in ("0x", "0X") else float(text)
+                return text.replace("_", "")
+        return text
+
+    return _TOKEN.sub(known, query)
+
+
+def _own(name: str) -> str:
+    """Return a name as the query has it."""
+    return name.removeprefix(_STAND_IN)
 
 
 def _translate(tree: Any, positions: Positions) -> nodes.Node:
@@ -248,7 +284,7 @@ def _translate(tree: Any, positions: Positions) -> nodes.Node:
 
 def _call(tree: Any, positions: Positions) -> nodes.Call:
     name = tree.func.name
-    if name in EXPERIMENTAL_FUNCTIONS or tree.func.experimental:
+    if name in EXPERIMENTAL_FUNCTIONS or (tree.func.experimental and name not in STABLE_FUNCTIONS):
         message = f"the function {name}() is not supported"
         raise UnsupportedQuery(message, "promql-experimental-functions")
     position = positions.take("call")[0]
@@ -265,7 +301,7 @@ def _aggregation(tree: Any, positions: Positions) -> nodes.Aggregation:
     parameter = None if tree.param is None else _translate(tree.param, positions)
     expression = _translate(tree.expr, positions)
     modifier = tree.modifier
-    labels = tuple(sorted(modifier.labels)) if modifier else ()
+    labels = tuple(sorted(map(_own, modifier.labels))) if modifier else ()
     without = bool(modifier) and modifier.type == promql_parser.AggModifierType.Without
     return nodes.Aggregation(position, operator, expression, parameter, labels, without)
 
@@ -285,9 +321,9 @@ def _binary(tree: Any, positions: Positions) -> nodes.Binary:
     sides: dict[str, Literal["left", "right"]] = {"ManyToOne": "left", "OneToMany": "right"}
     matching = nodes.Matching(
         on=include,
-        labels=tuple(labels.labels) if labels else (),
+        labels=tuple(map(_own, labels.labels)) if labels else (),
         many=sides.get(str(modifier.card).rpartition(".")[2]),
-        include=tuple(modifier.group_labels or ()),
+        include=tuple(map(_own, modifier.group_labels or ())),
     )
     operator, returns_bool = str(tree.op), bool(modifier.return_bool)
     return nodes.Binary(left.position, operator, left, right, returns_bool, matching)
@@ -296,9 +332,9 @@ def _binary(tree: Any, positions: Positions) -> nodes.Binary:
 def _selector(tree: Any, positions: Positions) -> nodes.Selector:
     if tree.matchers.or_matchers:
         raise BadQuery("parse error: `or` between label matchers is not PromQL")
-    named = (nodes.Matcher("__name__", "=", tree.name),) if tree.name else ()
+    named = (nodes.Matcher("__name__", "=", _own(tree.name)),) if tree.name else ()
     matchers = named + tuple(
-        nodes.Matcher(matcher.name, _MATCH_OPERATORS[str(matcher.op)], matcher.value)
+        nodes.Matcher(_own(matcher.name), _MATCH_OPERATORS[str(matcher.op)], matcher.value)
         for matcher in tree.matchers.matchers
     )
     position = positions.take("selector")[0]

@@ -7,7 +7,6 @@ histograms work on one window at a time.
 
 import functools
 import itertools
-import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from redmeter.promql.aggregation import REDUCE, check_quantiles, masked_mean, masked_quantile
 from redmeter.promql.errors import Note
-from redmeter.promql.histogram import NativeHistogram
+from redmeter.promql.histogram import NativeHistogram, mean_of, total_of
 from redmeter.promql.semantics import RangeCall, SampledSeries
 from redmeter.promql.values import (
     METRIC_NAME,
@@ -248,6 +247,7 @@ FUNCTIONS: dict[str, Callable[[Table], Floats]] = {
     **{f"{name}_over_time": _over_time(reduce) for name, reduce in REDUCE.items()},
     "count_over_time": lambda table: table.count.astype(float),
     "present_over_time": lambda table: np.ones(len(table.count)),
+    "first_over_time": lambda table: table.values[:, 0],
     "last_over_time": lambda table: table.from_end(0)[0],
     "quantile_over_time": lambda table: masked_quantile(
         table.values, table.mask, table.arguments[0]
@@ -387,12 +387,12 @@ def _total(window: HistogramWindow) -> NativeHistogram | None:
     histograms = _only_histograms(window)
     if histograms is None:
         return None
-    return functools.reduce(operator.add, histograms)
+    return total_of(histograms)
 
 
 def _mean(window: HistogramWindow) -> NativeHistogram | None:
-    total = _total(window)
-    return None if total is None else total.divided(len(window.times))
+    histograms = _only_histograms(window)
+    return None if histograms is None else mean_of(histograms)
 
 
 def _count_pairs(
@@ -417,9 +417,9 @@ def _differ(before: float, after: float) -> bool:
     return before != after and not (np.isnan(before) and np.isnan(after))
 
 
-def _last(window: HistogramWindow) -> Result:
-    histogram: NativeHistogram | None = window.histograms[-1]
-    return float(window.values[-1]) if histogram is None else histogram
+def _at(place: int, window: HistogramWindow) -> Result:
+    histogram: NativeHistogram | None = window.histograms[place]
+    return float(window.values[place]) if histogram is None else histogram
 
 
 HISTOGRAM_FUNCTIONS: dict[str, Callable[[HistogramWindow], Result]] = {
@@ -432,7 +432,8 @@ HISTOGRAM_FUNCTIONS: dict[str, Callable[[HistogramWindow], Result]] = {
     "avg_over_time": _mean,
     "count_over_time": lambda window: float(len(window.times)),
     "present_over_time": lambda window: 1.0,  # noqa: ARG005
-    "last_over_time": _last,
+    "first_over_time": functools.partial(_at, 0),
+    "last_over_time": functools.partial(_at, -1),
     "changes": lambda w: _count_pairs(w, _differ, lambda old, new: not old.same(new)),
     "resets": lambda w: _count_pairs(
         w, lambda old, new: new < old, lambda old, new: new.is_reset_after(old)

@@ -90,5 +90,5 @@ def names_in(entries: Sequence[bytes]) -> list[str]:
         LimitExceeded: more than MAX_NAMES.
     """
     if len(entries) > MAX_NAMES:
-        raise LimitExceeded("series", len(entries), MAX_NAMES, _NARROW_PATTERN)
+        raise LimitExceeded("series", len(entries), MAX_NAMES, _NARROW_PATTERN, at_least=True)
     return decoded(entries)

@@ -248,12 +248,13 @@ class LabelSets:
         most = (MAX_SCANNED if labels else limit) + 1
         members = yield from list_entries(self.keys, self.index, self._ends(), most, first)
         if labels and len(members) > MAX_SCANNED:
-            raise LimitExceeded("label sets", len(members), MAX_SCANNED, _NARROW)
+            raise LimitExceeded("label sets", len(members), MAX_SCANNED, _NARROW, at_least=True)
         names = decoded(members)
         if labels:
             names = [name for name in names if has_labels(name, labels)]
         if len(names) > limit:
-            raise LimitExceeded("label sets", len(names), limit, _NARROW)
+            cut = len(members) == most
+            raise LimitExceeded("label sets", len(names), limit, _NARROW, at_least=cut)
         return names
 
     def join(self, asks: Sequence[Ask], count: int, after: bytes = b"") -> Read:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from redmeter.analysis.comparing.changes import find_changes
 from redmeter.clock import ManualClock, Zone
-from redmeter.errors import InvalidValue, LimitExceeded
+from redmeter.errors import LimitExceeded
 from redmeter.names import parse_name
 from redmeter.queries.source import Answers
 from redmeter.reading import aggregates
@@ -30,7 +30,7 @@ from redmeter.reading.exceptions import (
 from redmeter.reading.logs import recent
 from redmeter.reading.marks import read_marks
 from redmeter.reading.names import matching, read_names
-from redmeter.reading.promql import read_query
+from redmeter.reading.promql import QueryRange, query_result, read_query
 from redmeter.reading.ranking import Order, rank, ranked_groups, ranked_window, single_name
 from redmeter.reading.samples import (
     check_number,
@@ -328,13 +328,15 @@ class MemorySource(Answers):
         result = find_changes(frequencies(messages, now, sliding=True), now)
         return Changes(tuple(result), sources=number, compared=number)
 
-    def query(self, promql: str, *_: object) -> QueryResult:
-        """Raise InvalidValue: PromQL is evaluated over a store.
+    def query(self, text: str, at: float | None, window: QueryRange | None) -> QueryResult:
+        from redmeter.testing.promql import EventStore
 
-        Raises:
-            InvalidValue: always.
-        """
-        raise InvalidValue(promql, "a meter in memory answers no PromQL: use series() or summary()")
+        now = self._clock.wall()
+        store = EventStore(self._memory.events, now, self._retention, self._histograms)
+        if window is not None:
+            start, end, step = window
+            window = start, now if end is None else end, step
+        return query_result(store, store.exports(), text, now if at is None else at, window)
 
     def exceptions(self, wanted: ExceptionQuery) -> ExceptionSummaries:
         now = self._clock.wall()

@@ -28,7 +28,7 @@ from redmeter.dashboard.errors import HTTPError
 from redmeter.errors import LimitExceeded, MissingExtra, RedmeterError
 from redmeter.export.exposition import RESOLUTIONS, Format, negotiated
 from redmeter.export.prometheus_names import HISTOGRAM, SUFFIXES, metric_type, unescaped
-from redmeter.reading.export.listing import ExportList
+from redmeter.reading.export.listing import ExportList, Exports
 from redmeter.reading.export.scrape import Scraper
 from redmeter.store import Store
 
@@ -44,6 +44,7 @@ QUERY_THREADS = 2
 #: The version of Prometheus by which Grafana chooses its requests.
 PROMETHEUS_VERSION = "2.55.1"
 _BUILD = ("revision", "branch", "buildUser", "buildDate", "goVersion")
+_TIMED_OUT = "query timed out after {:g} s. Choose fewer series or a shorter range"
 _TRUNCATED = "results truncated due to limit"
 _FORM = "application/x-www-form-urlencoded"
 
@@ -91,19 +92,33 @@ class APIError(HTTPError):
         super().__init__(status, kind, message, "")
 
 
-def scrape_format(request: Request) -> Format:
-    """Return the format that a scraper asks for, by its Accept header and `buckets`.
+def scrape_options(request: Request) -> tuple[Format, bool]:
+    """Return the format that a scraper asks for, and whether a part of the data is enough.
+
+    The format is that of its Accept header and `buckets`; `partial=1`: servers may be missing.
 
     Raises:
-        HTTPError: there is no such number of buckets.
+        HTTPError: there is no such parameter, or no such value.
     """
-    form, text = negotiated(request.headers.get("accept", "")), request.query_params.get("buckets")
-    if text is None:
-        return form
-    if text not in map(str, RESOLUTIONS):
+    form, given = negotiated(request.headers.get("accept", "")), dict(request.query_params)
+    buckets = given.pop("buckets", str(form.buckets))
+    partial = given.pop("partial", "0")
+    for unknown in given:
+        text = f"there is no parameter {unknown[:80]}"
+        raise HTTPError(400, "unknown-parameter", text, "known: buckets, partial")
+    if buckets not in map(str, RESOLUTIONS):
         text = "buckets is the number of them to each power of two"
         raise HTTPError(400, "bad-request", text, "give 1, 2 or 4")
-    return replace(form, buckets=int(text))
+    if partial not in ("0", "1"):
+        text = "partial is whether servers may be missing"
+        raise HTTPError(400, "bad-request", text, "give 0 or 1")
+    return replace(form, buckets=int(buckets)), partial == "1"
+
+
+class _Text(str):
+    """Data that is JSON text already."""
+
+    __slots__ = ()
 
 
 class Success(NamedTuple):
@@ -168,6 +183,35 @@ def _too_long() -> APIError:
     )
 
 
+def timed_out() -> APIError:
+    """Return the error of a query that is not answered in time, because others are evaluated."""
+    return APIError(503, "timeout", _TIMED_OUT.format(ANSWER_SECONDS))
+
+
+class _Reading:
+    """What one request reads.
+
+    Attributes:
+        store: leaves out the data of servers that do not answer.
+        arrived: when the request arrived, by the monotonic clock.
+    """
+
+    def __init__(self, store: Store, listing: ExportList, arrived: float) -> None:
+        self.store, self.arrived = store, arrived
+        self._listing = listing
+        self._exports: Exports | None = None
+
+    def exports(self) -> Exports:
+        """Return the series of the store."""
+        self._exports = self._exports or self._listing.read()
+        return self._exports
+
+    def missing(self) -> dict[str, None]:
+        """Return what was left out, as sentences."""
+        listed = self._exports.missing if self._exports else ()
+        return dict.fromkeys([*listed, *self.store.skipped()])
+
+
 class PrometheusAPI:
     """Answers requests about a store. Called in threads.
 
@@ -177,8 +221,8 @@ class PrometheusAPI:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._exports = ExportList(store.best_effort())
-        self._scraper = Scraper(store.best_effort())
+        self._exports = ExportList(store, best_effort=True)
+        self._scrapers = {partial: Scraper(store, partial=partial) for partial in (False, True)}
 
     def body(self, name: str, parameters: Parameters, arrived: float) -> Body:
         """Return the body of an answer.
@@ -190,9 +234,10 @@ class PrometheusAPI:
         Raises:
             APIError: the request cannot be answered.
         """
+        reading = _Reading(self._store.best_effort(), self._exports, arrived)
         try:
             with self._store.link.bounded(ANSWER_SECONDS):
-                answer = _ENDPOINTS[name](self, parameters, arrived)
+                answer = _ENDPOINTS[name](self, parameters, reading)
         except HTTPError:
             raise
         except MissingExtra as error:
@@ -202,45 +247,45 @@ class PrometheusAPI:
         except RedmeterError as error:
             kind = getattr(error, "kind", "unavailable")
             raise APIError(_STATUS.get(kind, 503), kind, str(error)) from None
-        content: dict[str, Any] = {"status": "success", "data": answer.data}
-        warnings = [*answer.warnings, *self._exports.store.skipped()]
+        content: dict[str, Any] = {"status": "success"}
+        if not isinstance(answer.data, _Text):
+            content["data"] = answer.data
+        warnings = [*answer.warnings, *reading.missing()]
         if warnings:
             content["warnings"] = warnings
         if answer.infos:
             content["infos"] = list(answer.infos)
         text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+        if isinstance(answer.data, _Text):
+            text = f'{text[:-1]},"data":{answer.data}}}'
         return Body(text.encode(errors="replace"), "application/json")
 
-    def metrics(self, form: Format) -> Body:
-        """Return the answer to a scrape."""
+    def metrics(self, form: Format, *, partial: bool) -> Body:
+        """Return the answer to a scrape; `partial`: also if servers do not answer."""
         with self._store.link.bounded(ANSWER_SECONDS):
-            text = self._scraper.scrape(form)
+            text = self._scrapers[partial].scrape(form)
         return Body(text, form.content_type, headers={"Vary": "Accept"})
 
     # Queries
 
-    def query(self, parameters: Parameters, arrived: float) -> Success:
+    def query(self, parameters: Parameters, reading: _Reading) -> Success:
         """Evaluate a query at one time."""
         from redmeter.promql.answers import parse_time
-        from redmeter.reading.promql import query as promql
 
         moment = parameters.one("time")
         at = None if moment is None else parse_time("time", moment) / 1000
-        limits = _limits(parameters, arrived)
         text = _required(parameters, "query")
-        answer = promql.answer(self._exports, text, at, None, limits, _lookback(parameters))
+        answer = self._answered(text, at, None, parameters, reading)
         return _result(answer, parameters)
 
-    def query_range(self, parameters: Parameters, arrived: float) -> Success:
+    def query_range(self, parameters: Parameters, reading: _Reading) -> Success:
         """Evaluate a query over time."""
         from redmeter.promql.answers import parse_duration, parse_time
-        from redmeter.reading.promql import query as promql
 
         start, end = (
             parse_time(name, _required(parameters, name)) / 1000 for name in ("start", "end")
         )
         step = parse_duration("step", _required(parameters, "step")) / 1000
-        limits = _limits(parameters, arrived)
         if end < start:
             raise _ends_before_start()
         if step <= 0:
@@ -251,39 +296,53 @@ class PrometheusAPI:
             )
         text = _required(parameters, "query")
         window = start, end, step
-        answer = promql.answer(self._exports, text, None, window, limits, _lookback(parameters))
+        answer = self._answered(text, None, window, parameters, reading)
         return _result(answer, parameters)
+
+    def _answered(
+        self,
+        text: str,
+        at: float | None,
+        window: tuple[float, float, float] | None,
+        parameters: Parameters,
+        reading: _Reading,
+    ) -> Any:
+        from redmeter.reading.promql.query import answer
+
+        limits, lookback = _limits(parameters, reading.arrived), _lookback(parameters)
+        series = reading.exports()
+        return answer(reading.store, series, text, at, window, limits, lookback)
 
     # Names
 
-    def series(self, parameters: Parameters, arrived: float) -> Success:
+    def series(self, parameters: Parameters, reading: _Reading) -> Success:
         """List the label sets that selectors select."""
         if not parameters.all("match[]"):
             raise APIError(400, "bad_data", "no match[] parameter provided")
-        listing = self._listing(parameters, arrived)
+        listing = self._listing(parameters, reading)
         return _limited([dict(labels) for labels in listing.labels], parameters, listing.warnings)
 
-    def labels(self, parameters: Parameters, arrived: float) -> Success:
+    def labels(self, parameters: Parameters, reading: _Reading) -> Success:
         """List the names of labels."""
-        listing = self._listing(parameters, arrived, bounds=False)
+        listing = self._listing(parameters, reading, bounds=False)
         names = {label for labels in listing.labels for label, _ in labels}
         return _limited(sorted(names), parameters, listing.warnings)
 
-    def label_values(self, parameters: Parameters, arrived: float) -> Success:
+    def label_values(self, parameters: Parameters, reading: _Reading) -> Success:
         """List the values of a label; its name is the parameter `label`."""
         name = unescaped(parameters.one("label") or "")
         if not name or "\ufffd" in name:
             raise APIError(400, "bad_data", f'invalid label name: "{name[:80]}"')
-        listing = self._listing(parameters, arrived, bounds=name == "le")
+        listing = self._listing(parameters, reading, bounds=name == "le")
         pairs = (pair for labels in listing.labels for pair in labels)
         values = {value for label, value in pairs if label == name}
         return _limited(sorted(values), parameters, listing.warnings)
 
-    def metadata(self, parameters: Parameters, _: float) -> Success:
+    def metadata(self, parameters: Parameters, reading: _Reading) -> Success:
         """List the types of metrics."""
         types: dict[str, list[dict[str, str]]] = {}
         chosen = parameters.one("metric")
-        by_name = self._exports.read().catalog.by_name
+        by_name = reading.exports().catalog.by_name
         for name in sorted(by_name):
             if chosen in (None, name):
                 help_text = _help(by_name[name][0].kind, by_name[name][0].base)
@@ -293,7 +352,7 @@ class PrometheusAPI:
         limit = parameters.limit()
         return Success(types if limit is None else dict(list(types.items())[:limit]))
 
-    def _listing(self, parameters: Parameters, arrived: float, *, bounds: bool = True) -> Any:
+    def _listing(self, parameters: Parameters, reading: _Reading, *, bounds: bool = True) -> Any:
         """Return the label sets of the time range that match[] selects, or all."""
         from redmeter.promql.answers import parse_time
         from redmeter.reading.promql.query import SeriesLister, selectors
@@ -308,33 +367,33 @@ class PrometheusAPI:
         matches = parameters.all("match[]")
         chosen = selectors(matches) if matches else [()]
         lister = SeriesLister(
-            *(self._exports.store, self._exports.read(), start, end),
-            *(_limits(parameters, arrived), bounds),
+            *(reading.store, reading.exports(), start, end),
+            *(_limits(parameters, reading.arrived), bounds),
         )
         return lister.list(chosen)
 
     # Constants
 
-    def buildinfo(self, _: Parameters, __: float) -> Success:
+    def buildinfo(self, _: Parameters, __: _Reading) -> Success:
         """Return the version of Prometheus whose API this is."""
         return Success({"version": PROMETHEUS_VERSION, **dict.fromkeys(_BUILD, "")})
 
-    def rules(self, parameters: Parameters, _: float) -> Success:
+    def rules(self, parameters: Parameters, reading: _Reading) -> Success:
         """List the rules of alerts; there are no recording rules."""
         if parameters.one("type") == "record":
             return Success({"groups": []})
-        _now, status = read_alerts(self._exports.store)
+        _now, status = read_alerts(reading.store)
         names = parameters.all("rule_name[]")
         listed = parameters.one("exclude_alerts") != "true"
         return Success({"groups": _rule_groups(status, names=names, alerts=listed)})
 
-    def alerts(self, _: Parameters, __: float) -> Success:
+    def alerts(self, _: Parameters, reading: _Reading) -> Success:
         """List the alerts that are pending or fire."""
-        _now, status = read_alerts(self._exports.store)
+        _now, status = read_alerts(reading.store)
         return Success({"alerts": [alert for rule in status.rules for alert in _alerts(rule)]})
 
 
-_Method = Callable[[PrometheusAPI, Parameters, float], Success]
+_Method = Callable[[PrometheusAPI, Parameters, _Reading], Success]
 _ENDPOINTS: Mapping[str, _Method] = {
     "query": PrometheusAPI.query,
     "query_range": PrometheusAPI.query_range,
@@ -389,9 +448,7 @@ def _limits(parameters: Parameters, arrived: float) -> Any:
 
     def interrupt() -> None:
         if time.monotonic() > deadline:
-            raise QueryTimeout(
-                f"query timed out after {seconds:g} s. Choose fewer series or a shorter range"
-            )
+            raise QueryTimeout(_TIMED_OUT.format(seconds))
 
     return Limits(interrupt=interrupt)
 
@@ -406,16 +463,13 @@ def _lookback(parameters: Parameters) -> int:
 
 
 def _result(answer: Any, parameters: Parameters) -> Success:
-    from redmeter.promql.answers import as_data
+    from redmeter.promql.answers import json_text
 
-    data = as_data(answer)
-    warnings = list(answer.warnings)
-    limit = parameters.limit()
-    if limit is not None and data["resultType"] in ("vector", "matrix"):
-        if len(data["result"]) > limit:
-            warnings.append(_TRUNCATED)
-        data["result"] = data["result"][:limit]
-    return Success(data, warnings, answer.infos)
+    warnings, limit = list(answer.warnings), parameters.limit()
+    is_list = isinstance(answer.value, list) or hasattr(answer.value, "labels")
+    if limit is not None and is_list and len(answer.value) > limit:
+        warnings.append(_TRUNCATED)
+    return Success(_Text(json_text(answer, limit)), warnings, answer.infos)
 
 
 def _limited(rows: list[Any], parameters: Parameters, warnings: Iterable[str]) -> Success:

@@ -3,7 +3,8 @@
 A counter is the cumulative function of grid.py. It is exact at the edges of intervals and linear
 between them, so an increase is a difference: nothing is extrapolated, and the first count of a
 series is not lost. Histograms are cumulative functions of each bucket. Gauges are samples, each
-with its own time; a window takes them from the finest precision that holds all of it.
+with its own time; a window takes them from the finest precision that holds all of it. Its extremes
+and its last value are those of the samples at all precisions.
 
 rate(), increase() and delta() of counters and histograms are differences of cumulative functions.
 Other functions work on samples: of counters these are the values at the edges of intervals. Where a
@@ -35,6 +36,12 @@ from redmeter.promql.values import (
 
 #: How long a gauge keeps its last value, in milliseconds; longer where its intervals are wider.
 LOOKBACK = 300_000
+#: A window at the current time is measured for longer than this, milliseconds.
+SHORTEST_MEASURED = 1_000
+#: Before all times, milliseconds.
+NEVER = -(2**62)
+#: Functions of the samples of gauges to which the number of samples does not matter.
+OF_ANY_SAMPLES = ("min_over_time", "max_over_time", "first_over_time", "last_over_time")
 #: The functions that are differences of cumulative functions.
 DIFFERENCES = ("rate", "increase", "delta")
 
@@ -59,13 +66,15 @@ class Native:
         """Return a histogram for each column of numbers, which are rows of the table's kind."""
         histograms = np.full(numbers.shape[1], None, dtype=object)
         split = 3 + len(self.positive)
-        for column in np.flatnonzero(present):
-            one = numbers[:, column]
-            positive, negative = one[3:split], one[split:]
+        columns = np.flatnonzero(present)
+        for column, one in zip(columns, numbers[:, columns].T.tolist(), strict=True):
+            count, total, zeros = one[:3]
+            positive = zip(self.positive, one[3:split], strict=True)
+            negative = zip(self.negative, one[split:], strict=True)
             histograms[column] = NativeHistogram(
-                *(4, float(one[0]), float(one[1]), 0.0, float(one[2])),
-                {self.positive[i]: float(positive[i]) for i in np.flatnonzero(positive)},
-                {self.negative[i]: float(negative[i]) for i in np.flatnonzero(negative)},
+                *(4, count, total, 0.0, zeros),
+                {index: number for index, number in positive if number},
+                {index: number for index, number in negative if number},
                 hint,
             )
         return histograms
@@ -217,19 +226,40 @@ class Intervals:
         return Vector(labels, values, present), stamps
 
     def _note_widths(self, call: RangeCall, stored: Stored) -> None:
-        """Inform where intervals are wider than the windows of a rate."""
-        if call.function not in DIFFERENCES:
-            return
+        """Inform where intervals are too wide for the windows.
+
+        A difference is an average where intervals are wider than the window. A function of samples
+        needs two intervals in the window, or it may have a single sample.
+        """
+        difference = call.function in _OF_CUMULATIVE
+        note = Note.WIDE_INTERVALS if difference else Note.FEW_SAMPLES
+        widest = call.window if difference else call.window // 2
         since = int(call.ends.min()) - call.window
-        grids = [table.grid for table in stored.counters if table.labels]
-        grids += [native.table.grid for native in stored.natives[:1]]
-        for grid in grids:
-            wide = grid.wider_than(call.window, since)
-            if wide is not None and wide[0] - call.window > since:
-                until, width = wide
-                moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(until // 1000))
-                details = _duration(call.window), moment, _duration(width)
-                call.notes.add(Note.WIDE_INTERVALS, call.position, *details)
+        tables = [table for table in stored.counters if table.labels]
+        tables += [native.table for native in stored.natives]
+        for table in tables if call.function != "resets" else ():
+            wide = table.grid.wider_than(widest, since)
+            if wide is not None and (table.birth < wide[0]).any():
+                self._note(call, note, *wide)
+            if since < table.grid.edges[0] and not table.complete.all():
+                self._note(call, Note.NOT_KEPT, int(table.grid.edges[0]))
+        chosen = precisions_of(call, stored.gauges) if stored.gauges else np.zeros(0, np.int64)
+        for number in np.unique(chosen):
+            samples, ends = stored.gauges[number], call.ends[chosen == number]
+            first, last = int(ends.min()) - call.window, int(ends.max())
+            held = first - max(self._lookback, samples.width)
+            if not any(len(series.between(held, last).times) for series in samples.series):
+                continue
+            if samples.width * 2 > call.window:
+                until = stored.gauges[number - 1].oldest + call.window if number else last
+                self._note(call, Note.FEW_SAMPLES, until, samples.width)
+            if first < samples.oldest:
+                self._note(call, Note.NOT_KEPT, samples.oldest)
+
+    def _note(self, call: RangeCall, note: Note, until: int, width: int = 0) -> None:
+        moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(until // 1000))
+        details = _duration(call.window), moment, _duration(width or 1)
+        call.notes.add(note, call.position, *details)
 
 
 def _duration(milliseconds: int) -> str:
@@ -246,20 +276,16 @@ def differences(table: CounterTable, call: RangeCall) -> tuple[Floats, Bools]:
     """Return how much counters increase within each window.
 
     Events of the last two seconds may not have arrived. A window that ends there is measured up to
-    two seconds ago, and its increase is extended to the whole window.
+    two seconds ago: its increase is the count until then, its rate that of the time measured.
     """
-    grid, window = table.grid, call.window
-    ends, starts = call.ends, call.ends - window
-    late = ends > grid.horizon
-    measured = np.where(late, grid.horizon - starts, window)
-    factor = window / np.maximum(measured, 1)
-    increase = (table.at(np.minimum(ends, grid.horizon)) - table.at(starts)) * factor
-    known = (starts >= grid.edges[0]) | table.complete[:, None]
-    usable = ~late | (starts < grid.horizon - 1_000)
-    present = table.present(ends) & known & usable
+    starts, ends = call.ends - call.window, np.minimum(call.ends, table.grid.horizon)
+    measured = ends - starts
+    known = (starts >= table.grid.edges[0]) | table.complete[:, None]
+    enough = (measured == call.window) | (measured > SHORTEST_MEASURED)
+    change = table.increase(starts, ends)
     if call.function == "rate":
-        increase = increase / (window / 1000)
-    return increase, present
+        change = change / (np.maximum(measured, 1) / 1000)
+    return change, table.present(call.ends) & known & enough
 
 
 def last_two(table: CounterTable, call: RangeCall) -> tuple[Floats, Bools]:
@@ -272,6 +298,7 @@ def last_two(table: CounterTable, call: RangeCall) -> tuple[Floats, Bools]:
     change = table.values[:, last] - table.values[:, start]
     if call.function == "irate":
         change = change / (width / 1000)
+    change = change.astype(np.float64)
     near = edges[last] + np.maximum(call.window, width) >= call.ends
     return change, table.present(edges[last]) & (place >= 1) & near
 
@@ -306,20 +333,45 @@ def native_range(call: RangeCall, native: Native) -> Vector:
     return Vector([native.labels], np.zeros(rows.shape), rows, histograms[None])
 
 
+def precisions_of(call: RangeCall, gauges: Sequence[GaugeSamples]) -> Times:
+    """Return for each window the finest precision that holds it, else the widest, as its number."""
+    chosen = np.full(len(call.ends), len(gauges) - 1)
+    for number in reversed(range(len(gauges))):
+        chosen[call.ends - call.window >= gauges[number].oldest] = number
+    return chosen
+
+
 def gauge_range(call: RangeCall, gauges: Sequence[GaugeSamples], held: Vector) -> Vector:
-    """Return a range function of gauges, each window from the finest precision that holds it."""
+    """Return a range function of gauges.
+
+    An extreme and the last value are those of all samples. Other functions weigh samples equally,
+    so each window has those of one precision.
+    """
+    if call.function in OF_ANY_SAMPLES:
+        return with_held(call, apply(call, merged_samples(gauges)), held)
     values, present = np.zeros(held.values.shape), np.zeros(held.values.shape, bool)
-    left = np.ones(held.columns, bool)
+    chosen = precisions_of(call, gauges)
     for number, samples in enumerate(gauges):
-        last = number == len(gauges) - 1
-        chosen = left & ((call.ends - call.window >= samples.oldest) | last)
-        left &= ~chosen
-        part = np.flatnonzero(chosen)
-        if not len(part):
-            continue
-        vector = apply(_columns(call, part), samples.series)
-        values[:, part], present[:, part] = vector.values, vector.present
+        part = np.flatnonzero(chosen == number)
+        if len(part):
+            vector = apply(_columns(call, part), samples.series)
+            values[:, part], present[:, part] = vector.values, vector.present
     return with_held(call, Vector(held.labels, values, present), held)
+
+
+def merged_samples(gauges: Sequence[GaugeSamples]) -> list[SampledSeries]:
+    """Return the samples of each gauge at the finest precision that keeps each."""
+    merged = []
+    for same in zip(*(samples.series for samples in gauges), strict=True):
+        ends = [None, *(samples.oldest for samples in gauges)]
+        parts = [
+            series if end is None else series.between(NEVER, end - 1)
+            for series, end in zip(same, ends, strict=False)
+        ][::-1]
+        times = np.concatenate([series.times for series in parts])
+        values = np.concatenate([series.values for series in parts])
+        merged.append(SampledSeries(same[0].labels, times, values))
+    return merged
 
 
 def with_held(call: RangeCall, sampled: Vector, held: Vector) -> Vector:

@@ -81,7 +81,18 @@ def _native(node: nodes.Node) -> nodes.Node:
                 return replace(node, left=_native(node.left))
             if nodes.value_type(node.left) is scalar and node.operator == "*":
                 return replace(node, right=_native(node.right))
+        case nodes.Binary() if node.operator == "or":
+            # "Native or classic": the same histograms, whichever is there.
+            sides = [_native_or_same(side) for side in (node.left, node.right)]
+            return replace(node, left=sides[0], right=sides[1])
     raise _NotNative
+
+
+def _native_or_same(node: nodes.Node) -> nodes.Node:
+    try:
+        return _native(node)
+    except _NotNative:
+        return node
 
 
 def _native_matchers(matchers: Sequence[Matcher]) -> tuple[Matcher, ...]:

@@ -9,24 +9,37 @@ server's time:
     C(now) = T
     C(b)   = T - sum of S_P of all intervals that start at or after b
 
-where P is the finest precision that still holds b. From one precision to the next coarser one, the
-sum continues at an edge that both have. So the current interval is counted once, and events that
-arrive between the reads of two hashes only move the newest interval.
+where P is the finest precision that still holds b. T is no less than the sum of the intervals that
+are kept: other programs write intervals without a grand total. From one precision to the next
+coarser one, the sum continues at an edge that both have. So the current interval is counted once,
+and events that arrive between the reads of two hashes only move the newest interval.
 
 Before the oldest edge the count is 0 if it is 0 at that edge; else it is unknown.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from redmeter.promql.semantics import SampledSeries
 from redmeter.promql.values import Bools, Floats, LabelSet, Times
 
+#: Starts of intervals in seconds, and their amounts.
+Fields = tuple[Times, NDArray[Any]]
+
 #: How long events are on their way, at most, as readers assume; milliseconds.
 FLUSHED = 2_000
+
+#: By how much the clock of a client may be ahead, milliseconds: it asks for the current value.
+AHEAD = 60_000
+#: The first number that int64 cannot hold.
+INT64_END = 2.0**63
+#: Numbers of events are int64, sums of measured values float64.
+Amounts = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -74,22 +87,16 @@ class Grid:
         """Until when all events have arrived, in milliseconds."""
         return self.now - FLUSHED
 
-    def at(self, values: Floats, times: Times) -> Floats:
-        """Return cumulative functions at some times, series x times.
+    def places(self, times: Times) -> tuple[Times, Floats]:
+        """Return the edge before each time, and the share of its interval up to the time.
 
-        Before the oldest edge they have its value, after the current time that of now.
-
-        Args:
-            values: series x edges.
+        Times outside of the grid are moved to its ends.
         """
         times = np.clip(times, self.edges[0], self.edges[-1])
         last = len(self.edges) - 2
         left = np.minimum(np.searchsorted(self.edges, times, side="right") - 1, last)
         start, end = self.edges[left], self.edges[left + 1]
-        share = (times - start) / (end - start)
-        before = values[:, left]
-        result: Floats = before + (values[:, left + 1] - before) * share
-        return result
+        return left, (times - start) / (end - start)
 
     def wider_than(self, window: int, since: int) -> tuple[int, int] | None:
         """Return until when intervals are wider than a window, and their greatest width.
@@ -140,29 +147,55 @@ class CounterTable:
     Attributes:
         grid: their edges.
         labels: of each row.
-        values: series x edges.
+        values: series x edges, whole numbers (int64) if the counts are.
         birth: for each series the first edge at which it exists, in milliseconds.
         complete: whether each series is known to be 0 before its first edge.
     """
 
     grid: Grid
     labels: list[LabelSet]
-    values: Floats
+    values: Amounts
     birth: Times
     complete: Bools
 
     def present(self, times: Times) -> Bools:
-        """Return which counters exist at which times."""
-        present: Bools = times >= self.birth[:, None]
+        """Return which counters exist at which times: from birth on, until the current time."""
+        present: Bools = (times >= self.birth[:, None]) & (times <= self.grid.now + AHEAD)
         return present
 
     def at(self, times: Times) -> Floats:
         """Return their values at some times."""
-        return self.grid.at(self.values, times)
+        left, share = self.grid.places(times)
+        return self.values[:, left] + self._steps(left) * share
+
+    def increase(self, starts: Times, ends: Times) -> Floats:
+        """Return by how much they increase between pairs of times.
+
+        Whole numbers are subtracted before they become floats, which hold no more than 2^53.
+        """
+        (first, before), (last, within) = self.grid.places(starts), self.grid.places(ends)
+        whole = self.values[:, last] - self.values[:, first]
+        return whole - self._steps(first) * before + self._steps(last) * within
+
+    def _steps(self, left: Times) -> Amounts:
+        """Return the counts of the intervals that start at some edges."""
+        return self.values[:, left + 1] - self.values[:, left]
 
     def newest(self, times: Times) -> Floats:
         """Return their values; those of the newest two seconds are the grand totals."""
         return self.at(np.where(times >= self.grid.horizon, self.grid.now, times))
+
+    def following(self, counts: "CounterTable") -> "CounterTable":
+        """Return the same as functions that begin when counts do, at 0.
+
+        Args:
+            counts: those of the events that the values are of; one row for all, or one for each.
+        """
+        size = len(self.labels)
+        complete = np.broadcast_to(counts.complete, size)
+        values = self.values - np.where(complete, self.values[:, 0], 0)[:, None]
+        birth = np.broadcast_to(counts.birth, size)
+        return replace(self, values=values, birth=birth, complete=complete)
 
     def rows(self, chosen: Bools | slice) -> "CounterTable":
         """Return some rows."""
@@ -175,7 +208,7 @@ class CounterTable:
         edges = self.grid.edges[:-1]
         inside = (edges > after) & (edges <= min(until, self.grid.horizon))
         times = edges[inside]
-        values = self.values[:, :-1][:, inside]
+        values = self.values[:, :-1][:, inside].astype(np.float64)
         return [
             SampledSeries(labels, times[times >= birth], values[row][times >= birth])
             for row, (labels, birth) in enumerate(zip(self.labels, self.birth, strict=True))
@@ -185,11 +218,9 @@ class CounterTable:
 def accumulate(
     grid: Grid,
     labels: list[LabelSet],
-    counts: Sequence[Floats],
+    counts: Sequence[Amounts],
     stored: Sequence[Bools],
-    totals: Floats | None,
-    *,
-    whole: bool = False,
+    totals: Amounts,
 ) -> CounterTable:
     """Return the cumulative functions of series.
 
@@ -197,17 +228,19 @@ def accumulate(
         labels: of each series.
         counts: for each part of the grid, series x intervals.
         stored: for each part of the grid, which of them are stored.
-        totals: the grand totals; None: unknown, and the functions begin with 0.
-        whole: whether the grid has all precisions that are kept; matters without totals.
+        totals: everything ever counted of each series, as far as known.
     """
     size = len(labels)
     columns = len(grid.edges)
-    values = np.zeros((size, columns))
+    if any((np.abs(part).sum(axis=1, dtype=float) >= INT64_END).any() for part in counts):
+        counts = [part.astype(np.float64) for part in counts]  # other programs' counts
+    kind = np.result_type(totals, *counts)
+    values = np.zeros((size, columns), kind)
     exists = np.zeros((size, columns), bool)
     at = columns - 1  # the edges from here on are done
     for part, own, there in zip(grid.parts, counts, stored, strict=True):
         later = np.cumsum(own[:, ::-1], axis=1)[:, ::-1]
-        base = np.zeros(size)
+        base = np.zeros(size, kind)
         if part.end is not None:
             base = values[:, np.searchsorted(grid.edges, part.end * 1000)]
         begin = at - part.edges
@@ -216,38 +249,39 @@ def accumulate(
         if at < columns - 1:  # the last of them overlaps finer intervals, which know better
             exists[:, at - 1] &= values[:, at - 1] < values[:, at]
         at = begin
-    if totals is None:
-        # Before the grid nothing is known, unless the grid has all that is stored.
-        complete = ~exists[:, 0] & whole
-        values -= values[:, :1].copy()
-    else:
-        # The reads of two precisions are not one moment: the function never falls.
+    if totals.dtype == np.int64:
+        # The reads of two precisions are not one moment: a count never falls.
         values = np.minimum.accumulate(values[:, ::-1], axis=1)[:, ::-1]
-        # Programs that write intervals without a grand total count too.
-        values += np.maximum(totals, -values[:, 0])[:, None]
-        complete = values[:, 0] == 0
+        # An event that arrives between the reads is in an interval only.
+        totals = np.maximum(totals, -values[:, 0])
+    values = values + totals[:, None]
+    complete = values[:, 0] <= 0
     first = np.where(exists.any(axis=1), exists.argmax(axis=1), columns - 1)
     birth = np.where(complete, grid.edges[first], grid.edges[0])
     return CounterTable(grid, labels, values, birth, complete)
 
 
-def lay(
-    part: GridPart, count: int, fields: Mapping[int, float], row: Floats, stored: Bools
-) -> None:
-    """Put the fields of a hash in a row; intervals of the future are added to the newest one.
+def lay(part: GridPart, count: int, hashes: Sequence[Fields]) -> tuple[Amounts, Bools]:
+    """Return the intervals of series, series x intervals: their amounts, and which are stored.
+
+    Intervals of the future are added to the newest one.
 
     Args:
         count: intervals of the part.
-        fields: start in seconds -> value.
-        row, stored: of the series, changed here.
+        hashes: of each series.
     """
-    if not fields:
-        return
-    starts = np.fromiter(fields.keys(), np.int64, len(fields))
-    values = np.fromiter(fields.values(), np.float64, len(fields))
+    starts = np.concatenate([starts for starts, _ in hashes])
+    amounts = np.concatenate([amounts for _, amounts in hashes])
+    rows = np.repeat(np.arange(len(hashes)), [len(starts) for starts, _ in hashes])
     places = (starts - part.first) // part.precision
-    inside = (places >= 0) & (places < count)
-    np.add.at(row, places[inside], values[inside])
-    stored[places[inside]] = True
     if part.end is None:
-        row[-1] += values[places >= count].sum()
+        places = np.minimum(places, count - 1)
+    inside = (places >= 0) & (places < count)
+    cells = rows[inside], places[inside]
+    values, stored = (
+        np.zeros((len(hashes), count), amounts.dtype),
+        np.zeros((len(hashes), count), bool),
+    )
+    np.add.at(values, cells, amounts[inside])
+    stored[cells] = True
+    return values, stored

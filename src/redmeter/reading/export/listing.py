@@ -35,16 +35,28 @@ class Exports:
         views: metric name -> name within the catalog, and suffix: "" or one of SUFFIXES.
         now: the server's time when it was listed, Unix seconds.
         listed: the same by this process' monotonic clock.
+        missing: what a best-effort listing left out, as sentences.
     """
 
     catalog: Catalog
     views: Mapping[str, tuple[str, str]]
     now: float
     listed: float
+    missing: Sequence[str] = ()
 
     def time(self) -> float:
         """Return the server's current time, as far as known without asking."""
         return self.now + monotonic() - self.listed
+
+
+def exported(catalog: Catalog, now: float, listed: float) -> Exports:
+    """Return what a store exports, given its series, and when they were listed."""
+    views: dict[str, tuple[str, str]] = {}
+    for name, series in catalog.by_name.items():
+        views[name] = name, ""
+        if series[0].kind == HISTOGRAM:
+            views |= {name + suffix: (name, suffix) for suffix in SUFFIXES}
+    return Exports(catalog, views, now, listed)
 
 
 class ExportList:
@@ -55,10 +67,19 @@ class ExportList:
         seconds: how long a listing is used.
         widest: list the widest precision alone, which has all series that Redmeter writes. If
             another one has more, as after a change of the retention, it is listed, too.
+        best_effort: leave out the series of servers that do not answer.
     """
 
-    def __init__(self, store: Store, seconds: float = LISTING, *, widest: bool = False) -> None:
+    def __init__(
+        self,
+        store: Store,
+        seconds: float = LISTING,
+        *,
+        widest: bool = False,
+        best_effort: bool = False,
+    ) -> None:
         self.store = store
+        self._best_effort = best_effort
         self._seconds, self._widest = seconds, widest
         self._namer = Namer()
         self._lock = threading.Lock()
@@ -81,21 +102,17 @@ class ExportList:
 
     def _read(self) -> Exports:
         keys = self.store.keys
-        view, members = run_query(
-            self.store, lambda kept: _members(keys, kept, widest=self._widest)
-        )
+        # Each listing has its own list of servers that do not answer.
+        store = self.store.best_effort() if self._best_effort else self.store
+        view, members = run_query(store, lambda kept: _members(keys, kept, widest=self._widest))
+        missing = store.skipped()
         newest = self._newest
         if newest is not None and members == self._members:
-            return replace(newest, now=view.now, listed=monotonic())
+            return replace(newest, now=view.now, listed=monotonic(), missing=missing)
         names = [{name for _, entries in index for name in names_in(entries)} for index in members]
         catalog = self._namer.catalog(dict(zip(SERIES_KINDS, names, strict=True)))
-        views: dict[str, tuple[str, str]] = {}
-        for name, series in catalog.by_name.items():
-            views[name] = name, ""
-            if series[0].kind == HISTOGRAM:
-                views |= {name + suffix: (name, suffix) for suffix in SUFFIXES}
         self._members = members
-        return Exports(catalog, views, view.now, monotonic())
+        return replace(exported(catalog, view.now, monotonic()), missing=missing)
 
 
 def _members(keys: Keys, kept: Kept, *, widest: bool) -> Query[list[_Members]]:

@@ -50,11 +50,12 @@ class Scraper:
 
     Args:
         store: the store.
+        partial: leave out the data of servers that do not answer, and report whether there are any.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._exports = ExportList(store, widest=True)
+    def __init__(self, store: Store, *, partial: bool = False) -> None:
+        self._store, self._partial = store, partial
+        self._exports = ExportList(store, widest=True, best_effort=partial)
         self._lock = threading.Lock()
         self._templates: dict[Format, tuple[Catalog, Template]] = {}
 
@@ -62,17 +63,20 @@ class Scraper:
         """Return the text of a scrape.
 
         Raises:
-            LimitExceeded, StoreError: of the store.
+            LimitExceeded, StoreError: of the store; a server does not answer, unless it is partial.
         """
         listed = self._exports.read()
+        store = self._store.best_effort() if self._partial else self._store
         template = self._template(listed.catalog, form)
         now, keys = listed.time(), self._store.keys
-        _, values = run_query(self._store, lambda kept: _read(keys, kept, template, now))
+        _, values = run_query(store, lambda kept: _read(keys, kept, template, now))
+        missing = [*listed.missing, *store.skipped()]
         without = values.counters.count(None)
         without += len(template.histograms) - len(values.histograms)
-        hidden = {**listed.catalog.hidden, "no-total": without}
+        # Some of these may have one on a server that does not answer.
+        hidden = {**listed.catalog.hidden, "no-total": 0 if missing else without}
         shown = {reason: count for reason, count in hidden.items() if count}
-        return template.filled(*values, shown)
+        return template.filled(*values, shown, complete=not missing if self._partial else None)
 
     def _template(self, catalog: Catalog, form: Format) -> Template:
         with self._lock:

@@ -1,10 +1,14 @@
 """Reads of PromQL queries."""
 
 from math import ceil
+from typing import TYPE_CHECKING
 
-from redmeter.reading.export.listing import ExportList
+from redmeter.reading.export.listing import ExportList, Exports
 from redmeter.results.promql import QueryResult
 from redmeter.store import Store
+
+if TYPE_CHECKING:
+    from redmeter.reading.promql.source import QueriedStore
 
 #: Steps of a query over time by default.
 _STEPS = 100
@@ -25,13 +29,23 @@ def read_query(store: Store, text: str, at: float | None, window: QueryRange | N
         MissingExtra: the extra is not installed.
         LimitExceeded, StoreError: of the store.
     """
+    return query_result(store, ExportList(store, seconds=0).read(), text, at, window)
+
+
+def query_result(
+    store: "QueriedStore",
+    series: Exports,
+    text: str,
+    at: float | None,
+    window: QueryRange | None,
+) -> QueryResult:
+    """Answer the same, given what the store exports."""
     from redmeter.reading.promql.query import answer, result_of
 
-    exports = ExportList(store, seconds=0)
     steps = None
     if window is not None:
         start, end, step = window
-        until = exports.read().time() if end is None else end
+        until = series.time() if end is None else end
         begin = start if start >= 0 else until + start
         steps = begin, until, step or max(1.0, ceil((until - begin) / _STEPS))
-    return result_of(answer(exports, text, at, steps))
+    return result_of(answer(store, series, text, at, steps))

@@ -12,14 +12,22 @@ from redmeter.promql.answers import seconds, series_of
 from redmeter.promql.errors import BadQuery, Limits
 from redmeter.promql.evaluator import Answer, Engine
 from redmeter.promql.histogram import NativeHistogram
+from redmeter.promql.histogram_functions import nearest_rank
 from redmeter.promql.intervals import LOOKBACK, Intervals
 from redmeter.promql.intervals.buckets import full_resolution
 from redmeter.promql.nodes import Matcher, Selector
 from redmeter.promql.parser import parse_query
 from redmeter.promql.semantics import matches
 from redmeter.promql.values import LabelSet, with_label
-from redmeter.reading.export.listing import ExportList, Exports
-from redmeter.reading.promql.source import BUCKET, COUNT, Chosen, StoreSource, choose_series
+from redmeter.reading.export.listing import Exports
+from redmeter.reading.promql.source import (
+    BUCKET,
+    COUNT,
+    Chosen,
+    QueriedStore,
+    StoreSource,
+    choose_series,
+)
 from redmeter.results.promql import (
     QueryBucket,
     QueryHistogram,
@@ -48,11 +56,17 @@ UNBOUNDED = (
 def engine(source: StoreSource, limits: Limits | None = None, lookback: int = LOOKBACK) -> Engine:
     """Return an engine that answers queries from a store; `lookback` is in milliseconds."""
     semantics = Intervals(source, lookback)
-    return Engine(semantics, limits or Limits(), rewrite=full_resolution)
+    return Engine(
+        semantics,
+        limits or Limits(),
+        rewrite=full_resolution,
+        native_quantile=nearest_rank,
+    )
 
 
 def answer(
-    exports: ExportList,
+    store: QueriedStore,
+    series: Exports,
     text: str,
     at: float | None,
     window: tuple[float, float, float] | None,
@@ -62,6 +76,7 @@ def answer(
     """Return the answer to a query.
 
     Args:
+        series: what the store exports.
         at: Unix seconds; None: now.
         window: start, end and step in seconds; None: at one time.
         lookback: how long gauges keep their last value, milliseconds.
@@ -70,8 +85,7 @@ def answer(
         QueryError: the query cannot be answered.
         LimitExceeded, StoreError: of the store.
     """
-    series = exports.read()
-    source = StoreSource(exports.store, series)
+    source = StoreSource(store, series)
     evaluator = engine(source, limits, lookback)
     if window is not None:
         start, end, step = (round(number * 1000) for number in window)
