@@ -1,6 +1,6 @@
 """Lines whose values have names: JSON objects, columns of W3C logs, key=value pairs.
 
-A row of formats.py names the values of a request in Fields. A name with dots is looked up in nested
+A row of formats.py names the values of a request in EntryFields. A name with dots is looked up in nested
 objects, and as it is. The unit of a duration is a fact of the format, never a guess by its size: a
 number whose unit is unknown is left out. A text can bring its own unit (1.5ms, 0.2s).
 """
@@ -40,7 +40,7 @@ _DIGITS = re.compile(r"\d{1,18}", re.ASCII)
 _AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,12})?)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 
 
-class Fields(NamedTuple):
+class EntryFields(NamedTuple):
     """The names of a request's values: of several, the first that is there counts."""
 
     time: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ def digits(value: object) -> str:
     return value if _DIGITS.fullmatch(value) else ""
 
 
-def hit_of(entry: Mapping[str, Any], fields: Fields) -> Hit:
+def hit_of(entry: Mapping[str, Any], fields: EntryFields) -> Hit:
     """Return the request that named values describe.
 
     Raises:
@@ -127,7 +127,7 @@ def hit_of(entry: Mapping[str, Any], fields: Fields) -> Hit:
     return Hit(when, method, path, code, int(size) if size else None, seconds)
 
 
-def _request(entry: Mapping[str, Any], fields: Fields) -> tuple[str, str]:
+def _request(entry: Mapping[str, Any], fields: EntryFields) -> tuple[str, str]:
     line = _first(entry, fields.request)
     if isinstance(line, str) and " " in line:
         return request_of(line)
@@ -195,7 +195,7 @@ def json_object(line: str) -> Mapping[str, Any]:
     return entry
 
 
-def json_lines(fields: Fields, *required: str) -> Parse:
+def json_lines(fields: EntryFields, *required: str) -> Parse:
     """Return a reader of JSON lines that have all required names; a|b is either."""
     alternatives = [names.split("|") for names in required]
 
@@ -214,7 +214,9 @@ def json_lines(fields: Fields, *required: str) -> Parse:
 _PAIR = re.compile(rf"(?<!\S)([A-Za-z_][\w.-]*)=({QUOTED}|\S*)", re.ASCII | re.DOTALL)
 
 
-def key_value_lines(fields: Fields, *required: str, before: re.Pattern[str] | None = None) -> Parse:
+def key_value_lines(
+    fields: EntryFields, *required: str, before: re.Pattern[str] | None = None
+) -> Parse:
     """Return a reader of lines of key=value pairs that have all required names.
 
     Args:
@@ -253,7 +255,7 @@ class W3CReader:
 
     def __init__(self, unit: str, marks: tuple[str, ...] = ("",)) -> None:
         self._marks = marks
-        self._fields = Fields(
+        self._fields = EntryFields(
             time=("moment",),
             method=("cs-method",),
             path=("cs-uri-stem", "cs-uri"),

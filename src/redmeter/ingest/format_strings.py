@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 
 from redmeter.errors import InvalidSetting
 from redmeter.ingest.access_log import MalformedLine, log_time
-from redmeter.ingest.entries import Fields, json_lines
+from redmeter.ingest.entries import EntryFields, json_lines
 from redmeter.ingest.formats import FORMATS, LogFormat, text_lines
 
 _OPTION: Final = "--format"
@@ -79,7 +79,7 @@ def format_of(text: str) -> Mapping[str, LogFormat]:
     nginx = re.search(r"\$\{?[a-z]", text) is not None
     if nginx and text.startswith("{"):
         fields = _json_fields(text)
-        _check({group for group in Fields._fields if getattr(fields, group)}, "$")
+        _check({group for group in EntryFields._fields if getattr(fields, group)}, "$")
         return {"log_format": LogFormat("nginx", lambda: json_lines(fields), "")}
     texts, parts = _split(text, nginx=nginx)
     pattern, when = _expression(texts, parts)
@@ -240,7 +240,7 @@ def _reader_of_times(forms: list[str]) -> Callable[[str], float]:
     return read
 
 
-def _json_fields(text: str) -> Fields:
+def _json_fields(text: str) -> EntryFields:
     """Return the names that a log_format in JSON gives to its variables."""
     quoted = re.sub(r"(:\s*)(\$\w+|\$\{\w+\})(?=\s*[,}])", r'\1"\2"', text)
     try:
@@ -255,4 +255,4 @@ def _json_fields(text: str) -> Fields:
             seconds[name] = "s"
         elif group:
             names[group] = (*names.get(group, ()), name)
-    return Fields(**names, seconds=seconds)
+    return EntryFields(**names, seconds=seconds)

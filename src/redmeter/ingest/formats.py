@@ -32,7 +32,7 @@ from redmeter.ingest.access_log import (
     request_of,
 )
 from redmeter.ingest.entries import (
-    Fields,
+    EntryFields,
     Parse,
     W3CReader,
     digits,
@@ -120,11 +120,11 @@ def _text(pattern: str) -> Callable[[], Parse]:
     return lambda: text_lines(pattern)
 
 
-def _json(fields: Fields, *required: str) -> Callable[[], Parse]:
+def _json(fields: EntryFields, *required: str) -> Callable[[], Parse]:
     return lambda: json_lines(fields, *required)
 
 
-def _pairs(fields: Fields, *required: str) -> Callable[[], Parse]:
+def _pairs(fields: EntryFields, *required: str) -> Callable[[], Parse]:
     return lambda: key_value_lines(fields, *required, before=re.compile(rf"(?<!\S)\[?({_ISO})"))
 
 
@@ -133,7 +133,7 @@ def _w3c(unit: str, *marks: str) -> Callable[[], Parse]:
 
 
 #: The usual names in JSON. A duration has a unit in its name, or is nginx's request_time.
-USUAL: Final = Fields(
+USUAL: Final = EntryFields(
     time=(
         *("time", "timestamp", "@timestamp", "time_iso8601", "time_local", "ts", "msec"),
         *("date", "datetime", "start_time", "requestTime", "eventTime"),
@@ -290,7 +290,7 @@ FORMATS: Final[Mapping[str, LogFormat]] = {
     "lograge": LogFormat(
         "Rails with Lograge",
         _pairs(
-            Fields(
+            EntryFields(
                 time=("time",),
                 method=("method",),
                 path=("path",),
@@ -305,7 +305,7 @@ FORMATS: Final[Mapping[str, LogFormat]] = {
     "heroku": LogFormat(
         "Heroku's router",
         _pairs(
-            Fields(
+            EntryFields(
                 time=("time",),
                 method=("method",),
                 path=("path",),
@@ -339,7 +339,7 @@ FORMATS: Final[Mapping[str, LogFormat]] = {
     "traefik-json": LogFormat(
         "Traefik (json)",
         _json(
-            Fields(
+            EntryFields(
                 time=("StartUTC", "StartLocal", "time"),
                 method=("RequestMethod",),
                 path=("RequestPath",),
@@ -367,7 +367,7 @@ FORMATS: Final[Mapping[str, LogFormat]] = {
     "gcp": LogFormat(
         "Google Cloud (load balancer, Cloud Run, App Engine)",
         _json(
-            Fields(
+            EntryFields(
                 time=("timestamp", "receiveTimestamp", "time"),
                 method=("httpRequest.requestMethod",),
                 path=("httpRequest.requestUrl",),
@@ -383,7 +383,7 @@ FORMATS: Final[Mapping[str, LogFormat]] = {
     "api-gateway": LogFormat(
         "Amazon API Gateway (JSON)",
         _json(
-            Fields(
+            EntryFields(
                 time=("requestTimeEpoch", "requestTime"),
                 method=("httpMethod",),
                 path=("path", "resourcePath", "routeKey"),
@@ -400,7 +400,7 @@ FORMATS: Final[Mapping[str, LogFormat]] = {
     "azure-app-service": LogFormat(
         "Azure App Service",
         _json(
-            Fields(
+            EntryFields(
                 time=_AZURE_TIME,
                 method=("properties.CsMethod", "CsMethod"),
                 path=("properties.CsUriStem", "CsUriStem"),
@@ -416,7 +416,7 @@ FORMATS: Final[Mapping[str, LogFormat]] = {
     "azure-front-door": LogFormat(
         "Azure Front Door",
         _json(
-            Fields(
+            EntryFields(
                 time=_AZURE_TIME,
                 method=("properties.httpMethod",),
                 path=("properties.requestUri",),
@@ -433,7 +433,7 @@ FORMATS: Final[Mapping[str, LogFormat]] = {
     "azure-gateway": LogFormat(
         "Azure Application Gateway v2",
         _json(
-            Fields(
+            EntryFields(
                 time=_AZURE_TIME,
                 method=("properties.httpMethod",),
                 path=("properties.requestUri",),
@@ -450,7 +450,7 @@ FORMATS: Final[Mapping[str, LogFormat]] = {
     "azure-gateway-v1": LogFormat(
         "Azure Application Gateway v1",
         _json(
-            Fields(
+            EntryFields(
                 time=_AZURE_TIME,
                 method=("properties.httpMethod",),
                 path=("properties.requestUri",),
@@ -466,7 +466,7 @@ FORMATS: Final[Mapping[str, LogFormat]] = {
     "cloudflare": LogFormat(
         "Cloudflare Logpush",
         _json(
-            Fields(
+            EntryFields(
                 time=("EdgeStartTimestamp",),
                 method=("ClientRequestMethod",),
                 path=("ClientRequestURI", "ClientRequestPath"),
@@ -483,7 +483,7 @@ FORMATS: Final[Mapping[str, LogFormat]] = {
     "cloudfront-json": LogFormat(
         "Amazon CloudFront (JSON)",
         _json(
-            Fields(
+            EntryFields(
                 time=("timestamp(ms)", "timestamp"),
                 method=("cs-method",),
                 path=("cs-uri-stem",),
@@ -513,7 +513,7 @@ FORMATS: Final[Mapping[str, LogFormat]] = {
     "pino": LogFormat(
         "pino-http (Express, Fastify)",
         _json(
-            Fields(
+            EntryFields(
                 time=("time",),
                 method=("req.method",),
                 path=("req.url",),
@@ -537,7 +537,7 @@ FORMATS: Final[Mapping[str, LogFormat]] = {
     "ecs": LogFormat(
         "Elastic Common Schema",
         _json(
-            Fields(
+            EntryFields(
                 time=("@timestamp",),
                 method=("http.request.method",),
                 path=("url.path", "url.original", "url.full"),
