@@ -1,8 +1,8 @@
 """Lines whose values have names: JSON objects, columns of W3C logs, key=value pairs.
 
-A row of formats.py names the values of a request in EntryFields. A name with dots is looked up in nested
-objects, and as it is. The unit of a duration is a fact of the format, never a guess by its size: a
-number whose unit is unknown is left out. A text can bring its own unit (1.5ms, 0.2s).
+A row of formats.py names the values of a request in EntryFields. A name with dots is looked up in
+nested objects, and as it is. The unit of a duration is a fact of the format, never a guess by its
+size: a number whose unit is unknown is left out. A text can bring its own unit (1.5ms, 0.2s).
 """
 
 import json
