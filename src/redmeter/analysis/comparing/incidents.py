@@ -40,7 +40,7 @@ BLOCK: Final = 300
 DAY_SECONDS: Final = 86_400
 
 #: Probability that a series which is as usual is called high at one look.
-FALSE_ALARM: Final = 1e-5
+FALSE_ALARM: Final = 3e-5
 #: Least ratio to the usual share, and least distance from it.
 LEAST_RISE: Final = 1.25
 LEAST_RATE: Final = 0.002

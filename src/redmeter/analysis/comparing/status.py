@@ -28,7 +28,13 @@ from redmeter.analysis.comparing.incidents import (
     rise_probability,
 )
 from redmeter.analysis.comparing.sentences import unit_of
-from redmeter.analysis.comparing.traffic import LEVEL_BLOCKS, Quiet, TrafficLevel, silence
+from redmeter.analysis.comparing.traffic import (
+    LEVEL_BLOCKS,
+    NewLevel,
+    Quiet,
+    TrafficLevel,
+    silence,
+)
 from redmeter.clock import UTC, Zone
 from redmeter.names import (
     HITS,
@@ -153,6 +159,11 @@ def judge_checks(seen: Observed) -> list[Check]:
     for task, group in seen.tasks.items():
         checks += _judge_task(seen, task, group)
     return [_with_mark(seen, check) for check in checks]
+
+
+def level_of(seen: Observed) -> NewLevel | None:
+    """Return the level of requests that has become usual within the last hours, if there is one."""
+    return TrafficLevel(seen.grid, _cells(seen.grid, seen.requests), seen.zone).new_level()
 
 
 def _judge_requests(seen: Observed) -> list[Check]:

@@ -14,12 +14,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from redmeter.analysis.comparing.incidents import BLOCK, DAY_SECONDS, MINUTE, CellGrid
+from redmeter.analysis.comparing.sentences import value_text
 from redmeter.analysis.comparing.status import (
     CountsByWidth,
     GroupCounts,
     Observed,
     TimesByWidth,
     judge_checks,
+    level_of,
 )
 from redmeter.clock import Zone
 from redmeter.names import (
@@ -38,7 +40,7 @@ from redmeter.reading import marks as marking
 from redmeter.reading.diagnosis.busiest import busiest_counters
 from redmeter.reading.diagnosis.context import Circumstances, circumstances
 from redmeter.reading.diagnosis.explain import explain
-from redmeter.reading.diagnosis.status_sentence import with_sentence
+from redmeter.reading.diagnosis.status_sentence import local_time, with_sentence
 from redmeter.reading.diagnosis.verdict import VerdictQuestion, read_verdict
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest
 from redmeter.reading.distributions import interval_distributions
@@ -159,13 +161,17 @@ def _explained(
 
 
 def _notes(seen: Observed) -> list[str]:
-    """Return sentences about clocks that are wrong."""
-    newest = max((max(by) for by in seen.requests.values() if by), default=0)
+    """Return sentences about a new level of traffic, and about clocks that are wrong."""
+    notes = []
+    if seen.requests and (level := level_of(seen)) is not None:
+        since = local_time(level.since, seen.zone, day=True)
+        now, before = value_text(level.now), value_text(level.before)
+        notes.append(f"Requests {now} a minute since {since}, before {before}.")
     minutes = seen.requests.get(MINUTE, {})
     ahead = max(minutes, default=0) - slice_start(seen.now, MINUTE)
-    if minutes and newest and ahead > _AHEAD:
-        return [f"A writer's clock is {ahead // MINUTE} min ahead."]
-    return []
+    if ahead > _AHEAD:
+        notes.append(f"A writer's clock is {ahead // MINUTE} min ahead.")
+    return notes
 
 
 # --- Reading -------------------------------------------------------------------------------------

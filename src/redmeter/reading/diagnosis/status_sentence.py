@@ -128,7 +128,7 @@ def _changed(check: Check, status: Status, zone: Zone) -> list[Part]:
         if len(check.causes) > _MOST:
             parts.append(text(f" and {len(check.causes) - _MOST} more"))
     if check.unsure_since is not None:
-        at = _clock(check.unsure_since, zone)
+        at = local_time(check.unsure_since, zone)
         parts.append(text("; too few since "))
         parts.append(Part(kind="time", text=at, time=check.unsure_since))
         parts.append(text(" to judge whether it is over"))
@@ -155,7 +155,7 @@ def _over(check: Check, zone: Zone) -> list[Part]:
     parts = [*_title(check), text(" was ")]
     parts.append(Part(kind="value", text=value_text(check.value, check.unit)))
     parts += [*_duration(check, check.ended), text(" until ")]
-    parts.append(Part(kind="time", text=_clock(check.ended, zone), time=check.ended))
+    parts.append(Part(kind="time", text=local_time(check.ended, zone), time=check.ended))
     parts += [text(" (usually "), Part(kind="usual", text=value_text(check.mid, check.unit))]
     parts.append(text(")"))
     for number, group in enumerate(check.causes[:_MOST]):
@@ -190,7 +190,9 @@ def _new(
     for exception in exceptions[:_MOST]:
         place = f" in {exception.place}" if exception.place else ""
         parts.append(text(f"New exception {exception.type}{place} ({exception.count:,} since "))
-        parts.append(Part(kind="time", text=_clock(exception.first, zone), time=exception.first))
+        parts.append(
+            Part(kind="time", text=local_time(exception.first, zone), time=exception.first)
+        )
         parts.append(text("). "))
     if len(exceptions) > _MOST:
         parts.append(text(f"{len(exceptions) - _MOST:,} more new exceptions. "))
@@ -198,7 +200,7 @@ def _new(
         count = "" if pattern.count is None else f"{pattern.count:,} "
         parts.append(text(f"New {pattern.severity} in {pattern.logger or 'the root logger'}: "))
         parts.append(text(f"{pattern.pattern} ({count}since "))
-        parts.append(Part(kind="time", text=_clock(pattern.first, zone), time=pattern.first))
+        parts.append(Part(kind="time", text=local_time(pattern.first, zone), time=pattern.first))
         parts.append(text("). "))
     if len(messages) > _MOST:
         parts.append(text(f"{len(messages) - _MOST:,} more new errors. "))
@@ -258,7 +260,7 @@ def _age(seconds: float) -> str:
     return length(round(seconds / unit) * unit)
 
 
-def _clock(moment: float, zone: Zone) -> str:
-    """Return a time of day in a zone: "14:05"."""
+def local_time(moment: float, zone: Zone, *, day: bool = False) -> str:
+    """Return a time of day in a zone: "14:05", "Tuesday 14:05"."""
     local = datetime.fromtimestamp(moment, UTC) + timedelta(seconds=zone.offset(moment))
-    return f"{local:%H:%M}"
+    return f"{local:%A %H:%M}" if day else f"{local:%H:%M}"
