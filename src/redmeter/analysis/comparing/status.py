@@ -161,7 +161,7 @@ def judge_checks(seen: Observed) -> list[Check]:
     return [_with_mark(seen, check) for check in checks]
 
 
-def level_of(seen: Observed) -> NewLevel | None:
+def new_level_of(seen: Observed) -> NewLevel | None:
     """Return the level of requests that has become usual within the last hours, if there is one."""
     return TrafficLevel(seen.grid, _cells(seen.grid, seen.requests), seen.zone).new_level()
 

@@ -21,7 +21,7 @@ from redmeter.analysis.comparing.status import (
     Observed,
     TimesByWidth,
     judge_checks,
-    level_of,
+    new_level_of,
 )
 from redmeter.clock import Zone
 from redmeter.names import (
@@ -163,7 +163,7 @@ def _explained(
 def _notes(seen: Observed) -> list[str]:
     """Return sentences about a new level of traffic, and about clocks that are wrong."""
     notes = []
-    if seen.requests and (level := level_of(seen)) is not None:
+    if seen.requests and (level := new_level_of(seen)) is not None:
         since = local_time(level.since, seen.zone, day=True)
         now, before = value_text(level.now), value_text(level.before)
         notes.append(f"Requests {now} a minute since {since}, before {before}.")
