@@ -193,6 +193,15 @@ def status_of(
         )
     )
     surroundings = Surroundings(around)
+    if not (seen.requests or seen.tasks or seen.counters):
+        kept_kinds = {
+            "counters": counts,
+            "gauges": [e for e in memory.events if e.amount is None and e.observed is None],
+            "histograms": [e for e in memory.events if e.observed is not None],
+            "messages": memory.messages,
+            "exceptions": memory.exceptions,
+        }
+        surroundings.kinds = tuple(kind for kind, records in kept_kinds.items() if records)
     recent = [mark for mark in seen.marks if now - JUDGED < mark.time <= now]
     if recent and verdict is not None:
         surroundings.verdict = verdict(recent[-1])

@@ -39,7 +39,8 @@ BLOCK: Final = 300
 #: How far back the usual share is learned, seconds before a change.
 DAY_SECONDS: Final = 86_400
 
-#: Probability that a series which is as usual is called high at one look.
+#: Probability that a series which is as usual is called high at one look; a third of it for each
+#: route of many.
 FALSE_ALARM: Final = 3e-5
 #: Least ratio to the usual share, and least distance from it.
 LEAST_RISE: Final = 1.25
@@ -238,12 +239,14 @@ class Shares:
         fallback: UsualShare | None = None,
         least_ratio: float = LEAST_RISE,
         least_rate: float = LEAST_RATE,
+        level: float = FALSE_ALARM,
     ) -> Incident | None:
         """Return the incident that goes on or ended within RECENTLY, if there is one.
 
         Args:
             fallback: the usual share of all series, for one that has had too little.
             least_ratio, least_rate: least ratio to the usual share, and distance from it.
+            level: probability of an incident where all is as usual.
         """
         last = len(self.grid)
         if (
@@ -263,7 +266,7 @@ class Shares:
                     least_ratio * candidate.usual.share, candidate.usual.share + least_rate
                 ):
                     continue
-                if candidate.p <= FALSE_ALARM and (best is None or candidate.p < best.p):
+                if candidate.p <= level and (best is None or candidate.p < best.p):
                     best = candidate
         return best
 

@@ -48,15 +48,17 @@ from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Ask, Joined, series_in
 from redmeter.reading.page.http import route_of
 from redmeter.reading.ranking import highest
+from redmeter.reading.samples import number_of
 from redmeter.reading.selection import LabelSets
 from redmeter.reading.totals import MAX_SAMPLED
 from redmeter.results.explanation import Check, Explanation, Status
 from redmeter.results.verdict import BETTER, SAME, WORSE, Verdict
-from redmeter.store import Store
+from redmeter.store import Store, indexes
 from redmeter.store.query import Query, Read, run_query
 from redmeter.store.servers.replies import Reply, pairs
 from redmeter.stored.counter import parse_counter
 from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.families import INDEXES
 from redmeter.stored.keys import HOUR, Kept, Keys, slice_start
 from redmeter.stored.packed_text import parse_distribution
 
@@ -89,6 +91,8 @@ class Surroundings:
     firing: tuple[str, ...] = ()
     #: That of the newest deploy, if it is not long ago.
     verdict: Verdict | None = None
+    #: What is recorded, if nothing of it is judged: "gauges", "messages".
+    kinds: tuple[str, ...] = ()
 
 
 def assess(
@@ -125,7 +129,7 @@ def assess(
         messages=messages,
         firing=surroundings.firing,
     )
-    return with_sentence(status, seen.zone, verdict, _notes(seen))
+    return with_sentence(status, seen.zone, verdict, _notes(seen), surroundings.kinds)
 
 
 def _explained(
@@ -257,6 +261,14 @@ def _observed(keys: Keys, kept: Kept, zone: Zone) -> Query[tuple[Observed, Surro
         seen.requests = {}
         if not seen.tasks and BLOCK in view.retention:
             seen.counters = yield from busiest_counters(keys, widths)
+    if not (seen.requests or seen.tasks or seen.counters):
+        records = {"known": "counters", "hists": "histograms"}
+        _, sizes = yield [indexes.size(keys, keys.key(index.name)) for index in INDEXES]
+        surroundings.kinds = tuple(
+            records.get(index.name, index.name)
+            for index, size in zip(INDEXES, sizes, strict=True)
+            if number_of(size)
+        )
     surroundings.around = yield from circumstances(keys, new_window(view.now), None, view.now)
     return seen, surroundings
 

@@ -39,11 +39,16 @@ _MOST: Final = 3
 
 
 def with_sentence(
-    status: Status, zone: Zone, verdict: Verdict | None, notes: Sequence[str]
+    status: Status,
+    zone: Zone,
+    verdict: Verdict | None,
+    notes: Sequence[str],
+    kinds: Sequence[str] = (),
 ) -> Status:
     """Return the status with its sentence.
 
     Args:
+        kinds: of what is recorded, if nothing of it is judged.
         verdict: of the newest deploy, if there is one.
         notes: further sentences.
     """
@@ -73,8 +78,9 @@ def with_sentence(
             parts += [*_over(check, zone), text(". ")]
     parts += _usual(status.checks)
     if not status.checks:
+        some = f"{_listed(kinds)} are recorded, but " if kinds else ""
         what = "no requests, no tasks and no counters with events in the last hour"
-        parts.append(text(f"Not enough data: {what}."))
+        parts.append(text(f"Not enough data: {some}{what}."))
     return replace(status, parts=tuple(parts), sentence=joined(parts).strip())
 
 
