@@ -91,7 +91,7 @@ class Surroundings:
     firing: tuple[str, ...] = ()
     #: That of the newest deploy, if it is not long ago.
     verdict: Verdict | None = None
-    #: What is recorded, if nothing of it is judged: "gauges", "messages".
+    #: The recorded kinds, if nothing of them is judged: "gauges", "messages".
     kinds: tuple[str, ...] = ()
 
 
