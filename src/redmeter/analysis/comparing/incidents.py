@@ -170,8 +170,10 @@ class Shares:
     """
 
     def __init__(self, grid: CellGrid, events: Sequence[int], of: Sequence[int]) -> None:
-        self.grid, self.events, self.of = grid, events, of
-        self._events = [0, *accumulate(events)]
+        # Where failures are counted by others than events, there may be more of them.
+        self.events: Sequence[int] = list(map(min, events, of))
+        self.grid, self.of = grid, of
+        self._events = [0, *accumulate(self.events)]
         self._of = [0, *accumulate(of)]
         #: Each block: events, of how many, and whether it has five minutes at most.
         self._blocks = [
@@ -399,17 +401,18 @@ def highest_usual(of: float, usual: UsualShare, level: float = FALSE_ALARM) -> f
 
 def _usual(blocks: Sequence[tuple[int, int, bool]], since: int) -> UsualShare:
     """Return the usual share of blocks: events, of how many, and whether they have five minutes."""
-    kept = list(blocks)
-    for episode in _episodes(kept):
-        rest = [block for at, block in enumerate(kept) if at not in episode]
+    left_out = set[int]()
+    for episode in _episodes(blocks):
+        without = left_out | episode
+        rest = [block for at, block in enumerate(blocks) if at not in without]
         if len(rest) < 3:
             continue
         usual = _pooled(rest, since)
-        events = sum(kept[at][0] for at in episode)
-        of = sum(kept[at][1] for at in episode)
+        events = sum(blocks[at][0] for at in episode)
+        of = sum(blocks[at][1] for at in episode)
         if rise_probability(events, of, usual) < FALSE_ALARM:
-            kept = [(-1, 0, False) if at in episode else b for at, b in enumerate(kept)]
-    return _pooled([block for block in kept if block[0] >= 0], since)
+            left_out = without
+    return _pooled([block for at, block in enumerate(blocks) if at not in left_out], since)
 
 
 def _episodes(blocks: Sequence[tuple[int, int, bool]]) -> list[set[int]]:
