@@ -16,7 +16,7 @@ from redmeter.store import Store
 from redmeter.stored.keys import HOUR, OTHER, STEP, slice_start
 from redmeter.stored.message import LogHour, PatternHour, message_operations
 from redmeter.stored.shards import ShardedKeys
-from redmeter.stored.steps import ALL, STEPS, is_complete, parse_steps, windows
+from redmeter.stored.steps import ALL, ROOM, STEPS, is_complete, parse_steps, windows
 from redmeter.testing import MemoryMeter
 from redmeter.types import Batch, Outcome
 from support.fixed_time import FixedTime
@@ -179,34 +179,62 @@ def test_a_clock_that_is_set_back_begins_anew(store: Store, client: Any, clock: 
 def test_patterns_are_bounded_and_leave_with_their_steps(
     store: Store, client: Any, clock: FixedTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What exceeds the most is (other); those whose steps have left make room."""
-    monkeypatch.setattr("redmeter.stored.steps.MAX_FIELDS", 3)
-    write(store, *((NOON, name) for name in "abcdd"))
+    """What exceeds the room is coarse, then (other); those whose steps have left make room."""
+    monkeypatch.setattr("redmeter.stored.steps.ROOM", 3)
+    monkeypatch.setattr("redmeter.stored.steps.COARSE_ROOM", 1)
+    write(store, *((NOON, name) for name in "abcdde"))
     write(store, (NOON, "d"), (NOON, "a"), (NOON, OTHER))
     assert stored(client) == {
-        ALL: f"{NOON} 8{zeros(24)}",
+        ALL: f"{NOON} 9{zeros(24)}",
         "a": f"{NOON} 2",
         "b": f"{NOON} 1",
         "c": f"{NOON} 1",
-        OTHER: f"{NOON} 4",
+        "d (1 word)": f"{NOON} 3",
+        OTHER: f"{NOON} 2",
     }
-    for step, patterns in ((24, {"a", "b", "c"}), (25, {"e", "f"})):
+    for step, patterns in (
+        (24, {"a", "b", "c", "d (1 word)", OTHER}),
+        (25, {"e", "f"}),
+    ):
         clock.now = NOON + step * STEP
         write(store, (clock.now, "e"), (clock.now, "f"))
-        assert set(stored(client)) == {ALL, *patterns, OTHER}
+        assert set(stored(client)) == {ALL, *patterns} | ({OTHER} if step == 25 else set())
 
 
-def test_a_hash_has_at_most_a_thousand_patterns(
+def test_a_hash_has_at_most_the_room_of_its_severity(
     store: Store, client: Any, clock: FixedTime
 ) -> None:
     """However many come in an hour, and of however many hours."""
     for hour in range(3):
         clock.now = NOON + hour * HOUR
         write(store, *((clock.now, f"{hour} {n}") for n in range(700)))
-    assert client.hlen(KEY) == 1_000 + len((ALL, OTHER))
+    assert client.hlen(KEY) == ROOM + len((ALL, "… (2 words)"))
     whole = parse_steps(client.hget(KEY, ALL))
     assert whole is not None
     assert windows(whole, clock.now) == (1400, 700)
+
+
+def test_a_flood_hides_no_new_error(open_meter: OpenMeter, clock: FixedTime) -> None:
+    """An error of the same severity is counted and new, and the process reports the crowd."""
+    meters = open_meter(recent_messages=10), MemoryMeter(clock=ManualClock(clock.now))
+    for meter in meters:
+        for n in range(1200):
+            name = "".join(chr(97 + n // 26**power % 26) for power in range(3))
+            meter.log("pay", f"payment failed for cus_{name}", severity="error")
+        for _ in range(50):
+            meter.log("pay", "database is down", severity="error")
+        meter.log("pay", "card declined", severity="info")
+    meters[0].flush()
+    for meter in meters:
+        counts = {one.pattern: one.count for one in meter.log_frequencies("pay")}
+        assert sum(counts.values()) == 1251
+        assert (counts["database is down (3 words)"], counts["card declined"]) == (50, 1)
+        assert OTHER not in counts
+        changes = {one.pattern: one.kind for one in meter.log_changes("pay")}
+        assert changes["database is down (3 words)"] == "new"
+        health = meter.recorder_health()
+        assert health.coarse_messages["pay:error"] >= 250
+        assert health.other_messages == {}
 
 
 @pytest.mark.parametrize("prefix", ["redmeter:", ""])
