@@ -26,7 +26,7 @@ from redmeter.lazy_regex import late
 from redmeter.names import check_text, cleaned
 from redmeter.stored.intervals import THIS_HOUR
 from redmeter.stored.keys import HOUR, OTHER, STEP, Keys, slice_start
-from redmeter.stored.steps import COARSE_ROOM, place_of, room_of, step_operations
+from redmeter.stored.steps import COARSE_ROOM, name_in_room, room_of, step_operations
 from redmeter.types import Operation, Operations
 
 #: The levels of logging that have a severity of their own.
@@ -239,7 +239,7 @@ class LogHour:
     def add(self, pattern: str, group: PatternHour) -> None:
         """Count messages of a pattern, or of a coarse one where there are too many."""
         self.events += group.events
-        pattern = place_of(pattern, self.patterns, MAX_HOURLY_PATTERNS)
+        pattern = name_in_room(pattern, self.patterns, MAX_HOURLY_PATTERNS)
         old = self.patterns.get(pattern)
         if old is None:
             self.bytes += _GROUP_BYTES + getsizeof(pattern)

@@ -91,7 +91,7 @@ def is_coarse(pattern: str) -> bool:
     return pattern.endswith(("words)", "word)")) and bool(_COARSE.search(pattern))
 
 
-def place_of(pattern: str, known: Collection[str], room: int) -> str:
+def name_in_room(pattern: str, known: Collection[str], room: int) -> str:
     """Return the name under which a pattern counts: its own, a coarse one, or OTHER.
 
     Args:

@@ -22,7 +22,7 @@ from redmeter.stored.keys import OTHER, STEP, check_time, slice_start
 from redmeter.stored.mark import Noted
 from redmeter.stored.message import source_name
 from redmeter.stored.moments import to_float
-from redmeter.stored.steps import STEPS, is_coarse, place_of, room_of
+from redmeter.stored.steps import STEPS, is_coarse, name_in_room, room_of
 
 #: A record that is not older, seconds, is of now.
 _JUST_NOW = 1.0
@@ -95,7 +95,7 @@ class MemoryRecorder(SyncRecorder):
         if 2 * len(known) > room and step > max(known.values()):
             left = step - STEPS * STEP
             known = self._known[source] = {p: last for p, last in known.items() if last > left}
-        name = place_of(pattern, known, room)
+        name = name_in_room(pattern, known, room)
         known[name] = max(step, known.get(name, step))
         if is_coarse(name) or name == OTHER:
             counts = self._stats.hidden if name == OTHER else self._stats.coarse
