@@ -214,6 +214,27 @@ def test_a_hash_has_at_most_the_room_of_its_severity(
     assert windows(whole, clock.now) == (1400, 700)
 
 
+def test_patterns_that_differ_in_a_name_are_read_as_one(
+    open_meter: OpenMeter, open_store: OpenStore, clock: FixedTime, client: Any
+) -> None:
+    """By each reader, with their counts summed and their patterns listed; each is stored."""
+    meters = open_meter(), MemoryMeter(clock=ManualClock(clock.now))
+    names = [f"{a}{b}" for a in ("ama", "basti", "chi", "dori") for b in ("an", "elie", "ara")]
+    for meter in meters:
+        for name in [*names, names[0]]:
+            meter.log("shop", f"order of {name} failed", severity="error")
+    meters[0].flush()
+    variants = {f"order of {name} failed" for name in names}
+    stored = {member.decode() for member in client.zrange("redmeter:common:shop:error", 0, -1)}
+    assert stored == variants
+    overview = read_log_overview(open_store())
+    rows = [(*meter.log_frequencies("shop"), *meter.log_changes("shop")) for meter in meters]
+    for one in (*rows[0], *rows[1], *overview.frequent, *overview.changes):
+        assert (one.pattern, one.count, one.before) == ("order of <…> failed", 13, 0)
+        assert (one.variants[0], {*one.variants}) == (f"order of {names[0]} failed", variants)
+    assert [len(each) for each in (*rows, overview.frequent, overview.changes)] == [2, 2, 1, 1]
+
+
 def test_a_flood_hides_no_new_error(open_meter: OpenMeter, clock: FixedTime) -> None:
     """An error of the same severity is counted and new, and the process reports the crowd."""
     meters = open_meter(recent_messages=10), MemoryMeter(clock=ManualClock(clock.now))

@@ -101,6 +101,7 @@ def as_change(f: Frequency, kind: ChangeKind) -> Change:
     """Return a frequency as a change."""
     return Change(
         *(f.logger, f.severity, f.pattern, f.count, f.before, f.first, f.last, f.sample, f.sliding),
+        variants=f.variants,
         kind=kind,
     )
 

@@ -169,7 +169,9 @@ _is_text_key: Final = late(f"[@$]?(?:{_TEXT_KEYS})", re.IGNORECASE)
 _text_key_ends: Final = late(rf"(?<![\w.-])(?:{_TEXT_KEYS})=\Z", re.ASCII | re.IGNORECASE)
 _is_key: Final = late(r"[@$]?[A-Za-z_][\w.@$-]{0,39}", re.ASCII)
 _LOGFMT: Final = late(
-    rf"[A-Za-z_][\w.-]{{0,39}}+=\S (?=.*?(?<![\w.-])(?:{_TEXT_KEYS})=)".replace(" ", ""), re.ASCII
+    rf"""[A-Za-z_][\w.-]{{0,39}}+=\S(?=.*?(?<![\w.-])(?:{_TEXT_KEYS})=)
+    | (?:{_TEXT_KEYS})=\S+[ ][A-Za-z_][\w.-]{{0,39}}+=\S""",
+    re.ASCII | re.VERBOSE,
 )
 _PAIR: Final = late(r"([A-Za-z_][\w.-]{0,39}+)=[^\"'`=]*[^\"'`=<>,;…]([,;]?)", re.ASCII)
 _LITERALS: Final = ("=true", "=false", "=null", "=nil", "=None", "=True", "=False")
