@@ -127,9 +127,9 @@ def ours(texts: Sequence[str]) -> list[str]:
 
 def merged(texts: Sequence[str]) -> list[str]:
     """Return the groups as they are read: patterns that differ in one word are one."""
-    found = ours(texts)
-    names = merged_names(Counter(found))
-    return [names.get(pattern, pattern) for pattern in found]
+    recorded = ours(texts)
+    names = merged_names(Counter(recorded))
+    return [names.get(pattern, pattern) for pattern in recorded]
 
 
 def drain(masked: bool) -> Grouper | None:

@@ -402,6 +402,6 @@ def test_long_lines_of_json_are_grouped_by_their_message(writer: str) -> None:
 
 
 def test_a_json_text_that_was_cut_is_closed() -> None:
-    """What was cut is a value, and no raw text in the pattern."""
+    """It is a value: the pattern has no raw text."""
     line = f'{{"msg": "payment failed", "n": 7, "stack": "{STACK}"}}'
     assert pattern_of(line[:1300]) == '{"msg": "payment failed", "n": <n>, "stack": <str>'

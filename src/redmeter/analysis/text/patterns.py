@@ -119,7 +119,7 @@ def pattern_of(text: str) -> str:
 
 def _once(text: str) -> str:
     if len(text) > CHARACTERS_READ and is_object(text):
-        text = _shorten_object(text.lstrip().partition("\n")[0])
+        text = _shorten_object(text.lstrip().split("\n", 1)[0])
     line = text[: CHARACTERS_READ + 1].lstrip().partition("\n")[0]
     if len(line) > CHARACTERS_READ:
         line = line[:CHARACTERS_READ] + "…"
