@@ -108,6 +108,8 @@ export interface components {
             severity: string;
             /** @description Whether the hours are sliding hours; else clock hours, UTC. */
             sliding: boolean;
+            /** @description The stored patterns of which it is the sum, the most frequent first, if `pattern` stands for several that differ in one word: `order of <…> failed`. Otherwise empty. */
+            variants: string[];
         };
         /** @description The series that have one value of a label, before and after. */
         ChangedGroup: {
@@ -667,6 +669,8 @@ export interface components {
             severity: string;
             /** @description Whether the hours are sliding hours; else clock hours, UTC. */
             sliding: boolean;
+            /** @description The stored patterns of which it is the sum, the most frequent first, if `pattern` stands for several that differ in one word: `order of <…> failed`. Otherwise empty. */
+            variants: string[];
         };
         /** @description The frequency of a log pattern in the last hour, and in the hour before. */
         FrequencyRow: {
@@ -690,6 +694,8 @@ export interface components {
             severity: string;
             /** @description Whether the hours are sliding hours; else clock hours, UTC. */
             sliding: boolean;
+            /** @description The stored patterns of which it is the sum, the most frequent first, if `pattern` stands for several that differ in one word: `order of <…> failed`. Otherwise empty. */
+            variants: string[];
         };
         /** @description Series that have the same values of some labels, aggregated. */
         GroupedSeries: {

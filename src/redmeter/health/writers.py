@@ -7,6 +7,7 @@ that is not a number or a text counts as 0 or "".
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import methodcaller
@@ -23,6 +24,7 @@ from redmeter.store.producers import INSTANCE_SECONDS, WRITER_SECONDS
 from redmeter.store.query import Query
 from redmeter.store.servers.replies import Command, Reply, pairs, raised, scored
 from redmeter.stored.keys import MAX_TIME, Keys, span
+from redmeter.stored.message import parse_source
 
 #: Most writers that are read, the newest ones.
 MAX_WRITERS = 1000
@@ -231,6 +233,10 @@ _TROUBLES = (
         "a callback must not wait for anything: have it return what another thread has measured",
     ),
 )
+_FEWER_PATTERNS = (
+    "log values as arguments, so that the format is the pattern: log.error('order %s failed', id); "
+    "redmeter logs LOGGER lists the patterns"
+)
 #: For a reason that is not in the table: an error code of the server.
 _OTHER_REASON = LossReason("events", "", "the warnings in the writers' own logs have the details")
 
@@ -262,6 +268,7 @@ def writer_findings(
     yield from _lost_events(writers)
     for field, text, fix in _TOTALS:
         yield from _counted(writers, methodcaller("number", field), text, fix)
+    yield from _crowded_logs(writers)
     yield from _stuck_writers(now, writers)
     yield from _vanished_writers(now, writers)
     for kind, text, fix in _TROUBLES:
@@ -360,6 +367,25 @@ def _counted(
     """Report a problem that writers count, if one has."""
     if total := sum(map(amount, writers)):
         yield Finding("warn", "writers", f"{total:,} {text}; by {_by(writers, amount)}", fix)
+
+
+def _crowded_logs(writers: Sequence[Writer]) -> Iterator[Finding]:
+    """Report the loggers whose severities have too many patterns, the most messages first."""
+    coarse, other = Counter[str](), Counter[str]()
+    for writer in writers:
+        coarse.update(writer.counts("coarse_messages"))
+        other.update(writer.counts("other_messages"))
+    crowded = (coarse + other).most_common()
+    for source, _ in crowded[:MAX_FINDINGS]:
+        logger, severity = parse_source(source)
+        text = f"{_plain(logger)}, severity {_plain(severity)}, has too many patterns of messages"
+        text += f": {coarse[source]:,} are counted under coarse ones, {other[source]:,} in (other)"
+        if other[source]:
+            text += ", where new ones may be hidden"
+        yield Finding("warn", "writers", text, _FEWER_PATTERNS)
+    if len(crowded) > MAX_FINDINGS:
+        rest = f"… ({len(crowded) - MAX_FINDINGS:,} more loggers with too many patterns)"
+        yield Finding("warn", "writers", rest, _FEWER_PATTERNS)
 
 
 def _stuck_writers(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:

@@ -58,8 +58,9 @@ that is none of these stays one when its end is cut.
 A host is known by its top-level domain or its port. Domains that are also ends of file names or
 names of attributes need a third label, or are left out; so is com.example.app, which is a package.
 
-Bound: the first 1,000 characters of the first line are read; a pattern has at most 200; 2,048 words
-are remembered. A pattern that is too long begins with its text keys, so a message of many fields
+Bound: the first 1,000 characters of the first line are read; of a longer JSON object all that is
+given, its long values shortened before. A pattern has at most 200 characters; 2,048 words are
+remembered. A pattern that is too long begins with its text keys, so a message of many fields
 is still grouped by its text. Patterns are stable: the pattern of a pattern is itself, except for
 some lines that were read in part and have hundreds of characters without a space at the cut.
 
@@ -80,7 +81,7 @@ from typing import Final
 from redmeter.analysis.text.texts import EMPTY
 from redmeter.lazy_regex import any_of, late
 
-PATTERN_VERSION: Final = 3
+PATTERN_VERSION: Final = 4
 #: Characters of a pattern at most, the … included.
 PATTERN_CHARACTERS: Final = 200
 #: Characters of a line that are read.
@@ -117,6 +118,8 @@ def pattern_of(text: str) -> str:
 
 
 def _once(text: str) -> str:
+    if len(text) > CHARACTERS_READ and is_object(text):
+        text = _shorten_object(text.lstrip().split("\n", 1)[0])
     line = text[: CHARACTERS_READ + 1].lstrip().partition("\n")[0]
     if len(line) > CHARACTERS_READ:
         line = line[:CHARACTERS_READ] + "…"
@@ -166,7 +169,9 @@ _is_text_key: Final = late(f"[@$]?(?:{_TEXT_KEYS})", re.IGNORECASE)
 _text_key_ends: Final = late(rf"(?<![\w.-])(?:{_TEXT_KEYS})=\Z", re.ASCII | re.IGNORECASE)
 _is_key: Final = late(r"[@$]?[A-Za-z_][\w.@$-]{0,39}", re.ASCII)
 _LOGFMT: Final = late(
-    rf"[A-Za-z_][\w.-]{{0,39}}+=\S (?=.*?(?<![\w.-])(?:{_TEXT_KEYS})=)".replace(" ", ""), re.ASCII
+    rf"""[A-Za-z_][\w.-]{{0,39}}+=\S(?=.*?(?<![\w.-])(?:{_TEXT_KEYS})=)
+    | (?:{_TEXT_KEYS})=\S+[ ][A-Za-z_][\w.-]{{0,39}}+=\S""",
+    re.ASCII | re.VERBOSE,
 )
 _PAIR: Final = late(r"([A-Za-z_][\w.-]{0,39}+)=[^\"'`=]*[^\"'`=<>,;…]([,;]?)", re.ASCII)
 _LITERALS: Final = ("=true", "=false", "=null", "=nil", "=None", "=True", "=False")
@@ -178,6 +183,45 @@ _TEXT_PAIR: Final = late(
     """.replace("TEXT", r"""(?: [^"'`\\] | (?<=\w)' | \\[nrtu/] )*+"""),
     re.VERBOSE | re.ASCII | re.IGNORECASE,
 )
+
+
+#: A text of a JSON object, and whether it is a key; the last one may have been cut.
+_JSON_TEXT: Final = late(r'"((?:[^"\\]|\\.)*+)("\s*:|"|\\?\Z)', re.DOTALL)
+_JSON_PAIR: Final = late(
+    rf'"[@$]?(?:{_TEXT_KEYS})"\s*:\s*(?:"(?:[^"\\]|\\.)*+"|[^\s,"\[\]{{}}]+)', re.IGNORECASE
+)
+#: Characters of a value from which on it is shortened; of the text of a text key.
+_LONG_VALUE: Final = 40
+
+
+def is_object(text: str) -> bool:
+    """Return whether a text looks like a JSON object."""
+    return text[:100].lstrip().startswith("{")
+
+
+def _shorten_object(line: str) -> str:
+    """Return a long JSON object as a shorter one, whose pattern is the same.
+
+    Values that become <str> are shortened, the texts of text keys are cut, and a text that was cut
+    is closed. Of one that is still too long, the text keys are left.
+    """
+    key = ""
+
+    def shorter(match: re.Match[str]) -> str:
+        nonlocal key
+        inner, end = match[1], match[2]
+        if end.endswith(":"):
+            key = inner
+            return match[0]
+        kept = PATTERN_CHARACTERS if _is_text_key.fullmatch(key) else _LONG_VALUE
+        if len(inner) > kept:
+            inner = inner[:kept].rstrip("\\") if kept == PATTERN_CHARACTERS else "x"
+        return f'"{inner}"'
+
+    line = _JSON_TEXT.sub(shorter, line)
+    if len(line) > CHARACTERS_READ and (pairs := _JSON_PAIR.findall(line)):
+        line = f"{{{', '.join(dict.fromkeys(pairs))}, …"
+    return line
 
 
 def _replace_quoted(line: str) -> str:

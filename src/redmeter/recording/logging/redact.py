@@ -13,13 +13,14 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from redmeter.analysis.text.patterns import pattern_of
+from redmeter.analysis.text.patterns import CHARACTERS_READ, is_object, pattern_of
 from redmeter.analysis.text.secrets import mask
 from redmeter.analysis.text.texts import clean_text
 from redmeter.recording.events import Element
 from redmeter.recording.logging.coalesce import (
     FINGERPRINT_LIMIT,
     FORMAT_LIMIT,
+    LONGEST,
     SAID_LIMIT,
     TEXT_LIMIT,
     Fingerprint,
@@ -78,7 +79,7 @@ def redact_messages(
             several.append(event)
     for (start, grouping, _), group in _by_hour(grouped(several, singles)).items():
         shown = reader.text(group.sample)
-        made = reader.pattern(grouping, shown)
+        made = reader.pattern(grouping, reader.whole(group.sample))
         hour(start).add(made, group._replace(sample=clean_text(shown, SAMPLE_LIMIT)))
     newest: dict[int, list[tuple[float, str]]] = {}
     for time, _, text in sorted(singles, key=time_of)[-rules.keep :]:
@@ -115,6 +116,11 @@ class Redactor:
         if known is None:
             known = self._texts[text, limit] = self._masked(clean_text(text, limit), limit)
         return known
+
+    def whole(self, text: str) -> str:
+        """Return a text cleaned and masked, of a JSON object as much as is buffered."""
+        is_long = len(text) > CHARACTERS_READ and is_object(text)
+        return self.text(text, LONGEST if is_long else TEXT_LIMIT)
 
     def _masked(self, text: str, limit: int) -> str:
         try:
