@@ -18,7 +18,8 @@ from redmeter.recording.registry import Labels
 from redmeter.recording.sync import SyncMessages, SyncRecorder
 from redmeter.results.logs import Message
 from redmeter.stored.counter import check_amount
-from redmeter.stored.keys import check_time
+from redmeter.stored.exception import place_in
+from redmeter.stored.keys import OTHER, check_time
 from redmeter.stored.mark import Noted
 from redmeter.stored.moments import to_float
 
@@ -87,8 +88,12 @@ class MemoryRecorder(SyncRecorder):
         self, error: BaseException, route: str = "", traceback: str | None = None
     ) -> None:
         for start, groups in self._redacted(error, route, traceback).items():
+            stored = {each for known in self.exceptions.values() for each in known} - {OTHER}
             known = self.exceptions.setdefault(start, {})
-            for group, one in groups.items():
+            for own, one in groups.items():
+                group = place_in(stored, own, one.coarse)
+                if group == OTHER:
+                    one = one._replace(details=None, routes={}, releases={})
                 known[group] = known[group].merge(one) if group in known else one
 
     def series_name(self, name: str, labels: Labels, *, reserve: int = 0) -> str:
