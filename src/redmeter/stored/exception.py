@@ -135,7 +135,7 @@ def group_of(*parts: Iterable[str]) -> str:
     return hashlib.blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
 
 
-def place_in(groups: Collection[str], group: str, coarse: str, most: int = MAX_GROUPS) -> str:
+def counted_group(groups: Collection[str], group: str, coarse: str, most: int = MAX_GROUPS) -> str:
     """Return the group in which an exception counts, as the server decides it.
 
     Args:

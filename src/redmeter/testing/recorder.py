@@ -18,7 +18,7 @@ from redmeter.recording.registry import Labels
 from redmeter.recording.sync import SyncMessages, SyncRecorder
 from redmeter.results.logs import Message
 from redmeter.stored.counter import check_amount
-from redmeter.stored.exception import place_in
+from redmeter.stored.exception import counted_group
 from redmeter.stored.keys import OTHER, check_time
 from redmeter.stored.mark import Noted
 from redmeter.stored.moments import to_float
@@ -91,7 +91,7 @@ class MemoryRecorder(SyncRecorder):
             stored = {each for known in self.exceptions.values() for each in known} - {OTHER}
             known = self.exceptions.setdefault(start, {})
             for own, one in groups.items():
-                group = place_in(stored, own, one.coarse)
+                group = counted_group(stored, own, one.coarse)
                 if group == OTHER:
                     one = one._replace(details=None, routes={}, releases={})
                 known[group] = known[group].merge(one) if group in known else one

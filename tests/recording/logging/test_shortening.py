@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from redmeter.recording.logging.coalesce import LONGEST
-from redmeter.recording.logging.shortening import has_frames, redact_lines, shortened
+from redmeter.recording.logging.shortening import has_frames, redact_lines, shorten_traceback
 from redmeter.recording.logging.tracebacks import MAX_FRAMES, describe_error, shown_path
 from redmeter.testing import MemoryMeter
 
@@ -57,7 +57,7 @@ def texts() -> list[str]:
 def test_the_line_of_the_error_and_the_innermost_frame_survive(number: int, limit: int) -> None:
     """In any length, with the first line of the message."""
     text = texts()[number]
-    short = shortened(text, limit)
+    short = shorten_traceback(text, limit)
     lines = short.split("\n")
     assert len(short) <= limit
     assert lines[0][:6] == text[:6]
@@ -65,12 +65,12 @@ def test_the_line_of_the_error_and_the_innermost_frame_survive(number: int, limi
     assert any(line.startswith(kind) for line in lines)
     innermost = ("in fail", "in wrapped", "in fail", "in fail")[number]
     assert any(line.endswith(innermost) and HERE in line for line in lines)
-    assert shortened(text, len(text)) == text
+    assert shorten_traceback(text, len(text)) == text
 
 
 def test_the_frames_of_the_application_go_before_those_of_causes() -> None:
     """Where there is room for some only."""
-    short = shortened(describe_error(raised(deep, 20))[1], 400)
+    short = shorten_traceback(describe_error(raised(deep, 20))[1], 400)
     frames = [line for line in short.split("\n") if has_frames(f"\n{line}")]
     assert frames[-1].endswith("in fail")
     assert len(frames) >= 3

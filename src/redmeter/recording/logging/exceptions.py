@@ -42,9 +42,9 @@ from redmeter.stored.exception import (
     Details,
     Occurrences,
     Share,
+    counted_group,
     exception_operations,
     group_of,
-    place_in,
 )
 from redmeter.stored.keys import OTHER, Kept, Keys, slice_start
 from redmeter.types import Operations
@@ -192,7 +192,7 @@ def _details(event: Occurrence, redactor: Redactor) -> Details | None:
 
 def _add(groups: dict[str, Occurrences], group: str, one: Occurrences) -> None:
     """Add to a group; where there are too many, to its coarse one, or to OTHER."""
-    group = place_in(groups, group, one.coarse, MAX_WAITING)
+    group = counted_group(groups, group, one.coarse, MAX_WAITING)
     if group == OTHER:
         one = one._replace(details=None, routes={}, releases={}, coarse="")
     known = groups.get(group)
@@ -212,7 +212,7 @@ def _coalesced(events: Iterable[Occurrence]) -> list[Occurrence]:
     groups = {one.group for one in kept}
     bare: dict[tuple[int, str], Occurrence] = {}
     for one in ordered[MAX_OCCURRENCES:]:
-        group = place_in(groups, one.group, one.coarse, MAX_WAITING)
+        group = counted_group(groups, one.group, one.coarse, MAX_WAITING)
         groups.add(group)
         place = slice_start(one.time, FINEST), group
         without = _bare(one, group)

@@ -31,7 +31,7 @@ from redmeter.recording.logging.coalesce import (
     grouped,
     time_of,
 )
-from redmeter.recording.logging.shortening import has_frames, redact_lines, shortened
+from redmeter.recording.logging.shortening import has_frames, redact_lines, shorten_traceback
 from redmeter.recording.sending.flusher import in_background
 from redmeter.stored.keys import HOUR, STEP
 from redmeter.stored.message import SAMPLE_LIMIT, LogHour, PatternHour
@@ -93,7 +93,7 @@ def redact_messages(
 
 
 def _sample(text: str) -> str:
-    return (shortened if has_frames(text) else clean_text)(text, SAMPLE_LIMIT)
+    return (shorten_traceback if has_frames(text) else clean_text)(text, SAMPLE_LIMIT)
 
 
 def _by_hour(groups: Groups) -> dict[tuple[int, Fingerprint, str | None], PatternHour]:
@@ -130,7 +130,7 @@ class Redactor:
         def redact(part: str) -> str:
             return self._masked(clean_text(part, LONGEST), LONGEST)
 
-        return shortened(redact_lines(text, redact, keep=self._source_lines), limit)
+        return shorten_traceback(redact_lines(text, redact, keep=self._source_lines), limit)
 
     def _masked(self, text: str, limit: int) -> str:
         try:

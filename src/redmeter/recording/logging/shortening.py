@@ -77,7 +77,7 @@ def redact_lines(text: str, redact: Callable[[str], str], *, keep: bool) -> str:
     return "\n".join(lines)
 
 
-def shortened(text: str, limit: int) -> str:
+def shorten_traceback(text: str, limit: int) -> str:
     """Return a text of at most `limit` characters, without what matters least."""
     if len(text) <= limit:
         return text

@@ -18,7 +18,7 @@ and the cause, each in the same way:
       (sqlalchemy: 2 frames, the last: sqlalchemy/engine/default.py:952 in do_execute)
     IntegrityError: UNIQUE constraint failed: orders.id
 
-Paths begin at the folder that Python imports from. shortened() cuts such a text.
+Paths begin at the folder that Python imports from. shorten_traceback() cuts such a text.
 
 The only code of the application that runs is the error's `__str__`, which may raise: a message must
 never cost more than itself.
