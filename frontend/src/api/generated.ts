@@ -398,6 +398,8 @@ export interface components {
         };
         /** @description Exceptions of one type and origin. */
         ExceptionSummary: {
+            /** @description Whether it has the exceptions of several groups that found no room: all of one type whose innermost function of the application is the same. */
+            coarse: boolean;
             /** @description Number of exceptions in the window. */
             count: number;
             /** @description Time of the first one ever, Unix seconds. */
@@ -431,11 +433,13 @@ export interface components {
         };
         /** @description /api/exceptions. */
         ExceptionsAnswer: {
+            /** @description Exceptions in the window in coarse groups, of those in `count`. */
+            coarse: number;
             /** @description Exceptions in the window, of all groups that match, also of those beyond the limit. */
             count: number;
             /** @description End of the window, Unix seconds, excluded. */
             end: number;
-            /** @description Groups that were ever removed to make room for new ones. */
+            /** @description Groups that older releases, which still do, removed to make room for new ones. */
             evicted: number;
             /** @description Number of these groups. */
             found: number;

@@ -64,10 +64,11 @@ export function Exceptions() {
 
 /** "57 in 12 groups, 2 new, in the last 24 h by 5 min". */
 function aboutOf(answer: ExceptionsAnswer, recent: boolean): string {
-  const { count, found, groups, precision, other } = answer;
+  const { coarse, count, found, groups, precision, other } = answer;
   const parts = [`${number(count)} in ${number(found)} ${found === 1 ? "group" : "groups"}`];
   if (groups.length < found) parts.push(`${number(groups.length)} listed`);
   if (answer.new > 0) parts.push(`${number(answer.new)} new`);
+  if (coarse > 0) parts.push(`${number(coarse)} only by type and function, for lack of room`);
   if (other > 0) parts.push(`${number(other)} more in no group`);
   parts.push(`${recent ? "in the last 24 h " : ""}by ${durationLabel(precision)}`);
   return parts.join(", ");

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from redmeter.errors import StoreError
 from redmeter.health.check import DoctorCheck, Finding, Level, Seen, listed, worst
+from redmeter.health.room import exception_findings
 from redmeter.health.servers import SERVERS, OtherKeys
 from redmeter.lazy_regex import late
 from redmeter.reading.foreign_keys import there
@@ -296,10 +297,11 @@ class HealthPanel:
 
 
 def health_panel(keys: Keys) -> Query[HealthPanel]:
-    """Read the reports of the writers; one round trip."""
-    view, replies = yield writer_commands(keys)
+    """Read the reports of the writers, and what has no room; one round trip."""
+    view, (*replies, groups) = yield [*writer_commands(keys), ("ZCARD", keys.exceptions)]
     writers, unreadable = parse_writers(view.now, replies, needed=False)
-    findings = writer_findings(view.now, writers, unreadable)
+    findings = [*writer_findings(view.now, writers, unreadable)]
+    findings += exception_findings(groups if isinstance(groups, int) else 0)
     bad = [finding for finding in findings if finding.is_problem]
     return HealthPanel(worst(bad), bad[:PANEL], sum(writer.alive(view.now) for writer in writers))
 

@@ -156,6 +156,7 @@ def stored_group(
         releases,
         counts,
         details.traceback if traceback else "",
+        whole.coarse == group,
     )
 
 

@@ -18,6 +18,7 @@ from redmeter.recording.registry import Labels
 from redmeter.recording.sync import SyncMessages, SyncRecorder
 from redmeter.results.logs import Message
 from redmeter.stored.counter import check_amount
+from redmeter.stored.exception import counted_group
 from redmeter.stored.keys import OTHER, STEP, check_time, slice_start
 from redmeter.stored.mark import Noted
 from redmeter.stored.message import source_name
@@ -106,8 +107,12 @@ class MemoryRecorder(SyncRecorder):
         self, error: BaseException, route: str = "", traceback: str | None = None
     ) -> None:
         for start, groups in self._redacted(error, route, traceback).items():
+            stored = {each for known in self.exceptions.values() for each in known} - {OTHER}
             known = self.exceptions.setdefault(start, {})
-            for group, one in groups.items():
+            for own, one in groups.items():
+                group = counted_group(stored, own, one.coarse)
+                if group == OTHER:
+                    one = one._replace(details=None, routes={}, releases={})
                 known[group] = known[group].merge(one) if group in known else one
 
     def series_name(self, name: str, labels: Labels, *, reserve: int = 0) -> str:

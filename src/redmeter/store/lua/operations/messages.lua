@@ -236,17 +236,18 @@ end
 -- exception: count exceptions of groups, and keep the newest of each group.
 -- Keys: exceptions:, a sorted set of groups scored with the time of their last exception; exception:(other),
 --   the hash of exceptions beyond the limit of groups; then the hash of a group, for each entry.
--- Arguments: seconds that a group lives; most groups; seconds of silence after which a group may be removed
---   for a new one; most routes; most releases; bytes of a hash's key before the group; how many
---   precisions, and of each: its width, how many intervals; then for each entry: group, start of an interval,
---   count, first, last (Unix seconds), type, message, place, log_place, function, traceback ("" for a type:
---   those that are stored stay); how many routes, and of each: name, count, first, last; and the releases.
--- Removes the group that was seen least recently if there are too many; field "evicted" of exception:(other)
---   counts these. A group that finds no room is counted in exception:(other).
+-- Arguments: seconds that a group lives; most groups; most coarse groups besides; most routes; most
+--   releases; bytes of a hash's key before the group; how many precisions, and of each: its width, how
+--   many intervals; then for each entry: group, coarse group (may be the same; "": none), start of an
+--   interval, count, first, last (Unix seconds), type, message, place, log_place, function, traceback ("" for
+--   a type: those that are stored stay); how many routes, and of each: name, count, first, last; and the
+--   releases.
+-- An entry whose group is not there and finds no room counts in its coarse group, whose field "coarse" is
+--   "1"; one that finds no room there either, in exception:(other). No group is removed for another one.
 -- Cost: 40 to 85 µs for each entry.
 
 function operations.exception(i, keys, a)
-  local life, most, silent = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+  local life, most, most_coarse = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
   local most_routes, most_releases = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
   local before = tonumber(ARGV[a + 5])
   local index, other = KEYS[i], i + 1
@@ -299,29 +300,30 @@ function operations.exception(i, keys, a)
     return cjson.encode(shares)
   end
 
-  -- Return whether there is room for a new group, made if necessary.
-  local function make_room()
+  -- Return the group that has an entry whose own is not there, and the name of its hash.
+  local function placed(group, coarse, name)
     call('ZREMRANGEBYSCORE', index, '-inf', '(' .. whole(server - life))
-    if call('ZCARD', index) < most then return true end
-    local oldest = call('ZRANGEBYSCORE', index, '-inf', whole(server - silent), 'LIMIT', 0, 1)[1]
-    if not oldest then return false end
-    call('DEL', string.sub(KEYS[other], 1, before) .. oldest)
-    call('ZREM', index, oldest)
-    call('HINCRBY', KEYS[other], 'evicted', 1)
-    call('EXPIRE', KEYS[other], life)
-    return true
+    local groups = call('ZCARD', index)
+    if group ~= coarse and groups < most then return group, name end
+    if coarse ~= '' then
+      name = string.sub(KEYS[other], 1, before) .. coarse
+      if groups < most + most_coarse or call('HEXISTS', name, 'count') == 1 then return coarse, name end
+    end
+    return OTHER, KEYS[other]
   end
 
   local function count(key, from, routes, route_count, releases, release_count)
-    local start, amount = tonumber(ARGV[from + 1]), tonumber(ARGV[from + 2])
-    local first, last = tonumber(ARGV[from + 3]), tonumber(ARGV[from + 4])
-    local group, described = ARGV[from], ARGV[from + 5] ~= ''
+    local start, amount = tonumber(ARGV[from + 2]), tonumber(ARGV[from + 3])
+    local first, last = tonumber(ARGV[from + 4]), tonumber(ARGV[from + 5])
+    local group, coarse, described = ARGV[from], ARGV[from + 1], ARGV[from + 6] ~= ''
+    local name = KEYS[key]
     local fields = {'count', 'first', 'last', 'routes', 'releases'}
     for n, precision in ipairs(precisions) do fields[5 + n] = precision.width end
-    local stored = call('HMGET', KEYS[key], unpack(fields))
-    if not tonumber(stored[1] or '') and group ~= OTHER and not make_room() then
-      group, key, described, route_count, release_count = OTHER, other, false, 0, 0
-      stored = call('HMGET', KEYS[key], unpack(fields))
+    local stored = call('HMGET', name, unpack(fields))
+    if not tonumber(stored[1] or '') and group ~= OTHER then
+      group, name = placed(group, coarse, name)
+      if name ~= KEYS[key] then stored = call('HMGET', name, unpack(fields)) end
+      if group == OTHER then described, route_count, release_count = false, 0, 0 end
     end
     first, last = math.min(first, server), math.min(last, server)
     local old_last = tonumber(stored[3] or '')
@@ -330,9 +332,13 @@ function operations.exception(i, keys, a)
       'first', string.format('%.3f', math.min(tonumber(stored[2] or '') or first, first)),
       'last', string.format('%.3f', math.max(old_last or last, last)),
     }
+    if group == coarse then
+      written[#written + 1] = 'coarse'
+      written[#written + 1] = '1'
+    end
     if described and last >= (old_last or last) then
       for n, field in ipairs(DETAILS) do
-        local text = ARGV[from + 4 + n]
+        local text = ARGV[from + 5 + n]
         if text ~= '' or field ~= 'traceback' then
           written[#written + 1] = field
           written[#written + 1] = text
@@ -358,22 +364,22 @@ function operations.exception(i, keys, a)
           add_packed(text, width, size, running, begin, whole(begin) .. ' ', begin, amount)
       end
     end
-    call('HSET', KEYS[key], unpack(written))
-    return group, key, last
+    call('HSET', name, unpack(written))
+    return group, name, last
   end
 
-  local function keep(group, key, last)
+  local function keep(group, name, last)
     if group ~= OTHER then
       call('ZADD', index, 'GT', string.format('%.3f', last), group)
       call('EXPIRE', index, life)
     end
-    call('EXPIRE', KEYS[key], life)
+    call('EXPIRE', name, life)
   end
 
   for key = i + 2, i + keys - 1 do
     local from = at
-    local routes = from + 12
-    local route_count = tonumber(ARGV[from + 11])
+    local routes = from + 13
+    local route_count = tonumber(ARGV[from + 12])
     local releases = routes + 4 * route_count + 1
     local release_count = tonumber(ARGV[releases - 1])
     local done, group, written, last =
