@@ -9,6 +9,7 @@ import { Banner } from "./parts/banner";
 import { Bar } from "./parts/bar";
 import { KeyHelp } from "./parts/keyhelp";
 import { announced } from "./state/announce";
+import { link } from "./state/live";
 import { health, kept, set, state, store } from "./state/page";
 import { ABOUT } from "./state/views";
 import { Database } from "./views/database";
@@ -85,7 +86,8 @@ export function App() {
   const { view, name, range } = state.value;
   const View = VIEWS[view];
   const named = ABOUT[view].of !== undefined;
-  useStore(view !== "overview");
+  // A range that is not kept has no overview: the nearest one is chosen once the store's are known.
+  useStore(view !== "overview" || link.value.failure?.code === "unknown-precision");
   const first = useRef(true);
   useEffect(() => {
     // If the followed link is gone, focus moves to the heading; on a fresh page, it stays at the top.

@@ -1217,13 +1217,18 @@ export interface components {
         };
         /** @description The time that is shown, Unix seconds. */
         Span: {
-            /** @description Whether a precision keeps the compared period; which, and where the period begins. */
+            /** @description Whether a precision keeps the compared period; which, and where the period begins and ends. */
             before: boolean;
+            before_end: number | null;
             before_precision: number | null;
             before_start: number | null;
             end: number;
             /** @description Interval width of the histograms that belong to it, and where they begin. */
             histograms: number;
+            histograms_before_end: number | null;
+            /** @description The same of the compared period of histograms. */
+            histograms_before_start: number | null;
+            histograms_end: number;
             histograms_start: number;
             precision: number;
             /** @description Seconds from the compared period to the window, 23 to 25 hours from yesterday by local time; null: it is the period right before. */

@@ -64,8 +64,14 @@ export function setTheme(theme: Theme): void {
 
 /** The window and its compared period, as parameters of the API. */
 export function frame() {
-  const { since, until, against } = state.value;
-  return { since, until, against };
+  const { since, until, against, last } = state.value;
+  return { since, until, against, last };
+}
+
+/** Zoom, or null: return to the present. */
+export function zoom(period: { from: number; to: number } | null, more: Partial<State> = {}): void {
+  const [since, until] = period ? [Math.max(0, period.from), period.to] : [null, null];
+  set({ since, until, ...(period ? { last: null } : {}), offset: 0, ...more }, true);
 }
 
 /** Connect state and browser; once. */

@@ -53,9 +53,9 @@ interface Props<A, R> {
 
 export function Subject<A extends { now: number; missing: string[]; window: Span }, R>(about: Props<A, R>) {
   const { name, range } = state.value;
+  const zoomed = state.value.since !== null;
   const { tag } = about;
   const every = pollEvery(range);
-  const until = frame().until;
   const listed = useFeed<A>(
     address(about.list, { precision: range, ...frame(), filter: name, limit: about.limit }),
     every,
@@ -70,7 +70,7 @@ export function Subject<A extends { now: number; missing: string[]; window: Span
       by: about.by,
       precision: window?.precision ?? range,
       since: window?.start ?? null,
-      until,
+      until: zoomed && window ? window.end : null,
     }),
     every,
   );
@@ -83,7 +83,7 @@ export function Subject<A extends { now: number; missing: string[]; window: Span
       q: ["0.5", "0.95", "0.99"],
       over_time: "1",
       since: window?.histograms_start ?? null,
-      until,
+      until: zoomed && window ? window.histograms_end : null,
     }),
     every,
   );

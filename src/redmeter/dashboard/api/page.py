@@ -21,6 +21,7 @@ from redmeter.dashboard.api.parameters import (
     HandlerResult,
     Parameter,
     ParameterValues,
+    bad_combination,
     choice,
     endpoint,
     limit_row,
@@ -44,7 +45,13 @@ from redmeter.reading.page.workloads import (
     read_statements,
     read_tasks,
 )
-from redmeter.reading.windows import Frame, histogram_window, span_of, whole_window
+from redmeter.reading.windows import (
+    Frame,
+    histogram_window,
+    span_of,
+    whole_window,
+    window_of_kind,
+)
 from redmeter.store import Store
 from redmeter.store.query import run_query
 from redmeter.stored.families import STATES
@@ -218,12 +225,12 @@ def _metrics(context: Context, values: ParameterValues) -> HandlerResult:
         context.rankings.refresh(key, found)
     window = whole_window(view.retention, precision, frame)
     observed = histogram_window(view.histograms, window)
-    running = (observed if kind == "histogram" else window).running()
+    shown = window_of_kind(kind, window, observed)
     return HandlerResult(
         view.now,
         found,
-        window=span_of(window, observed, view.now),
-        rows=_metric_rows(found.rows, running=running),
+        window=span_of(shown, observed, view.now),
+        rows=_metric_rows(found.rows, running=shown.running()),
     )
 
 
@@ -290,7 +297,9 @@ def _frame(store: Store, values: ParameterValues) -> Frame:
     if shift is not None:
         end = now if values["until"] is None else min(values["until"] - 1, now)
         shift = store.zone.back(end, shift)
-    return Frame(values["since"], values["until"], shift, now)
+    if values["last"] is not None and (values["since"], values["until"]) != (None, None):
+        raise bad_combination("last is a window that ends now", "leave out since and until")
+    return Frame(values["since"], values["until"], shift, now, values["last"])
 
 
 PAGE_ENDPOINTS = (_overview, _routes, _statements, _jobs, _views, _metrics, _detail)
