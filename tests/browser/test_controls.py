@@ -24,7 +24,7 @@ def test_ranges_are_the_precisions_that_are_kept(open_page: Open, site: Site) ->
         "aria-pressed", "true"
     )
     page.go_back()
-    expect(page.get_by_role("button", name=re.compile("^2 h"))).to_have_attribute(
+    expect(page.get_by_role("button", name=re.compile("^24 h"))).to_have_attribute(
         "aria-pressed", "true"
     )
 

@@ -10,7 +10,7 @@ from redmeter.reading.page.overview import Overview, Watch
 from redmeter.reading.windows import Frame
 from redmeter.store import Store
 from redmeter.store.query import run_query
-from redmeter.stored.keys import slice_start
+from redmeter.stored.keys import Retention, slice_start
 from support.details import read_detail
 from support.observed import exact_quantile, near, put_observed
 from support.pages import read_routes
@@ -163,7 +163,8 @@ def test_a_window_of_any_time_has_intervals_that_are_kept_or_none(
     store, now = open_store(), server_time(client)
     fill(client, store, [slice_start(now, 60) - 60])
     window = look(store, 60, Frame(since, until, None, now)).window
-    oldest = min(store.seen.series.oldest(p, now) for p in store.seen.series)
+    kept = Retention(store.seen.series)
+    oldest = min(kept.oldest(p, now) for p in kept)
     assert window.start >= oldest or window.end - window.start == window.precision
     assert window.end <= now + window.precision
 

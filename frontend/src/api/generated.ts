@@ -553,6 +553,8 @@ export interface components {
             /** @description Requests that failed, and before. */
             count: number;
             count_before: number | null;
+            /** @description The same of the last five complete minutes; null where the window does not end now. */
+            recent: number | null;
             /** @description Since when failures are known, Unix seconds; null: throughout the window. */
             since: number | null;
             value: number | null;
@@ -742,6 +744,8 @@ export interface components {
             count_before: number | null;
             /** @description The counter. */
             name: string | null;
+            /** @description The same of the last five complete minutes; null where the window does not end now. */
+            recent: number | null;
             sampled: boolean;
             value: number | null;
         };
@@ -1039,10 +1043,10 @@ export interface components {
              * @description What the piece is about, so that a page can link or highlight it.
              * @enum {string}
              */
-            kind: "text" | "metric" | "value" | "usual" | "group" | "mark" | "time" | "baseline" | "alert";
-            /** @description The label and its value, for `group`; a value of null means "without this label". */
+            kind: "text" | "metric" | "value" | "usual" | "group" | "mark" | "time" | "baseline" | "alert" | "exception" | "messages";
+            /** @description The label and its value, for `group`; a value of null means "without this label". The severity of `messages`. */
             label: string | null;
-            /** @description The metric, for `metric` and `group`. */
+            /** @description The metric, for `metric` and `group`; the ID of an `exception`; the logger of `messages`. */
             name: string | null;
             /** @description Its text. */
             text: string;
@@ -1063,6 +1067,8 @@ export interface components {
         /** @description The p95 response time of all requests. */
         Percentile: {
             before: number | null;
+            /** @description The same of the last five complete minutes; null where the window does not end now. */
+            recent: number | null;
             /** @description Whether only some requests were timed. */
             sampled: boolean;
             /** @description Since when durations are known, Unix seconds; null: throughout the window. */

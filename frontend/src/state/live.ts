@@ -1,6 +1,6 @@
 // The hook of a view: it repeats one request while the page is live, and publishes the outcome for the
 // banner.
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Failure } from "../api/client";
 import { Feed, type Known } from "../api/feed";
@@ -29,6 +29,13 @@ export const link = signal<Link>({
   missing: [],
   window: null,
   again: () => undefined,
+});
+
+/** Whether the range ends in the past. */
+export const past = computed(() => {
+  const { now, window } = link.value;
+  const { since, until } = state.value;
+  return since !== null && now !== null && (window?.end ?? until ?? now) <= now;
 });
 
 /** The last answers, so that going back shows data immediately. */

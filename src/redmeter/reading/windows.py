@@ -150,7 +150,8 @@ class Frame(NamedTuple):
 
 def span_of(window: Coverage, observed: Coverage, now: float) -> Span:
     """Return the time that windows of counters and of histograms have."""
-    before, observed_before = window.period_before(now), observed.period_before(now)
+    before_start, before_end = window.period_before(now)
+    observed_start, observed_end = observed.period_before(now)
     return Span(
         window.fine,
         window.start(now),
@@ -160,8 +161,10 @@ def span_of(window: Coverage, observed: Coverage, now: float) -> Span:
         observed.end(now),
         bool(window.earlier),
         window.earlier[0] if window.earlier else None,
-        *before,
-        *observed_before,
+        before_start,
+        before_end,
+        observed_start,
+        observed_end,
         window.shift,
     )
 

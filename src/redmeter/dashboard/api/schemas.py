@@ -218,6 +218,8 @@ class Hits:
     """Requests or events per second."""
 
     value: float | None
+    #: The same of the last five complete minutes; null where the window does not end now.
+    recent: float | None
     before: float | None
     #: Events of the rate, and of the one before.
     count: int
@@ -232,6 +234,8 @@ class FailedShare:
     """The share of requests that failed."""
 
     value: float | None
+    #: The same of the last five complete minutes; null where the window does not end now.
+    recent: float | None
     before: float | None
     #: Requests that failed, and before.
     count: int
@@ -245,6 +249,8 @@ class Percentile:
     """The p95 response time of all requests."""
 
     value: float | None
+    #: The same of the last five complete minutes; null where the window does not end now.
+    recent: float | None
     before: float | None
     #: Since when durations are known, Unix seconds; null: throughout the window.
     since: int | None

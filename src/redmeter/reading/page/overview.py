@@ -19,11 +19,11 @@ from redmeter.reading.page.curves import Curve, curves
 from redmeter.reading.page.http import RouteTable, requests
 from redmeter.reading.page.listing import RowListing, listing, redrawn
 from redmeter.reading.page.rows import RowRanking
-from redmeter.reading.totals import Totals
+from redmeter.reading.totals import Totals, request_totals
 from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, whole_window
 from redmeter.store import Store, View
 from redmeter.store.query import Query, run_query, together
-from redmeter.stored.keys import Kept, Keys
+from redmeter.stored.keys import Kept, Keys, slice_start
 from redmeter.types import Mark
 
 #: Rows of the panels.
@@ -37,6 +37,8 @@ _DRAWN = 5
 PANELS_SECONDS_FINE, PANELS_SECONDS = 1.0, 5.0
 #: Windows whose panels are kept.
 _MAX_KEPT = 32
+#: The last complete minutes, which figures of a window that ends now are also of, seconds.
+_MINUTE, _RECENT = 60, 300
 
 #: Makes a query of health/, which reading/ does not import.
 HealthQuery = Callable[[Keys], Query[Any]]
@@ -64,6 +66,8 @@ class KeyFigure:
     of: int = 0
     #: Whether the hours of messages are sliding hours; else clock hours.
     sliding: bool = True
+    #: The value of the last five complete minutes, of a window that ends now.
+    recent: float | None = None
 
 
 @dataclass(slots=True)
@@ -118,6 +122,8 @@ class Watch:
         self._rankings = rankings or RowRankings(store)
         # Interval width and window -> when they were read, monotonic, and the panels.
         self._kept: dict[tuple[int, Frame | None], tuple[float, _Panels]] = {}
+        # The server's clock minus this machine's, seconds.
+        self._difference = 0.0
 
     def look(
         self,
@@ -154,12 +160,14 @@ class Watch:
         busiest = RankingKey(precision, grouped=True)
         framed = frame is not None and frame != Frame(now=frame.now)
         ranked = None if framed else self._rankings.last(busiest)
+        clocks = None if frame is None else frame._replace(now=frame.now + self._difference)
         view, (found, panels) = run_query(
             store,
             lambda k: overview(
-                store.keys, k, precision, series, kept, ranked, self._health(store.keys), frame
+                store.keys, k, precision, series, kept, ranked, self._health(store.keys), clocks
             ),
         )
+        self._difference = view.now - self._store.clock.wall()
         if kept is None and not store.skipped():
             if len(self._kept) >= _MAX_KEPT:
                 self._kept.clear()
@@ -203,6 +211,7 @@ def overview(
     observed = histogram_window(kept.histograms, window)
     charted = whole_window(kept.series, window.fine)
     questions: list[Query[Any]] = [
+        _recent_totals(keys, kept, frame if window.running() else None),
         requests(keys, window, observed, limit=_PAGES),
         curves(keys, series, charted, whole_window(kept.histograms, observed.fine)),
     ]
@@ -225,7 +234,7 @@ def overview(
         ]
     else:
         questions.append(redrawn(keys, charted, panels.counters.busiest))
-    (all_requests, routes), chart, *asked = yield from together(questions)
+    recent, (all_requests, routes), chart, *asked = yield from together(questions)
     if panels is None:
         panels = _Panels(*asked)
         busiest = panels.counters.curves
@@ -243,7 +252,7 @@ def overview(
         routes.rows.append(routes.slowest)
     result = Overview(
         routes.window,
-        _numbers(all_requests, routes, said, window),
+        _numbers(all_requests, recent, routes, said, window),
         chart if series else _usual(all_requests, busiest),
         panels.marks,
         routes,
@@ -255,8 +264,23 @@ def overview(
     return result, panels
 
 
+def _recent_totals(keys: Keys, kept: Kept, frame: Frame | None) -> Query[Totals | None]:
+    """Read the totals of the last complete minutes; none where minutes are not kept."""
+    if frame is None or _MINUTE not in kept.series:
+        yield ()
+        return None
+    end = slice_start(frame.now, _MINUTE)
+    recent = whole_window(kept.series, _MINUTE, Frame(end - _RECENT, end, now=frame.now))
+    observed = histogram_window(kept.histograms, recent)
+    return (yield from request_totals(keys, recent, observed, durations=observed.fine <= _MINUTE))
+
+
 def _numbers(
-    all_requests: Totals, routes: RouteTable, said: LogOverview, window: Coverage
+    all_requests: Totals,
+    recent: Totals | None,
+    routes: RouteTable,
+    said: LogOverview,
+    window: Coverage,
 ) -> KeyFigures:
     numbers = KeyFigures()
     seconds = max(window.before, 1)
@@ -275,6 +299,11 @@ def _numbers(
     if (took := all_requests.durations) is not None:
         numbers.p95 = KeyFigure(took.p95, took.p95_before, sampled=took.sampled)
         numbers.p95.since = all_requests.durations_since()
+    if recent is not None and recent.exist:
+        numbers.hits.recent = recent.count / _RECENT
+        numbers.errors.recent = recent.failures.rate
+        if numbers.p95.value is not None and recent.durations is not None:
+            numbers.p95.recent = recent.durations.p95
     if routes.slowest is not None:
         slowest = routes.slowest
         numbers.slowest = KeyFigure(slowest.p95, routes.slowest_before, slowest.route)
