@@ -125,7 +125,7 @@ NONSENSE = (
     "?since=1&until=253402300799&range=1",
     "?since=1000000000&until=1000000300",
     "?since=1&until=1000000300&explain=hits",
-    "?since=1&until=4102444800&view=exceptions",
+    "?since=1&until=4102444800&view=messages",
     "?since=1&until=300&view=series&name=hits_seconds",
     "?range=7",
     "?last=31622400&range=1",

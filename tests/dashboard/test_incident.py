@@ -9,7 +9,8 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import httpx
 import pytest
@@ -24,7 +25,8 @@ SPIKE, DEPLOY, TASK, FIRST = range(24, 30), 15, 12, 110
 SLOW, FAILING = "/search", "/checkout"
 
 
-class Incident(NamedTuple):
+@dataclass(frozen=True)
+class Incident:
     """What was recorded: minute, route or task -> events, failures, response times."""
 
     client: httpx.Client

@@ -979,7 +979,6 @@ export interface components {
             counters: components["schemas"]["OverviewCounters"];
             /** @description The expected range of the first curve of the chart, if that is a counter. */
             expected: components["schemas"]["Forecast"] | null;
-            health: components["schemas"]["OverviewHealth"];
             marks: components["schemas"]["Mark"][];
             messages: components["schemas"]["OverviewMessages"];
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
@@ -999,14 +998,6 @@ export interface components {
             ranked_at: number | null;
             rows: components["schemas"]["MetricRow"][];
             total: number;
-        };
-        /** @description Health of the store. */
-        OverviewHealth: {
-            findings: components["schemas"]["Finding"][];
-            /** @enum {string} */
-            level: "ok" | "warn" | "fail";
-            /** @description Number of writing processes. */
-            writers: number;
         };
         /** @description Changes in the log, and the most frequent patterns. */
         OverviewMessages: {
@@ -1590,6 +1581,8 @@ export interface components {
             troubles: {
                 [key: string]: number;
             };
+            /** @description Whether a finding reports these losses; events recorded with an old time are expected. */
+            unexpected: boolean;
         };
     };
     responses: never;

@@ -18,6 +18,17 @@ export function inView(): Period | null {
   return now === null || !span ? null : { from: Math.ceil(now) - span, to: Math.ceil(now) };
 }
 
+/** The range for endpoints whose windows have no length of their own: whole steps of exceptions. */
+export function sinceUntil() {
+  const { since, until } = state.value;
+  const period = inView();
+  if (since !== null || !period) return { since, until };
+  return { since: Math.floor(period.from / STEP) * STEP, until };
+}
+
+/** Width of the finest intervals of exceptions, seconds. */
+const STEP = 300;
+
 /** Show a window; one that ends in the future is moved to the present. */
 export function show({ from, to }: Period): void {
   const now = link.peek().now ?? to;
@@ -69,7 +80,6 @@ export function TimeBar() {
           type="button"
           class="quiet"
           key={by}
-          aria-label={title}
           title={title}
           onClick={() => show({ from: from - by, to: to - by })}
         >

@@ -59,8 +59,11 @@ export function RangeAnswer({ answers }: { answers: ReturnType<typeof useRangeAn
   if (!past.value || state.value.explain !== "") return null;
   const known = answers.flatMap(({ answer, ...measure }) => (answer ? [{ ...measure, answer }] : []));
   const told = known.filter(
-    ({ answer: { state: of, changed, uneven } }) => of !== "compared" || changed || uneven,
+    ({ answer: { state: of, changed, uneven } }) => of === "not kept" || changed || uneven,
   );
+  const nothing = known.every(({ answer }) => answer.state === "no data")
+    ? "In this range there are no requests."
+    : "In this range nothing stands out.";
   return (
     <section class="status-line" aria-label="This range" aria-busy={known.length < answers.length}>
       {told.map(({ value, text, answer }) => (
@@ -77,7 +80,7 @@ export function RangeAnswer({ answers }: { answers: ReturnType<typeof useRangeAn
           </button>
         </p>
       ))}
-      {known.length === answers.length && told.length === 0 && "In this range nothing stands out."}
+      {known.length === answers.length && told.length === 0 && nothing}
     </section>
   );
 }

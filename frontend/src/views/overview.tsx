@@ -17,7 +17,7 @@ import { T } from "../parts/text";
 import { Toolbar } from "../parts/toolbar";
 import { announce } from "../state/announce";
 import { past, useFeed } from "../state/live";
-import { frame, health, set, state, store } from "../state/page";
+import { frame, health, set, state, store, type StoreJudgment } from "../state/page";
 import { MetricTable } from "./metrictable";
 import { expectedRangeOf } from "./detaillines";
 import { ExplainPanel, RangeAnswer, useRangeAnswers } from "./explainpanel";
@@ -59,7 +59,6 @@ export function Overview() {
   useEffect(() => {
     if (!data) return;
     store.value = data.store;
-    health.value = data.health;
   }, [data]);
   useEffect(() => {
     if (data) announce(spoken(data));
@@ -194,6 +193,24 @@ function Standouts({ rows }: { rows: readonly Standout[] }) {
 
 const MOST_STANDOUTS = 10;
 
+/** The judgment of the view Health, with its first findings. */
+function StoreHealth({ level, findings, writers }: StoreJudgment) {
+  return (
+    <>
+      <Findings level={level} findings={findings.slice(0, MOST_FINDINGS)} />
+      <p class="fine">
+        {writers === 0
+          ? "No process has written in the last 3 minutes."
+          : writers === 1
+            ? "1 process writing."
+            : `${number(writers)} processes writing.`}
+      </p>
+    </>
+  );
+}
+
+const MOST_FINDINGS = 3;
+
 /** The titles of the axes. */
 function captionsOf(chart: OverviewAnswer["chart"]) {
   const web = chart.some((each) => each.name === "hits");
@@ -315,14 +332,7 @@ function Answer({ answer, refused, checks, standouts, log }: AnswerProps) {
               </Go>
             }
           >
-            <Findings level={answer.health.level} findings={answer.health.findings} />
-            <p class="fine">
-              {answer.health.writers === 0
-                ? "No process has written in the last 3 minutes."
-                : answer.health.writers === 1
-                  ? "1 process writing."
-                  : `${number(answer.health.writers)} processes writing.`}
-            </p>
+            {health.value && <StoreHealth {...health.value} />}
           </Card>
         </div>
       </div>

@@ -29,8 +29,6 @@ from redmeter.dashboard.api.parameters import (
     whole,
 )
 from redmeter.dashboard.api.serialize import convert, of_patterns, of_summary, read_from
-from redmeter.health.check import Finding
-from redmeter.health.writers import PANEL
 from redmeter.reading.diagnosis.verdict_data import AGAINST
 from redmeter.reading.page import curves, http, listing
 from redmeter.reading.page import detail as reading_detail
@@ -76,8 +74,6 @@ def _overview(context: Context, values: ParameterValues) -> HandlerResult:
     view, found = context.watch.look(
         values["precision"], series=values["series"], store=store, frame=frame
     )
-    missing = store.skipped()
-    lacking = [Finding("fail", "cluster", f"{reason}: its data is missing") for reason in missing]
     counted = found.chart and found.chart[0].kind == "counter"
     return HandlerResult(
         view.now,
@@ -100,12 +96,6 @@ def _overview(context: Context, values: ParameterValues) -> HandlerResult:
             schemas.OverviewCounters,
             found.counters,
             rows=_metric_rows(found.counters.rows, running=found.window.end > view.now),
-        ),
-        health=convert(
-            schemas.OverviewHealth,
-            found.health,
-            level="fail" if lacking else found.health.level,
-            findings=[*lacking, *found.health.findings][:PANEL],
         ),
     )
 

@@ -188,6 +188,8 @@ class WriterRow:
     dropped: int
     #: Reason -> precision -> events.
     lost: dict[str, dict[str, int]]
+    #: Whether a finding reports these losses; events recorded with an old time are expected.
+    unexpected: bool
     troubles: dict[str, int]
     last_trouble: str
 
@@ -554,16 +556,6 @@ class OverviewCounters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OverviewHealth:
-    """Health of the store."""
-
-    level: Level
-    findings: list[Finding]
-    #: Number of writing processes.
-    writers: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class OverviewAnswer(EndpointAnswer):
     """/api/overview."""
 
@@ -577,7 +569,6 @@ class OverviewAnswer(EndpointAnswer):
     routes: OverviewRoutes
     messages: OverviewMessages
     counters: OverviewCounters
-    health: OverviewHealth
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ with five numbers that summarize them and the curves of the main chart.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -39,9 +39,6 @@ PANELS_SECONDS_FINE, PANELS_SECONDS = 1.0, 5.0
 _MAX_KEPT = 32
 #: The last complete minutes, which figures of a window that ends now are also of, seconds.
 _MINUTE, _RECENT = 60, 300
-
-#: Makes a query of health/, which reading/ does not import.
-HealthQuery = Callable[[Keys], Query[Any]]
 
 
 @dataclass(slots=True)
@@ -99,8 +96,6 @@ class Overview:
     routes: RouteTable
     messages: LogOverview
     counters: RowListing
-    #: The answer of the query that the caller adds.
-    health: Any
 
 
 class Watch:
@@ -109,16 +104,14 @@ class Watch:
     Args:
         store: to read from.
         rankings: of all series, where they are too many to be read for an answer.
-        health: makes a query that is read with the other panels; its answer is `Overview.health`.
     """
 
     def __init__(
         self,
         store: Store,
         rankings: RowRankings | None = None,
-        health: HealthQuery | None = None,
     ) -> None:
-        self._store, self._health = store, health or _nothing
+        self._store = store
         self._rankings = rankings or RowRankings(store)
         # Interval width and window -> when they were read, monotonic, and the panels.
         self._kept: dict[tuple[int, Frame | None], tuple[float, _Panels]] = {}
@@ -163,9 +156,7 @@ class Watch:
         clocks = None if frame is None else frame._replace(now=frame.now + self._difference)
         view, (found, panels) = run_query(
             store,
-            lambda k: overview(
-                store.keys, k, precision, series, kept, ranked, self._health(store.keys), clocks
-            ),
+            lambda k: overview(store.keys, k, precision, series, kept, ranked, clocks),
         )
         self._difference = view.now - self._store.clock.wall()
         if kept is None and not store.skipped():
@@ -183,7 +174,6 @@ class _Panels(NamedTuple):
     counters: RowListing
     logs: LogOverview
     marks: list[Mark]
-    health: Any
 
 
 def overview(
@@ -193,7 +183,6 @@ def overview(
     series: Sequence[str],
     panels: _Panels | None,
     ranked: RowRanking | None,
-    health: Query[Any],
     frame: Frame | None = None,
 ) -> Query[tuple[Overview, _Panels]]:
     """Read the overview and the panels that change slowly.
@@ -204,7 +193,6 @@ def overview(
         precision, series: see look().
         panels: panels that were read a moment ago, and are not read again.
         ranked: a ranking of all counters, made earlier.
-        health: read with the panels.
         frame: see Watch.look(). Curves are of all samples, whatever the window is.
     """
     window = whole_window(kept.series, precision, frame)
@@ -230,7 +218,6 @@ def overview(
             ),
             log_overview(keys, limit=0),
             _marks(keys, charted),
-            health,
         ]
     else:
         questions.append(redrawn(keys, charted, panels.counters.busiest))
@@ -259,7 +246,6 @@ def overview(
         replace(said, changes=said.changes[:_CHANGES], frequent=said.frequent[:_FREQUENT]),
         # The page shows failures as a rate; the counter is in its list of all metrics.
         replace(counters, rows=[r for r in counters.rows if r.name != HITS_FAILED][:_COUNTERS]),
-        panels.health,
     )
     return result, panels
 
@@ -325,7 +311,3 @@ def _marks(keys: Keys, window: Coverage) -> Query[list[Mark]]:
     view, (reply,) = yield [marking.asked(keys)]
     marks = marking.answered(there(reply, []))
     return [mark for mark in marks if mark.time >= window.start(view.now)]
-
-
-def _nothing(_: Keys) -> Query[None]:
-    yield ()
