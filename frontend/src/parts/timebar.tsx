@@ -143,7 +143,9 @@ function Compared({ period }: { period: Period }) {
   const lacks = (each: Against) =>
     each === "" ? null : lacking(kept.value, period, window.precision, now, SHIFTS[each]);
   const missing = window.before ? null : lacks(against);
+  const words = referenceOf(against, period.to - period.from);
   const text = comparedText(window, against, clock);
+  const width = window.before_precision ?? window.precision;
   return (
     <>
       <label class="select">
@@ -160,7 +162,11 @@ function Compared({ period }: { period: Period }) {
           ))}
         </select>
       </label>
-      {text !== referenceOf(against, period.to - period.from) && <span class="faint">{text}</span>}
+      {(text !== words || width !== window.precision) && (
+        <span class="faint">
+          {text}, by {durationLabel(width)}
+        </span>
+      )}
       {missing && missing.samples <= MOST_SAMPLES && (
         <span class="faint">
           To compare from then on:{" "}

@@ -1,7 +1,8 @@
 // The database statements, exceptions and log messages of a route or task.
 import { address } from "../api/client";
 import type { ExceptionsAnswer, MessagesAnswer, StatementsAnswer } from "../api/types";
-import { durationLabel, pollEvery } from "../lib/ranges";
+import { pollEvery } from "../lib/ranges";
+import { momentOf } from "../lib/time";
 import { number } from "../lib/units";
 import { Card } from "../parts/card";
 import { Go } from "../parts/go";
@@ -74,7 +75,7 @@ export function CallerExceptions({ name }: { name: string }) {
   return (
     <Card
       title="Exceptions"
-      about={`${number(data.count)} in ${groups}, within ${durationLabel(data.end - data.start)}`}
+      about={`${number(data.count)} in ${groups}, since ${momentOf(data.start, state.value.clock)}`}
     >
       <ExceptionList rows={data.groups} now={data.now} />
     </Card>

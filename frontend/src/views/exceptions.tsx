@@ -2,6 +2,7 @@
 import { address } from "../api/client";
 import type { ExceptionsAnswer } from "../api/types";
 import { durationLabel } from "../lib/ranges";
+import { momentOf } from "../lib/time";
 import { number } from "../lib/units";
 import { Card } from "../parts/card";
 import { Choice } from "../parts/choice";
@@ -63,11 +64,11 @@ export function Exceptions() {
 
 /** "57 in 12 groups, 2 new, in the last 24 h by 5 min". */
 function aboutOf(answer: ExceptionsAnswer): string {
-  const { count, found, groups, precision, other, start, end } = answer;
+  const { count, found, groups, precision, other, start } = answer;
   const parts = [`${number(count)} in ${number(found)} ${found === 1 ? "group" : "groups"}`];
   if (groups.length < found) parts.push(`${number(groups.length)} listed`);
   if (answer.new > 0) parts.push(`${number(answer.new)} new`);
   if (other > 0) parts.push(`${number(other)} more in no group`);
-  parts.push(`within ${durationLabel(end - start)} by ${durationLabel(precision)}`);
+  parts.push(`since ${momentOf(start, state.value.clock)} by ${durationLabel(precision)}`);
   return parts.join(", ");
 }
