@@ -136,21 +136,21 @@ def test_a_window_between_edges_has_whole_intervals_in_every_panel(
     store, now = open_store(), server_time(client)
     end = slice_start(now, 60) - 20 * 60
     fill(client, store, [end - 60 * n for n in range(60, -21, -1)])
-    found = look(store, 60, Frame(end - 600 + off, end + off, None, now))
-    window, length = found.window, 600 + (60 if off else 0)
+    overview = look(store, 60, Frame(end - 600 + off, end + off, None, now))
+    window, length = overview.window, 600 + (60 if off else 0)
     assert (window.end - window.start, window.start % 60) == (length, 0)
     assert window.start <= end - 600 + off < end + off <= window.end
     assert (window.before_start, window.before_end) == (window.start - length, window.start)
-    chart = found.chart[0]
+    chart = overview.chart[0]
     drawn = {chart.start + 60 * n: int(value or 0) for n, value in enumerate(chart.values)}
 
     def within(start: int, stop: int) -> int:
         return sum(count for at, count in drawn.items() if start <= at < stop)
 
-    (route,) = found.routes.rows
+    (route,) = overview.routes.rows
     inside = within(window.start, window.end)
-    assert (found.numbers.hits.count, route.count) == (inside, inside)
-    assert found.numbers.hits.count_before == within(window.start - length, window.start)
+    assert (overview.numbers.hits.count, route.count) == (inside, inside)
+    assert overview.numbers.hits.count_before == within(window.start - length, window.start)
 
 
 @pytest.mark.parametrize(

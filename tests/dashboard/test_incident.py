@@ -1,8 +1,8 @@
-"""An incident with several causes at once: whatever the page says of it is true.
+"""An incident with several causes at once: all figures and names on the page are true.
 
 Two hours of a shop: a spike of visitors, which has nothing to do with the deploy soon after it; the
 deploy, since which a small route fails and another one is slow; a task that fails; and exceptions
-of a dependency. Each figure is counted again from a ledger of what was recorded.
+of a dependency. Each figure is counted again from a ledger of the recorded events.
 """
 
 import random
@@ -27,7 +27,7 @@ SLOW, FAILING = "/search", "/checkout"
 
 @dataclass(frozen=True)
 class Incident:
-    """What was recorded: minute, route or task -> events, failures, response times."""
+    """The recorded events: minute, route or task -> events, failures, response times."""
 
     client: httpx.Client
     start: int
@@ -51,7 +51,7 @@ class Incident:
 def incident(server: Server, client: httpx.Client) -> Incident:
     """The shop, as it is now."""
     start = int(time.time()) // 60 * 60
-    found = Incident(client, start, Counter(), Counter(), {})
+    shop = Incident(client, start, Counter(), Counter(), {})
     draw = random.Random(43)
     with Meter(server.url) as meter:
         for ago in range(FIRST, -1, -1):
@@ -62,9 +62,9 @@ def incident(server: Server, client: httpx.Client) -> Incident:
                 failures = sum(draw.random() < share for _ in range(events))
                 slow = 8 if route == SLOW and ago <= DEPLOY else 1
                 times = [draw.lognormvariate(-3, 0.5) * slow for _ in range(events)]
-                found.events[at, route] = events
-                found.failures[at, route] = failures
-                found.took[at, route] = times
+                shop.events[at, route] = events
+                shop.failures[at, route] = failures
+                shop.took[at, route] = times
                 labels = {"method": "GET", "route": route}
                 for status, number in (("2xx", events - failures), ("5xx", failures)):
                     if number:
@@ -77,14 +77,14 @@ def incident(server: Server, client: httpx.Client) -> Incident:
                     meter.observe("http_request_seconds", took, labels=labels, at=at)
                     meter.observe("hits_seconds", took, at=at)
             failed = 6 if ago <= TASK else 0
-            found.events[at, "mail"], found.failures[at, "mail"] = 10, failed
+            shop.events[at, "mail"], shop.failures[at, "mail"] = 10, failed
             for state, number in (("success", 10 - failed), ("failure", failed)):
                 if number:
                     meter.count("task_runs", number, labels={"task": "mail", "state": state}, at=at)
         meter.mark("shop 2.4", at=start - 60 * DEPLOY)
         meter.record_exception(ConnectionError("payments refused"), route=FAILING)
         meter.flush()
-    return found
+    return shop
 
 
 def recent(now: float) -> list[tuple[int, int]]:
@@ -116,12 +116,12 @@ def test_the_status_blames_what_changed_with_its_own_figures(incident: Incident)
 
 
 def test_figures_of_now_are_of_the_last_five_minutes(incident: Incident) -> None:
-    """Beside those of the range, which are diluted by the time before."""
-    found = incident.ask("overview")
-    numbers, window = found["numbers"], found["window"]
+    """Next to those of the range, which are diluted by the time before."""
+    answer = incident.ask("overview")
+    numbers, window = answer["numbers"], answer["window"]
 
     def fits(check: Callable[[int, int], bool]) -> bool:
-        return any(check(*five) for five in recent(found["now"]))
+        return any(check(*five) for five in recent(answer["now"]))
 
     def requests(since: float, until: float) -> int:
         return incident.count(incident.events, since, until, *ROUTES)
@@ -135,7 +135,7 @@ def test_figures_of_now_are_of_the_last_five_minutes(incident: Incident) -> None
     assert fits(lambda *five: near(p95["recent"], exact_quantile(incident.values(*five), 0.95)))
     assert hits["count"] == requests(window["start"], window["end"])
     assert p95["recent"] > p95["value"]
-    (since, until), *_ = recent(found["now"])
+    (since, until), *_ = recent(answer["now"])
     (mail,) = incident.ask("jobs", precision=60, since=since, until=until)["rows"]
     assert (mail["count"], mail["failing"]) == (50, pytest.approx(0.6))
 
@@ -144,16 +144,16 @@ def test_a_range_that_is_dragged_over_the_spike_is_of_the_spike(incident: Incide
     """Whole minutes, the same in all panels; the deploy after it is not blamed."""
     since = incident.start - 60 * SPIKE[-1] + 13
     until = incident.start - 60 * SPIKE[0] + 31
-    found = incident.ask("overview", since=since, until=until)
-    start, end = found["window"]["start"], found["window"]["end"]
+    answer = incident.ask("overview", since=since, until=until)
+    start, end = answer["window"]["start"], answer["window"]["end"]
     assert (start, end) == (since - 13, until + 29)
-    rows = {row["route"]: row for row in found["routes"]["rows"]}
+    rows = {row["route"]: row for row in answer["routes"]["rows"]}
     for route in ROUTES:
         of = incident.count(incident.events, start, end, route)
         failed = incident.count(incident.failures, start, end, route)
         assert (rows[route]["count"], rows[route]["failed"]) == (of, failed)
-    assert found["numbers"]["hits"]["count"] == sum(row["count"] for row in rows.values())
-    assert found["numbers"]["hits"]["recent"] is None
+    assert answer["numbers"]["hits"]["count"] == sum(row["count"] for row in rows.values())
+    assert answer["numbers"]["hits"]["recent"] is None
     answers = {
         measure: incident.ask("explain", name=name, since=start, until=end, **more)
         for measure, name, more in (
@@ -162,17 +162,17 @@ def test_a_range_that_is_dragged_over_the_spike_is_of_the_spike(incident: Incide
             ("p95", "hits_seconds", {}),
         )
     }
-    assert [measure for measure, answer in answers.items() if answer["changed"]] == ["count"]
-    assert answers["count"]["after"] == found["numbers"]["hits"]["count"]
+    assert [measure for measure, each in answers.items() if each["changed"]] == ["count"]
+    assert answers["count"]["after"] == answer["numbers"]["hits"]["count"]
     assert answers["count"]["even"]
     assert not answers["count"]["causes"]
 
 
 def test_in_a_quiet_range_nothing_stands_out(incident: Incident) -> None:
-    """By any measure, whatever goes on now."""
+    """By any measure, in spite of the incident of now."""
     window = {"since": incident.start - 60 * 50, "until": incident.start - 60 * 40}
     for name, more in (("hits", {}), ("http_requests", {"failing": "status=5xx"})):
         answer = incident.ask("explain", name=name, **window, **more)
         assert (answer["state"], answer["changed"], answer["uneven"]) == ("compared", False, False)
-    found = incident.ask("overview", **window)
-    assert found["numbers"]["hits"]["count"] == found["numbers"]["hits"]["count_before"] == 2_000
+    answer = incident.ask("overview", **window)
+    assert answer["numbers"]["hits"]["count"] == answer["numbers"]["hits"]["count_before"] == 2_000
