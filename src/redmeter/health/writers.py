@@ -14,8 +14,7 @@ from operator import methodcaller
 from typing import Any, NoReturn
 
 from redmeter.errors import StoreError
-from redmeter.health.check import DoctorCheck, Finding, Level, Seen, listed, worst
-from redmeter.health.room import exception_findings
+from redmeter.health.check import DoctorCheck, Finding, Seen, listed
 from redmeter.health.servers import SERVERS, OtherKeys
 from redmeter.lazy_regex import late
 from redmeter.reading.foreign_keys import there
@@ -184,8 +183,6 @@ def _number(value: object) -> int:
 
 #: Events that have been buffered for longer are reported, seconds.
 STUCK_SECONDS = 60.0
-#: Findings that the overview shows.
-PANEL = 3
 #: Most reasons, precisions and writers that are listed one by one.
 MAX_FINDINGS = 5
 
@@ -285,27 +282,6 @@ def writer_findings(
         )
 
 
-@dataclass(slots=True)
-class HealthPanel:
-    """The state of the writers, as the overview shows it."""
-
-    level: Level
-    #: The first warnings.
-    findings: list[Finding]
-    #: Active writers.
-    writers: int
-
-
-def health_panel(keys: Keys) -> Query[HealthPanel]:
-    """Read the reports of the writers, and what has no room; one round trip."""
-    view, (*replies, groups) = yield [*writer_commands(keys), ("ZCARD", keys.exceptions)]
-    writers, unreadable = parse_writers(view.now, replies, needed=False)
-    findings = [*writer_findings(view.now, writers, unreadable)]
-    findings += exception_findings(groups if isinstance(groups, int) else 0)
-    bad = [finding for finding in findings if finding.is_problem]
-    return HealthPanel(worst(bad), bad[:PANEL], sum(writer.alive(view.now) for writer in writers))
-
-
 def emptied_events(writers: Sequence[Writer]) -> int:
     """Return the acknowledged events that were in the store when it was emptied."""
     return sum(writer.number("emptied") for writer in writers)
@@ -332,7 +308,7 @@ def _lost_events(writers: Sequence[Writer]) -> Iterator[Finding]:
     """Report lost events by reason, the largest losses first."""
     lost: dict[str, dict[int, int]] = {}
     for writer in writers:
-        for reason, by_precision in _unexpected(writer).items():
+        for reason, by_precision in unexpected_losses(writer).items():
             sums = lost.setdefault(reason, {})
             for precision, events in by_precision.items():
                 sums[precision] = sums.get(precision, 0) + events
@@ -340,7 +316,7 @@ def _lost_events(writers: Sequence[Writer]) -> Iterator[Finding]:
     for reason in ordered[:MAX_FINDINGS]:
 
         def amount(writer: Writer, reason: str = reason) -> int:
-            return max(_unexpected(writer).get(reason, {}).values(), default=0)
+            return max(unexpected_losses(writer).get(reason, {}).values(), default=0)
 
         known = LOSS_REASONS.get(reason, _OTHER_REASON)
         text = f"{known.events} ({_plain(reason)}) are missing: {_missing(lost[reason])}"
@@ -351,7 +327,7 @@ def _lost_events(writers: Sequence[Writer]) -> Iterator[Finding]:
         yield Finding("warn", "writers", text, _OTHER_REASON.fix)
 
 
-def _unexpected(writer: Writer) -> dict[str, dict[int, int]]:
+def unexpected_losses(writer: Writer) -> dict[str, dict[int, int]]:
     """Return the losses of a writer that deserve a warning: reason -> {precision: events}.
 
     Events recorded with an old `at=` cannot be in charts that do not go back that far, as their
