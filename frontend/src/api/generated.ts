@@ -1028,6 +1028,8 @@ export interface components {
             found: number;
             /** @description Number of label sets of requests, and of those that were read. */
             of: number;
+            /** @description When they were read, if they are of very many label sets, which are kept for a while. */
+            ranked_at: number | null;
             rows: components["schemas"]["Route"][];
             sampled: boolean;
             values_precision: number;
@@ -1100,9 +1102,9 @@ export interface components {
             /** @description Requests within as long a time before the window; null where nothing keeps it. */
             before: number | null;
             count: number;
-            /** @description Requests that failed, and their part of its own, 0 to 1. */
-            failed: number;
-            failing: number;
+            /** @description Requests that failed, and their part of its own, 0 to 1; null where it is unknown. */
+            failed: number | null;
+            failing: number | null;
             /** @description The mean of its durations, and their p95, seconds; null where none is known. */
             mean: number | null;
             p95: number | null;
@@ -1126,6 +1128,8 @@ export interface components {
             now: number;
             /** @description Number of label sets of requests, and of those that were read. */
             of: number;
+            /** @description When they were read, if they are of very many label sets, which are kept for a while. */
+            ranked_at: number | null;
             rows: components["schemas"]["Route"][];
             sampled: boolean;
             /** @description Number of series of durations, and of those with percentiles. */

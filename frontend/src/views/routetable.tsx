@@ -75,7 +75,11 @@ export function RouteTable({ rows, order, brief = false, sort }: Props) {
           title: "Error rate",
           order: "failing",
           cell: (row) =>
-            row.failed === 0 ? (
+            row.failed === null || row.failing === null ? (
+              <span class="faint" title="unknown: their labels are lost beyond the limit of label sets">
+                unknown
+              </span>
+            ) : row.failed === 0 ? (
               <span class="faint">0</span>
             ) : (
               <>

@@ -402,6 +402,8 @@ class OverviewRoutes:
     of: int
     examined: int
     sampled: bool
+    #: When they were read, if they are of very many label sets, which are kept for a while.
+    ranked_at: float | None
     values_start: int
     values_precision: int
 
