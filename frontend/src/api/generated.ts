@@ -3,6 +3,28 @@ export type paths = Record<string, never>;
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description /api/alert. */
+        AlertAnswer: {
+            /** @description Those with the largest values, if the alert is of no single value of the label. */
+            lines: components["schemas"]["AlertLine"][];
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
+            now: number;
+            /** @description How many there are. */
+            of: number;
+            /** @description The rule; null: no evaluator has published it. */
+            rule: components["schemas"]["RuleStatus"] | null;
+            /** @description Changes of the alert, or of all alerts of the rule, the newest first. */
+            transitions: components["schemas"]["Transition"][];
+            window: components["schemas"]["Span"];
+        };
+        /** @description What a rule compares, for one value of its label. */
+        AlertLine: {
+            /** @description The value of the rule's label; null for a rule without `by`. */
+            label_value: string | null;
+            /** @description The values at the end of each interval, the last of which may be running; null: none. */
+            values: (number | null)[];
+        };
         /** @description One alert: a rule, or the rule for one value of its label. */
         AlertStatus: {
             detail: string;
@@ -1146,12 +1168,15 @@ export interface components {
             by: string;
             /** @description The condition in words, and as PromQL; "" if no evaluator has published the rule. */
             condition: string;
+            /** @description What is compared with the limit, as PromQL, "" if nothing is; the limit; the unit of both. */
+            expression: string;
             for_seconds: number;
             keep: number;
             labels: {
                 [key: string]: string;
             };
             left_out: number;
+            limit: number | null;
             message: string;
             /** @description The metric without labels; "" if the condition is not about one. */
             metric: string;
@@ -1166,7 +1191,10 @@ export interface components {
              * @enum {string}
              */
             status: "firing" | "pending" | "ok";
+            unit: string;
             unknown: string;
+            /** @description The condition, a key of CONDITIONS in rules_file.py; "" if the rule is not published. */
+            when: string;
         };
         /**
          * @description The stored samples of one series at one precision, oldest first, without holes.

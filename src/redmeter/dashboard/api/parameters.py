@@ -173,6 +173,7 @@ LABEL_PAIR = ParameterType(
 SWITCH = ParameterType(_switch, {"type": "integer", "enum": [0, 1]}, "give 0 or 1")
 WIDTH = whole(1, MAX_PRECISION, "a whole number of seconds")
 MOMENT = number(0, MAX_MOMENT, "Unix seconds")
+ALERT_NAME = bounded_text(1, 2 * MAX_SERIES_BYTES, "give the name of an alert")
 MARK_LABEL = bounded_text(1, MAX_BYTES, "give the label of a mark")
 LOGGER_NAME = ParameterType(
     check_logger,
