@@ -14,6 +14,7 @@ import { ABOUT } from "./state/views";
 import { Database } from "./views/database";
 import { Jobs } from "./views/jobs";
 import { TaskPage } from "./views/task";
+import { AlertPage } from "./views/alert";
 import { Alerts } from "./views/alerts";
 import { Metrics } from "./views/metrics";
 import { ExceptionPage } from "./views/exception";
@@ -41,6 +42,7 @@ const VIEWS = {
   messages: Messages,
   metrics: Metrics,
   alerts: Alerts,
+  alert: AlertPage,
   health: Health,
 };
 

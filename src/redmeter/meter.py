@@ -240,8 +240,8 @@ class Meter(Queries):
             meter.count("items_sold", 3, labels={"plan": "pro"})
 
         Args:
-            name: 1 to 200 bytes of UTF-8, labels included, without control characters; labels in
-                braces, `orders{plan="pro"}`.
+            name: 1 to 200 bytes of UTF-8, up to 500 with labels, without control characters;
+                labels in braces, `orders{plan="pro"}`.
             amount: the number of events, a whole number, not negative.
             labels: more labels; their order does not matter. Values are converted with str(), and
                 truncated if the name would become too long; recorder_health() counts that.

@@ -3,6 +3,28 @@ export type paths = Record<string, never>;
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description /api/alert. */
+        AlertAnswer: {
+            /** @description Those with the largest values, if the alert is of no single value of the label. */
+            lines: components["schemas"]["AlertLine"][];
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
+            now: number;
+            /** @description How many there are. */
+            of: number;
+            /** @description The rule; null: no evaluator has published it. */
+            rule: components["schemas"]["RuleStatus"] | null;
+            /** @description Changes of the alert, or of all alerts of the rule, the newest first. */
+            transitions: components["schemas"]["Transition"][];
+            window: components["schemas"]["Span"];
+        };
+        /** @description What a rule compares, for one value of its label. */
+        AlertLine: {
+            /** @description The value of the rule's label; null for a rule without `by`. */
+            label_value: string | null;
+            /** @description The values at the end of each interval, the last of which may be running; null: none. */
+            values: (number | null)[];
+        };
         /** @description One alert: a rule, or the rule for one value of its label. */
         AlertStatus: {
             detail: string;
@@ -1033,6 +1055,8 @@ export interface components {
             found: number;
             /** @description Number of label sets of requests, and of those that were read. */
             of: number;
+            /** @description When they were read, if they are of very many label sets, which are kept for a while. */
+            ranked_at: number | null;
             rows: components["schemas"]["Route"][];
             sampled: boolean;
             values_precision: number;
@@ -1107,9 +1131,9 @@ export interface components {
             /** @description Requests within as long a time before the window; null where nothing keeps it. */
             before: number | null;
             count: number;
-            /** @description Requests that failed, and their part of its own, 0 to 1. */
-            failed: number;
-            failing: number;
+            /** @description Requests that failed, and their part of its own, 0 to 1; null where it is unknown. */
+            failed: number | null;
+            failing: number | null;
             /** @description The mean of its durations, and their p95, seconds; null where none is known. */
             mean: number | null;
             p95: number | null;
@@ -1133,6 +1157,8 @@ export interface components {
             now: number;
             /** @description Number of label sets of requests, and of those that were read. */
             of: number;
+            /** @description When they were read, if they are of very many label sets, which are kept for a while. */
+            ranked_at: number | null;
             rows: components["schemas"]["Route"][];
             sampled: boolean;
             /** @description Number of series of durations, and of those with percentiles. */
@@ -1149,12 +1175,15 @@ export interface components {
             by: string;
             /** @description The condition in words, and as PromQL; "" if no evaluator has published the rule. */
             condition: string;
+            /** @description What is compared with the limit, as PromQL, "" if nothing is; the limit; the unit of both. */
+            expression: string;
             for_seconds: number;
             keep: number;
             labels: {
                 [key: string]: string;
             };
             left_out: number;
+            limit: number | null;
             message: string;
             /** @description The metric without labels; "" if the condition is not about one. */
             metric: string;
@@ -1169,7 +1198,10 @@ export interface components {
              * @enum {string}
              */
             status: "firing" | "pending" | "ok";
+            unit: string;
             unknown: string;
+            /** @description The condition, a key of CONDITIONS in rules_file.py; "" if the rule is not published. */
+            when: string;
         };
         /**
          * @description The stored samples of one series at one precision, oldest first, without holes.

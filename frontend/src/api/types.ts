@@ -45,6 +45,7 @@ export type Summary = Schemas["SummaryRow"];
 export type SummaryAnswer = Schemas["SummaryAnswer"];
 export type Task = Schemas["Task"];
 export type JobsAnswer = Schemas["JobsAnswer"];
+export type AlertAnswer = Schemas["AlertAnswer"];
 export type AlertRule = Schemas["RuleStatus"];
 export type AlertStatus = Schemas["AlertStatus"];
 export type AlertsAnswer = Schemas["AlertsAnswer"];

@@ -29,8 +29,8 @@ export function RoutePage() {
         { title: "Requests", value: number(row.count), note: rate(row.per_second) },
         {
           title: "Error rate",
-          value: row.count > 0 ? percent(row.failing) : "–",
-          note: `${number(row.failed)} failed`,
+          value: row.count === 0 ? "–" : row.failing === null ? "unknown" : percent(row.failing),
+          note: row.failed === null ? "unknown" : `${number(row.failed)} failed`,
         },
         {
           title: "p95 response time",

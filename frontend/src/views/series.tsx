@@ -116,7 +116,7 @@ function Detail({ answer }: { answer: DetailAnswer }) {
             On the overview
           </Go>
         }
-        note={added > 0 && added < of ? `The busiest ${number(added)} of ${number(of)} label sets.` : ""}
+        note={added > 0 && added < of ? `${number(added)} of ${number(of)} label sets.` : ""}
       />
       <dl class="stats">
         {total !== null && (

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from redmeter import results
-from redmeter.alerting.status import AlertsStatus
+from redmeter.alerting.status import AlertsStatus, RuleStatus
+from redmeter.alerting.store import Transition
 from redmeter.health.check import Finding, Level
 from redmeter.reading.page.http import Route
 from redmeter.reading.page.views import Views
@@ -410,6 +411,8 @@ class OverviewRoutes:
     of: int
     examined: int
     sampled: bool
+    #: When they were read, if they are of very many label sets, which are kept for a while.
+    ranked_at: float | None
     values_start: int
     values_precision: int
 
@@ -500,6 +503,31 @@ class StatusAnswer(Status, EndpointAnswer):
 @dataclass(frozen=True, kw_only=True)
 class AlertsAnswer(AlertsStatus, EndpointAnswer):
     """/api/alerts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertLine:
+    """What a rule compares, for one value of its label."""
+
+    #: The value of the rule's label; null for a rule without `by`.
+    label_value: str | None
+    #: The values at the end of each interval, the last of which may be running; null: none.
+    values: list[float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertAnswer(EndpointAnswer):
+    """/api/alert."""
+
+    #: The rule; null: no evaluator has published it.
+    rule: RuleStatus | None
+    window: Span
+    #: Those with the largest values, if the alert is of no single value of the label.
+    lines: list[AlertLine]
+    #: How many there are.
+    of: int
+    #: Changes of the alert, or of all alerts of the rule, the newest first.
+    transitions: list[Transition]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,6 +35,8 @@ _DRAWN = 5
 #: How long panels that change slowly are kept, seconds: of intervals below a minute, and of
 #: others.
 PANELS_SECONDS_FINE, PANELS_SECONDS = 1.0, 5.0
+#: Panels of large stores are kept longer: so long that reading them takes this share of the time.
+PANELS_SHARE = 0.02
 #: Windows whose panels are kept.
 _MAX_KEPT = 32
 #: The last complete minutes, which figures of a window that ends now are also of, seconds.
@@ -113,7 +115,7 @@ class Watch:
     ) -> None:
         self._store = store
         self._rankings = rankings or RowRankings(store)
-        # Interval width and window -> when they were read, monotonic, and the panels.
+        # Interval width and window -> until when they are kept, monotonic, and the panels.
         self._kept: dict[tuple[int, Frame | None], tuple[float, _Panels]] = {}
         # The server's clock minus this machine's, seconds.
         self._difference = 0.0
@@ -147,8 +149,8 @@ class Watch:
             raise LimitExceeded("series", len(series), MAX_CURVES, "ask for fewer at a time")
         now = self._store.clock.monotonic()
         key = precision, None if frame is None else frame._replace(now=0.0)
-        read, kept = self._kept.get(key, (-math.inf, None))
-        if now - read > (PANELS_SECONDS if precision >= 60 else PANELS_SECONDS_FINE):
+        until, kept = self._kept.get(key, (-math.inf, None))
+        if now > until:
             kept = None
         busiest = RankingKey(precision, grouped=True)
         framed = frame is not None and frame != Frame(now=frame.now)
@@ -162,7 +164,9 @@ class Watch:
         if kept is None and not store.skipped():
             if len(self._kept) >= _MAX_KEPT:
                 self._kept.clear()
-            self._kept[key] = now, panels
+            seconds = PANELS_SECONDS if precision >= 60 else PANELS_SECONDS_FINE
+            spent = self._store.clock.monotonic() - now
+            self._kept[key] = now + max(seconds, spent / PANELS_SHARE), panels
         if not framed:
             self._rankings.refresh(busiest, panels.counters)
         return view, found
@@ -174,6 +178,8 @@ class _Panels(NamedTuple):
     counters: RowListing
     logs: LogOverview
     marks: list[Mark]
+    #: The routes of very many label sets; None: they are read each time.
+    routes: RouteTable | None
 
 
 def overview(
@@ -198,9 +204,10 @@ def overview(
     window = whole_window(kept.series, precision, frame)
     observed = histogram_window(kept.histograms, window)
     charted = whole_window(kept.series, window.fine)
+    routes = None if panels is None else panels.routes
     questions: list[Query[Any]] = [
         _recent_totals(keys, kept, frame if window.running() else None),
-        requests(keys, window, observed, limit=_PAGES),
+        requests(keys, window, observed, limit=_PAGES, kept=routes),
         curves(keys, series, charted, whole_window(kept.histograms, observed.fine)),
     ]
     if panels is None:
@@ -223,7 +230,9 @@ def overview(
         questions.append(redrawn(keys, charted, panels.counters.busiest))
     recent, (all_requests, routes), chart, *asked = yield from together(questions)
     if panels is None:
-        panels = _Panels(*asked)
+        counters, said, marks = asked
+        large = routes if routes.ranked_at is not None else None
+        panels = _Panels(counters, said, marks, large)
         busiest = panels.counters.curves
     else:
         (busiest,) = asked
