@@ -29,12 +29,16 @@ order, and groups of many processes merge in Redis by their text.
     <n>         1, -2.5, 1,234, 1.2.3, 1e-5     <id>        6 or more letters and digits in turn,
                                                             4 hexadecimal digits (7f3a), _A8
 
-A sign behind an underscore belongs to its number: blk_-17 and blk_17 are one group. A number that
-ends a word of letters stays (utf8, S3, E101): it is usually a name. So do 4 to 6 hexadecimal digits
-in which no letter follows a digit (f731), an IPv6 address without a digit (add::bad may be one),
-and dotted names that look like modules, attributes or files (os.path, user.id, a.py).
-A list of things of one kind has any length: [1, 2, 3] and [7] are both [<n>]. So is the same thing
-written twice: 10.0.0.7 (a.example.com) and 10.0.0.7 () are both <ip>.
+A word of ten or more letters and digits that changes between upper case, lower case and digits at
+40 % of its places is an <id> too, as is what follows a prefix (cus_<id>).
+
+A sign behind an underscore belongs to its number: blk_-17 and blk_17 are one group. A number of two
+digits or more that ends a word of small letters is replaced (job<n>), but for those of well-known
+names (sha256, x86). Others that end a word of letters stay (utf8, S3, E101): names, usually. So do
+4 to 6 hexadecimal digits in which no letter follows a digit (F731), an IPv6 address without a digit
+(add::bad may be one), and dotted names that look like modules, attributes or files (os.path,
+user.id, a.py). A list of things of one kind has any length: [1, 2, 3] and [7] are both [<n>]. So is
+the same thing written twice: 10.0.0.7 (a.example.com) and 10.0.0.7 () are both <ip>.
 
 Most words of a message have been seen before. So a message is examined word by word, and the result
 for each word is cached. Only things that may contain spaces are searched for in the line.
@@ -76,6 +80,7 @@ differences.
 
 import re
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Final
 
 from redmeter.analysis.text.texts import EMPTY
@@ -145,7 +150,50 @@ def _once(text: str) -> str:
 
 @lru_cache(WORDS)
 def _word(word: str) -> str:
-    return _things().sub(_placeholder, word) if _HINT.search(word) else word
+    if _HINT.search(word):
+        word = _things().sub(_placeholder, word)
+        if word[-1] != "…":
+            word = _COUNTED.sub(r"\1<n>", word)
+    return _MIXED.sub(_mixed, word) if len(word) >= _LEAST_MIXED else word
+
+
+# Identifiers that are made of letters and digits at random
+
+
+#: A name and a number of two digits or more, that is no name as a whole.
+_COUNTED: Final = late(
+    r"(?<![A-Za-z0-9<>_.-])(?!(?:sha|utf|u?int|float|base|x|arm|amd|win|es|rs|hs|ps|md|crc|aes)\d)"
+    r"([a-z]{1,20}?)\d{2,}(?![\w<>…-]|\.\w)",
+    re.ASCII,
+)
+#: Characters of the shortest word that may be an identifier; of one without a digit; and the share
+#: of neighbours that are of another class (upper case, lower case, digit, sign), and of that behind
+#: a prefix, as in cus_NffrFeUfNV2Hib.
+_LEAST_MIXED, _LEAST_LETTERS, _CHANGING, _CHANGING_BEHIND = 10, 14, 0.4, 0.25
+_PART: Final = late(r"(?<![A-Za-z0-9<])[A-Za-z0-9]{10,}(?![A-Za-z0-9>…])", re.ASCII)
+_MIXED: Final = late(
+    r"(?<![\w<-])(?![a-z]{2,8}_)[\w-]{20,}(?![\w>…-])"
+    r"|(?<![A-Za-z0-9<])[A-Za-z0-9]{10,}(?![A-Za-z0-9>…])",
+    re.ASCII,
+)
+
+
+def _mixed(match: re.Match[str]) -> str:
+    word = match[0]
+    classes = ["-" if char in "_-" else "d" if char.isdigit() else char.isupper() for char in word]
+    has_digit = "d" in classes
+    start = match.start()
+    is_behind = has_digit and start > 0 and match.string[start - 1] == "_"
+    share = _CHANGING_BEHIND if is_behind else _CHANGING
+    changes = sum(a != b for a, b in pairwise(classes))
+    if (
+        True in classes
+        and False in classes
+        and (has_digit or len(word) >= _LEAST_LETTERS)
+        and changes >= share * (len(word) - 1)
+    ):
+        return "<id>"
+    return _PART.sub(_mixed, word) if "-" in classes else word
 
 
 # Quotes and structured lines
