@@ -28,7 +28,7 @@ from redmeter.lazy_regex import late
 #: Longest name, in bytes of UTF-8: without labels, and with them.
 MAX_BYTES, MAX_SERIES_BYTES = 200, 500
 #: Longest value of a label that is recorded, as it is written in a name, in bytes of UTF-8. Each
-#: value is cut by itself, so that a route has the same label in all series, which joins need.
+#: value is cut alone, so that a route has the same label in all series, which joins need.
 LABEL_BYTES = 120
 
 #: Series of web requests, written by the web integrations and by `redmeter replay`. By label set:

@@ -285,7 +285,7 @@ def test_two_round_trips_whatever_is_shown(
 
 
 def test_of_very_many_series_all_are_read_now_and_then(client: Any, open_store: OpenStore) -> None:
-    """The list of routes says when."""
+    """The list of routes has the time."""
     clock = ManualClock()
     store, now = open_store(clock=clock), int(server_time(client))
     names = {requests(f"/{n}"): {now: 1} for n in range(REQUEST_PAGE + 200)}

@@ -25,7 +25,7 @@ from redmeter.dashboard.access import (
     new_access_token,
     read_users,
 )
-from redmeter.dashboard.login import FREE, LONGEST, MAX_WAITING, Login
+from redmeter.dashboard.login import FREE, LONGEST_DELAY, MAX_WAITING, Login
 from redmeter.dashboard.server import Credentials
 from redmeter.errors import InvalidSetting
 from support.asking import asking
@@ -513,7 +513,7 @@ WRONG: list[dict[str, Any]] = [
 def test_failures_are_answered_later_and_later_and_logged(
     wrong: dict[str, Any], server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Those of one address; the log has the address, and not what was sent."""
+    """Those of one address; the log has the address, and no secret."""
     waits: list[float] = []
 
     async def waited(seconds: float) -> None:
@@ -522,10 +522,10 @@ def test_failures_are_answered_later_and_later_and_logged(
     login = Login([TOKEN], {"ada": "correct-horse"}, sleep=waited)
     dashboard = Dashboard(server.url, access=login)
     with asking(dashboard) as client, caplog.at_level("WARNING"):
-        client.get("/api/marks")  # without credentials: nobody has guessed
+        client.get("/api/marks")  # without credentials, which is no guess
         for _ in range(FREE + 7):
             assert client.request(**{"method": "GET", **wrong}).status_code == 401
-        assert waits == [0.5, 1, 2, 4, LONGEST, LONGEST, LONGEST]
+        assert waits == [0.5, 1, 2, 4, LONGEST_DELAY, LONGEST_DELAY, LONGEST_DELAY]
         for sent in ({"Authorization": f"Bearer {TOKEN}"}, basic("ada", "correct-horse")):
             assert client.get("/api/marks", headers=sent).status_code == 200
         assert client.post("/", data={"token": TOKEN}).status_code == 303

@@ -1,4 +1,4 @@
-"""The page's answers against a ledger of what was recorded, at 10, 1,000 and 6,000 label sets."""
+"""The page's answers against a ledger of the recorded events, at 10, 1,000 and 6,000 label sets."""
 
 import random
 import time
@@ -19,7 +19,7 @@ STATUSES, METHODS = ("2xx", "4xx", "5xx"), ("GET", "POST")
 
 
 class Ledger(NamedTuple):
-    """What was recorded."""
+    """The recorded events."""
 
     #: Requests by route, failed requests by route, all by minute, durations by route.
     requests: Counter[str]
@@ -59,7 +59,7 @@ def recorded(url: str, sets: int, seed: int = 1) -> Ledger:
     return ledger
 
 
-def asked(client: httpx.Client, path: str, **parameters: Any) -> Any:
+def answer_of(client: httpx.Client, path: str, **parameters: Any) -> Any:
     """Ask the API."""
     answer = client.get(f"/api/{path}", params={"precision": 60, **parameters})
     assert answer.status_code == 200, answer.text
@@ -79,7 +79,7 @@ def test_every_answer_is_that_of_the_ledger(server: Server, sets: int) -> None:
     total, dashboard = ledger.requests.total(), Dashboard(server.url, access="open")
     slowest = max(ledger.durations, key=lambda r: exact_quantile(ledger.durations[r], 0.95))
     with asking(dashboard) as client:
-        overview = asked(client, "overview", series="http_requests")
+        overview = answer_of(client, "overview", series="http_requests")
         (line,) = overview["chart"]
         counts = {line["start"] + 60 * at: n for at, n in enumerate(line["values"]) if n}
         assert counts == dict(ledger.minutes)
@@ -87,9 +87,9 @@ def test_every_answer_is_that_of_the_ledger(server: Server, sets: int) -> None:
         assert overview["routes"]["examined"] == overview["routes"]["of"] == sets
         assert overview["numbers"]["hits"]["count"] == total
         assert overview["numbers"]["errors"]["count"] == ledger.failed.total()
-        found = overview["numbers"]["slowest"]
-        assert near(found["value"], exact_quantile(ledger.durations[slowest], 0.95))
-        detail = asked(client, "detail", name="http_requests")
+        figure = overview["numbers"]["slowest"]
+        assert near(figure["value"], exact_quantile(ledger.durations[slowest], 0.95))
+        detail = answer_of(client, "detail", name="http_requests")
         curves = {curve["precision"]: curve["values"] for curve in detail["precisions"]}
         assert {width: sum(values) for width, values in curves.items() if width >= 60} == {
             width: total for width in curves if width >= 60
@@ -98,7 +98,7 @@ def test_every_answer_is_that_of_the_ledger(server: Server, sets: int) -> None:
         labels = {row["label"]: row for row in detail["labels"]}
         assert sum(value["count"] for value in labels["status"]["values"]) == total
         for order in ("count", "p95", "failing", "total"):
-            rows = asked(client, "routes", order=order, limit=50)["rows"]
+            rows = answer_of(client, "routes", order=order, limit=50)["rows"]
             assert len(rows) == min(
                 50, len(+ledger.failed if order == "failing" else ledger.requests)
             )
@@ -127,14 +127,14 @@ def test_requests_beyond_the_limit_of_label_sets_have_their_error_rate(server: S
                 meter.count("hits_failed", count if status == "5xx" else 0)
     dashboard = Dashboard(server.url, access="open")
     with asking(dashboard) as client:
-        rows = {row["route"]: row for row in asked(client, "routes")["rows"]}
+        rows = {row["route"]: row for row in answer_of(client, "routes")["rows"]}
         assert (rows["(other)"]["count"], rows["(other)"]["failed"]) == (80, 24)
         assert rows["(other)"]["failing"] == pytest.approx(0.3)
     with Meter(server.url, sync=True) as meter:
         meter.count("hits", 50)  # others, which are no requests of a route
     again = Dashboard(server.url, access="open")
     with asking(again) as client:
-        rows = {row["route"]: row for row in asked(client, "routes")["rows"]}
+        rows = {row["route"]: row for row in answer_of(client, "routes")["rows"]}
         assert (rows["(other)"]["failed"], rows["(other)"]["failing"]) == (None, None)
     dashboard.close()
     again.close()
@@ -149,7 +149,7 @@ def test_one_failure_of_one_request_ranks_below_many_of_more(server: Server) -> 
                 meter.count("http_requests", count, labels=labels)
     dashboard = Dashboard(server.url, access="open")
     with asking(dashboard) as client:
-        rows = asked(client, "routes", order="failing")["rows"]
+        rows = answer_of(client, "routes", order="failing")["rows"]
     dashboard.close()
     assert [row["route"] for row in rows] == ["/broken", "/rare", "/busy"]
 

@@ -1175,7 +1175,7 @@ export interface components {
             by: string;
             /** @description The condition in words, and as PromQL; "" if no evaluator has published the rule. */
             condition: string;
-            /** @description What is compared with the limit, as PromQL, "" if nothing is; the limit; the unit of both. */
+            /** @description The value that is compared with the limit, as PromQL, or ""; the limit; the unit of both. */
             expression: string;
             for_seconds: number;
             keep: number;

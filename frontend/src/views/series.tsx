@@ -200,7 +200,7 @@ function Detail({ answer }: { answer: DetailAnswer }) {
       {hours && hours.values.length > 0 && (
         <Card
           title="Days and hours"
-          about={`${kind === "histogram" ? "the p95 of each hour; " : ""}days and hours of UTC`}
+          about={`${kind === "histogram" ? "the p95 of each hour; " : ""}days and hours ${state.value.clock === "utc" ? "of UTC" : "of local time"}`}
         >
           <Matrix series={hours} unit={unit} />
         </Card>

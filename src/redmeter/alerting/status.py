@@ -60,7 +60,7 @@ class RuleStatus:
     #: The condition in words, and as PromQL; "" if no evaluator has published the rule.
     condition: str
     query: str
-    #: What is compared with the limit, as PromQL, "" if nothing is; the limit; the unit of both.
+    #: The value that is compared with the limit, as PromQL, or ""; the limit; the unit of both.
     expression: str
     limit: float | None
     unit: str

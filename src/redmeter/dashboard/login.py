@@ -6,8 +6,8 @@ are exchanged for a cookie, and the address is left without the token. Programs 
 time: digests under a random key are compared, all of them.
 
 Guessing is slow: after FREE failures of an address, each further one is answered later than the one
-before, see Failures. Credentials are compared before that, so valid ones never wait, and nobody can
-lock others out: behind a proxy, all have one address.
+before, see FailedAttempts. Credentials are compared before that, so valid ones never wait, also
+behind a proxy, where all have one address.
 
 The sign-in page needs no scripts and no further files, because those require the token as well: its
 only style sheet is inline, and the policy allows it by its hash. The form is sent to the address of
@@ -38,10 +38,10 @@ logger = logging.getLogger("redmeter")
 
 #: Largest form that is read, bytes. A token is shorter.
 MAX_FORM = 4_096
-#: Failures of an address that are answered at once, and how long the longest one waits, seconds.
-FREE, LONGEST = 3, 8.0
+#: Failures of an address that are answered at once; the longest delay of others, seconds.
+FREE, LONGEST_DELAY = 3, 8.0
 #: How long failures of an address are remembered, seconds, and of how many addresses.
-REMEMBERED, ADDRESSES = 600.0, 1_000
+REMEMBERED_SECONDS, ADDRESSES = 600.0, 1_000
 #: Failures that wait at once; further ones are refused.
 MAX_WAITING = 64
 #: The beginning of a cookie's name, and the cookie by which the page knows that it can sign out.
@@ -135,7 +135,7 @@ _POLICY = "; ".join(
 )
 
 
-class Failures:
+class FailedAttempts:
     """Delays the answers to failed attempts, in turn for each address.
 
     Args:
@@ -159,13 +159,13 @@ class Failures:
         """
         address, now = request.client.host if request.client else "unknown", time.monotonic()
         count, last = self._known.pop(address, (0, now))
-        count = 1 if now - last > REMEMBERED else count + 1
+        count = 1 if now - last > REMEMBERED_SECONDS else count + 1
         self._known[address] = count, now
         if len(self._known) > ADDRESSES:
             self._known.popitem(last=False)
         if self._waiting >= MAX_WAITING:
             fix = "send valid credentials, or try again later"
-            retry = {"Retry-After": f"{LONGEST:.0f}"}
+            retry = {"Retry-After": f"{LONGEST_DELAY:.0f}"}
             raise HTTPError(429, "too-many-attempts", "too many attempts failed", fix, retry)
         logger.warning(
             "redmeter: sign-in failed: wrong %s from %s, failure %d", way, ascii(address), count
@@ -174,7 +174,7 @@ class Failures:
             return
         self._waiting += 1
         try:
-            await self._sleep(min(LONGEST, 0.5 * 2.0 ** (count - FREE - 1)))
+            await self._sleep(min(LONGEST_DELAY, 0.5 * 2.0 ** (count - FREE - 1)))
         finally:
             self._waiting -= 1
 
@@ -208,7 +208,7 @@ class Login:
         # Derived from a secret, so that a cookie is valid as long as it is; not the secret itself.
         self._cookies = {self._digest(secret): _cookie_value(secret) for secret in known + pairs}
         self._valid = [self._digest(value) for value in self._cookies.values()]
-        self._failures = Failures(sleep)
+        self._failures = FailedAttempts(sleep)
 
     def _digest(self, text: str) -> bytes:
         return hmac.digest(self._key, text.encode(errors="replace"), "sha256")

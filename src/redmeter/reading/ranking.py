@@ -269,7 +269,7 @@ def highest(
 
 
 def at_least(failed: int, count: int) -> float:
-    """Return the share that fails at least, with 97.5 %: the lower end of Wilson's interval.
+    """Return the lowest likely error rate, with 97.5 %: the lower end of Wilson's interval.
 
     By it, one failure of one event ranks below a hundred of a thousand.
 

@@ -1,7 +1,7 @@
 """Everything that the page of one series shows, in two round trips.
 
 A name without labels, of which nothing is stored, stands for all its label sets: they are merged,
-up to a limit, and the result has their number. Of very many, events are read in further pages.
+up to a limit, and the result has their number. The events of very many are read in pages.
 """
 
 import contextlib
