@@ -14,18 +14,25 @@ from typing import Literal
 from redmeter.promql.values import format_float
 
 Hint = Literal["unknown", "reset", "not_reset", "gauge"]
+Side = Literal["negative", "zero", "positive"]
 Buckets = Mapping[int, float]
 
 
 @dataclass(slots=True)
 class NativeBucket:
-    """One bucket: its bounds, which of them belong to it, its count."""
+    """One bucket: its bounds, its count, and its place in the histogram.
+
+    Attributes:
+        lower, upper: the bounds; the one further from zero belongs to it, of the zero bucket both.
+        side: the sign of its values.
+        index: its index on that side.
+    """
 
     lower: float
     upper: float
     count: float
-    lower_inclusive: bool = False
-    upper_inclusive: bool = True
+    side: Side = "positive"
+    index: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,20 +164,18 @@ class NativeHistogram:
         """Yield the populated buckets in ascending order, the zero bucket among them."""
         for index in sorted(compact(self.negative), reverse=True):
             lower, upper = -upper_bound(index, self.schema), -upper_bound(index - 1, self.schema)
-            yield NativeBucket(lower, upper, self.negative[index], True, False)
+            yield NativeBucket(lower, upper, self.negative[index], "negative", index)
         if self.zero_count:
-            yield NativeBucket(
-                -self.zero_threshold, self.zero_threshold, self.zero_count, True, True
-            )
+            yield NativeBucket(-self.zero_threshold, self.zero_threshold, self.zero_count, "zero")
         for index in sorted(compact(self.positive)):
             lower, upper = upper_bound(index - 1, self.schema), upper_bound(index, self.schema)
-            yield NativeBucket(lower, upper, self.positive[index])
+            yield NativeBucket(lower, upper, self.positive[index], "positive", index)
 
     def __str__(self) -> str:
         parts = [f"count:{format_float(self.count)}", f"sum:{format_float(self.sum)}"]
         for bucket in self.buckets():
-            left = "[" if bucket.lower_inclusive else "("
-            right = "]" if bucket.upper_inclusive else ")"
+            left = "(" if bucket.side == "positive" else "["
+            right = ")" if bucket.side == "negative" else "]"
             # Shortest, with an exponent.
             bounds = ",".join(
                 repr(edge).removesuffix(".0") for edge in (bucket.lower, bucket.upper)
