@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from redmeter.promql.errors import Limits, Note, Notes, QueryError, quoted
-from redmeter.promql.histogram import NativeHistogram
+from redmeter.promql.histogram import NativeHistogram, resets_conflict
 from redmeter.promql.histogram_functions import trimmed
 from redmeter.promql.nodes import Binary, Matching
 from redmeter.promql.values import (
@@ -114,6 +114,9 @@ def _combine_histograms(
     operator = node.operator
     if isinstance(left, NativeHistogram) and isinstance(right, NativeHistogram):
         if operator in ("+", "-"):
+            if resets_conflict((left, right)):
+                name = "addition" if operator == "+" else "subtraction"
+                notes.add(Note.CONFLICTING_RESETS, node.left.position, name)
             result = left + right if operator == "+" else left - right
             return result.as_gauge() if operator == "-" else result.compacted()
         if operator in ("==", "!="):

@@ -223,9 +223,6 @@ def _combined(left: NativeHistogram, right: NativeHistogram, sign: float) -> Nat
         left, right = left.widened(right.zero_threshold), right.widened(left.zero_threshold)
     schema = min(left.schema, right.schema)
     left, right = left.at_schema(schema), right.at_schema(schema)
-    hint: Hint = left.hint if left.hint == right.hint else "unknown"
-    if "gauge" in (left.hint, right.hint):
-        hint = "gauge"
     return NativeHistogram(
         schema,
         left.count + sign * right.count,
@@ -234,8 +231,13 @@ def _combined(left: NativeHistogram, right: NativeHistogram, sign: float) -> Nat
         left.zero_count + sign * right.zero_count,
         _merged(left.positive, right.positive, sign),
         _merged(left.negative, right.negative, sign),
-        hint,
+        _common_hint((left, right)),
     )
+
+
+def resets_conflict(histograms: Iterable[NativeHistogram]) -> bool:
+    """Return whether some of several histograms follow a reset, and others do not."""
+    return {"reset", "not_reset"} <= {one.hint for one in histograms}
 
 
 def total_of(histograms: Sequence[NativeHistogram]) -> NativeHistogram:
@@ -256,8 +258,6 @@ def _reduced(
     while len({one.zero_threshold for one in aligned}) > 1:
         widest = max(one.zero_threshold for one in aligned)
         aligned = [one.widened(widest) for one in aligned]
-    hints = {one.hint for one in aligned}
-    hint: Hint = "gauge" if "gauge" in hints else hints.pop() if len(hints) == 1 else "unknown"
 
     def merged(sides: Iterable[Buckets]) -> dict[int, float]:
         counts: dict[int, list[float]] = {}
@@ -278,8 +278,13 @@ def _reduced(
         reduce([one.zero_count for one in aligned]),
         merged(one.positive for one in aligned),
         merged(one.negative for one in aligned),
-        hint,
+        _common_hint(aligned),
     )
+
+
+def _common_hint(histograms: Iterable[NativeHistogram]) -> Hint:
+    hints = {one.hint for one in histograms}
+    return "gauge" if "gauge" in hints else hints.pop() if len(hints) == 1 else "unknown"
 
 
 def _exact_sum(numbers: Sequence[float]) -> float:

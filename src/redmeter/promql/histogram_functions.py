@@ -72,7 +72,7 @@ def histogram_quantile(
         positions: those of quantile and vector.
         of_native: returns that of a native histogram.
     """
-    check_quantiles(quantile, vector.present, positions[0], notes)
+    check_quantiles(quantile, positions[0], notes)
 
     def classic(columns: Bools, bounds: Floats, counts: Floats) -> Floats:
         return classic_quantile(quantile[columns], bounds, counts)
