@@ -27,6 +27,8 @@ from redmeter.lazy_regex import late
 
 #: Longest name, labels included, in bytes of UTF-8.
 MAX_BYTES = 200
+#: The end of a label's value of which a name has no room for more.
+ELLIPSIS = "…"
 
 #: Series of web requests, written by the web integrations and by `redmeter replay`. By label set:
 #: requests by method, route and status; their durations by method and route.
@@ -315,13 +317,13 @@ def _written_bytes(text: str) -> int:
 
 def _cut(text: str, limit: int) -> str:
     """Shorten a label's value to so many bytes, the mark of the cut included."""
-    limit -= len("…".encode())
+    limit -= len(ELLIPSIS.encode())
     if limit < 0:
         return ""
     text = text.encode()[:limit].decode(errors="ignore")
     while _written_bytes(text) > limit:
         text = text[:-1]
-    return f"{text}…"
+    return text + ELLIPSIS
 
 
 def _escape(found: re.Match[str]) -> str:

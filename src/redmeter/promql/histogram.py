@@ -82,6 +82,7 @@ class NativeHistogram:
         return scaled if divisor else replace(scaled, positive={}, negative={})
 
     def _mapped(self, change: Callable[[float], float]) -> "NativeHistogram":
+        """Return a histogram with all numbers changed; a gauge if that turns their signs."""
         return replace(
             self,
             count=change(self.count),
@@ -89,6 +90,7 @@ class NativeHistogram:
             zero_count=change(self.zero_count),
             positive={index: change(count) for index, count in self.positive.items()},
             negative={index: change(count) for index, count in self.negative.items()},
+            hint="gauge" if change(1.0) < 0 else self.hint,
         )
 
     def compacted(self) -> "NativeHistogram":
