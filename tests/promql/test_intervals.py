@@ -363,7 +363,7 @@ def test_quantiles_of_buckets_have_the_full_resolution() -> None:
 
 
 def test_stored_histograms_are_trimmed() -> None:
-    """</ and >/ read all buckets, also where only the count of what is left is asked for."""
+    """</ and >/ read all buckets, also where only the count of the result is needed."""
     of = histogram()
     assert one(of, "histogram_count(h </ 1.5)", 99_995) == 60
     assert one(of, "histogram_count(increase(h[1m]) >/ 1.5)", 99_995) == 40

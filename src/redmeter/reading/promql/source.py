@@ -175,13 +175,13 @@ def _cut_values(exports: Exports, matchers: Sequence[Matcher]) -> Iterator[str]:
     names = [one for one in matchers if one.name == METRIC_NAME]
     for matcher in matchers:
         texts = re.split(r"[|()]", matcher.value.replace("\\", ""))
-        asked = [text for text in texts if len(text) > _SHORTEST_CUT]
-        if matcher.name == METRIC_NAME or not asked:
+        values = [text for text in texts if len(text) > _SHORTEST_CUT]
+        if matcher.name == METRIC_NAME or not values:
             continue
         for one in choose_series(exports, names):
             value = label(one.labels, matcher.name)
             whole = value.removesuffix(ELLIPSIS)
-            if whole != value and any(t != value and t.startswith(whole) for t in asked):
+            if whole != value and any(t != value and t.startswith(whole) for t in values):
                 yield (
                     f"PromQL info: a value of the label {quoted(matcher.name)} of metric name"
                     f" {quoted(label(one.labels, METRIC_NAME))} was cut, as a name has {MAX_BYTES}"
