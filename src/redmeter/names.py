@@ -30,6 +30,8 @@ MAX_BYTES, MAX_SERIES_BYTES = 200, 500
 #: Longest value of a label that is recorded, as it is written in a name, in bytes of UTF-8. Each
 #: value is cut alone, so that a route has the same label in all series, which joins need.
 LABEL_BYTES = 120
+#: The end of a label's value that is cut.
+ELLIPSIS = "…"
 
 #: Series of web requests, written by the web integrations and by `redmeter replay`. By label set:
 #: requests by method, route and status; their durations by method and route.
@@ -332,13 +334,13 @@ def label_value(text: str, limit: int = LABEL_BYTES) -> str:
 
 def _cut(text: str, limit: int) -> str:
     """Shorten a label's value to so many bytes, the mark of the cut included."""
-    limit -= len("…".encode())
+    limit -= len(ELLIPSIS.encode())
     if limit < 0:
         return ""
     text = text.encode()[:limit].decode(errors="ignore")
     while _written_bytes(text) > limit:
         text = text[:-1]
-    return f"{text}…"
+    return text + ELLIPSIS
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -211,23 +211,6 @@ PINNED = {
         '{"level": "info", "msg": "7 sent", "to": "a"}': (
             '{"level": "info", "msg": "<n> sent", "to": <str>}'
         ),
-        LONG_OBJECT: f'{{"stack": "{"x " * 94}…',
-    },
-    4: {
-        "10:05:03 10:05:03 10:05:03 up": "<time> up",
-        "retrying order 17 in 250ms": "retrying order <n> in <duration>",
-        "GET /users/7?page=2 HTTP/1.1 200 51": "GET <path> HTTP/<n> <n> <n>",
-        'at 10.0.0.7: "GET /a HTTP/1.1" 200': 'at <ip>: "GET <path> HTTP/<n>" <n>',
-        "open 'a b.txt' failed: [Errno 2]": "open <str> failed: [Errno <n>]",
-        "2015-05-17 10:05:03,123 up (pid=4711)": "<time> up (pid=<n>)",
-        "Sun Jul 10 03:55:15 2005 x.ne.jp is gone": "<time> <host> is gone",
-        "::1 10.0.0.7:6379 00:1a:2b:3c:4d:5e": "<ip> <host> <mac>",
-        "see https://a.b/c?d=1, mail ada@example.org.": "see <url>, mail <email>.",
-        f"task {UUID} 9fceb02 00000023 aB3dE5fG7hI9": "task <uuid> <hex> <hex> <id>",
-        "1.5 MB of [1, 2, 3] at worker3": "<size> of [<n>] at worker3",
-        '{"level": "info", "msg": "7 sent", "to": "a"}': (
-            '{"level": "info", "msg": "<n> sent", "to": <str>}'
-        ),
         LONG_OBJECT: '{"stack": <str>, "msg": "up"}',
     },
 }
