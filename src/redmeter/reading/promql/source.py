@@ -184,8 +184,8 @@ def _cut_values(exports: Exports, matchers: Sequence[Matcher]) -> Iterator[str]:
             if whole != value and any(t != value and t.startswith(whole) for t in values):
                 yield (
                     f"PromQL info: a value of the label {quoted(matcher.name)} of metric name"
-                    f" {quoted(label(one.labels, METRIC_NAME))} was cut, as a value has {LABEL_BYTES}"
-                    f" bytes at most: {quoted(value)} may be the one that was meant"
+                    f" {quoted(label(one.labels, METRIC_NAME))} was cut, as a value has"
+                    f" {LABEL_BYTES} bytes at most: {quoted(value)} may be the one that was meant"
                 )
                 break
 
