@@ -55,7 +55,7 @@ HARMLESS = [
 
 @pytest.mark.parametrize(("text", "secret"), SECRETS)
 def test_a_secret_is_masked_and_nothing_else(text: str, secret: str) -> None:
-    """Once: what is masked stays as it is."""
+    """Once: masked text stays as it is."""
     masked = mask(text)
     assert masked == text.replace(secret, "***")
     assert mask(masked) == masked

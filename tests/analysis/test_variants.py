@@ -27,13 +27,13 @@ def groups_of(*texts: str) -> set[str]:
     ],
 )
 def test_patterns_that_differ_in_one_word_are_one_group(line: str, group: str) -> None:
-    """If that word is a name; not where the rest says too little."""
+    """If that word is a name; not where the rest has too few words."""
     texts = [line.replace("{}", name) for name in NAMES]
     assert groups_of(*texts) == ({group} if group else {*texts})
 
 
 def test_some_variants_are_needed() -> None:
-    """Of words more than of values behind a name; two literals there are enough."""
+    """More words than values behind a name; two literals there are enough."""
     words = [f"order of {name} failed" for name in NAMES[: MIN_VARIANTS - 1]]
     assert groups_of(*words) == {*words}
     assert groups_of(*[f"done user={name}" for name in NAMES[:3]]) == {"done user=<…>"}

@@ -69,7 +69,7 @@ def test_a_gauge_keeps_its_name_next_to_a_counter(meter: Meter) -> None:
 
 
 def test_values_that_were_cut_are_named(open_meter: OpenMeter) -> None:
-    """A name has 200 bytes; who asks for a longer value learns how the stored one begins."""
+    """A value has 120 bytes; a query of a longer value gets how the stored one begins."""
     whole = "/orders/" + "x" * 300
     for meter in (open_meter(), MemoryMeter(strict=False)):
         meter.count("pages", 3, labels={"path": whole, "status": "5xx"})
@@ -80,14 +80,14 @@ def test_values_that_were_cut_are_named(open_meter: OpenMeter) -> None:
             if one.labels["status"] == "5xx"
         }
         assert stored.endswith("…")
-        said = (
+        info = (
             'PromQL info: a value of the label "path" of metric name "pages_total" was cut, as a'
-            f' name has 200 bytes at most: "{stored}" may be the one that was meant'
+            f' value has 120 bytes at most: "{stored}" may be the one that was meant'
         )
         for query, series, infos in (
-            (f'pages_total{{path="{whole}"}}', 0, [said]),
-            (f'sum(pages_total{{path!="{whole}"}})', 1, [said]),
-            (f'pages_total{{path=~"/orders|{whole}"}}', 1, [said]),
+            (f'pages_total{{path="{whole}"}}', 0, [info]),
+            (f'sum(pages_total{{path!="{whole}"}})', 1, [info]),
+            (f'pages_total{{path=~"/orders|{whole}"}}', 1, [info]),
             (f'pages_total{{path="{stored}"}}', 1, []),
             ('pages_total{path=~"/orders/x+…"}', 1, []),
             ('pages_total{path="/orders"}', 1, []),

@@ -39,7 +39,7 @@ window = "1m"
 def test_a_chart_draws_the_expression_the_limit_and_the_changes_of_its_alert(
     server: Server,
 ) -> None:
-    """Of one value of the label, or of those with the largest values."""
+    """One value of the label, or those with the largest values."""
     now = int(time.time()) // 60 * 60
     shares = {"/a": [(10, 0), (10, 5)], "/b": [(10, 0), (10, 1)]}
     with Meter(server.url, sync=True) as meter:
@@ -59,7 +59,7 @@ def test_a_chart_draws_the_expression_the_limit_and_the_changes_of_its_alert(
             return answer.json()
 
         one, all_of_them = chart('failing{route="/a"}'), chart("failing")
-        nothing, other, queue = chart("nobody"), chart("errors"), chart("queue")
+        nothing, other, queue = chart("none"), chart("errors"), chart("queue")
     dashboard.close()
     (line,) = one["lines"]
     assert line["label_value"] == "/a"

@@ -152,7 +152,7 @@ class FailedAttempts:
         """Note a failure in the log, and delay its answer.
 
         Args:
-            way: what was sent, for the log: no secret.
+            way: the kind of credentials, for the log: no secret.
 
         Raises:
             HTTPError: 429, too many wait already.
@@ -260,7 +260,7 @@ class Login:
         """Return the page's address, without the cookies.
 
         Raises:
-            HTTPError: another site asked for it.
+            HTTPError: another site sent it.
         """
         _check_origin(request)
         root = quote(request.scope.get("root_path", "")) + "/"
@@ -367,7 +367,7 @@ def _wants_html(request: Request) -> bool:
 
 
 async def _read_form(request: Request) -> tuple[str, str]:
-    """Return the name and the secret of a form that was sent; "" for what it lacks.
+    """Return the name and the secret of a form that was sent; "" for a missing one.
 
     Starlette's request.form() needs another package and has no limit for a body.
 
@@ -400,7 +400,7 @@ def _check_origin(request: Request) -> None:
 
 
 def _cookies_of(request: Request) -> dict[str, str]:
-    """Return the cookies that may be of a sign-in, with whatever port."""
+    """Return the cookies that may be of a sign-in, with any port."""
     return {n: v for n, v in request.cookies.items() if n.startswith(COOKIE) and n != SIGNED_IN}
 
 

@@ -38,7 +38,7 @@ _LISTS = {"by", "without", "on", "ignoring", "group_left", "group_right", "fill"
 _LISTS |= {"fill_left", "fill_right"}
 _OPERATORS = {"and", "or", "unless", "atan2", "bool", "offset"}
 _OPERATORS |= {*"+-*/%^<>@", "==", "!=", ">=", "<=", "</", ">/"}
-#: Operators of which the library does not know all, and what it knows instead.
+#: Operators of which the library does not know all, and those that it knows instead.
 _TRIMS = {"</": "< bool ", ">/": "> bool "}
 _ORDERS = {"<", ">", *_TRIMS}
 _AGGREGATIONS = {

@@ -25,7 +25,7 @@ beyond these as `(other)`:
     database is down                database is down (3 words)
 
 Those that are stored keep their places while they have counts, so a flood takes none away. The hash
-decides for the whole batch: what counts by the hour, and what is seen, has the name that it found
+decides for the whole batch: hourly counts and times have the name that it found
 here. A hash expires STEPS + 1 steps after its last event.
 
 Pure: no I/O.

@@ -251,7 +251,7 @@ def _shorten_object(line: str) -> str:
     """Return a long JSON object as a shorter one, whose pattern is the same.
 
     Values that become <str> are shortened, the texts of text keys are cut, and a text that was cut
-    is closed. Of one that is still too long, the text keys are left.
+    is closed. One that is still too long keeps its text keys.
     """
     key = ""
 

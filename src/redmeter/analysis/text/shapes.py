@@ -27,7 +27,7 @@ class _Shape(NamedTuple):
     #: This is in a text with such a secret, and one of these, in lower case.
     needed: str
     literals: tuple[str, ...]
-    #: The group "secret" is what is masked.
+    #: The group "secret" is masked.
     form: re.Pattern[str]
     #: Whether a value is a secret.
     check: Callable[[str], bool] | None = None

@@ -1,7 +1,7 @@
 r"""Variants: patterns that differ in one word only, merged when they are read.
 
 Problem: `f"order of {name} failed"` makes one pattern for each name. A rule that knows a message
-alone cannot tell a name from a word that matters, and folding every word behind `name=` merges
+alone cannot distinguish a name from a word that matters, and folding every word behind `name=` merges
 events that differ (in the Linux set of logpai/loghub: grouping accuracy .877 to .692).
 
 Idea: when patterns are read, all of a logger and severity are at hand. Patterns of equally many
@@ -17,7 +17,7 @@ words that differ in one position, the same for all, are one group if they are e
                 fewer than MIN_VARIANTS, one with more messages than all others together, as
                 user=root in a log of failed logins, is an event of its own
 
-What is stored stays, so counts are exact, and a merge that is wrong can be undone by a new version.
+Stored patterns stay, so counts are exact, and a merge that is wrong can be undone by a new version.
 
 Bound: 1,000 patterns take 12 to 28 ms, those of ten words the most. A pattern is in one group, the
 largest that it is part of.

@@ -48,7 +48,7 @@ def with_sentence(
     """Return the status with its sentence.
 
     Args:
-        kinds: of what is recorded, if nothing of it is judged.
+        kinds: the recorded kinds, if nothing of them is judged.
         verdict: of the newest deploy, if there is one.
         notes: further sentences.
     """
@@ -78,9 +78,9 @@ def with_sentence(
             parts += [*_over(check, zone), text(". ")]
     parts += _usual(status.checks)
     if not status.checks:
-        some = f"{_listed(kinds)} are recorded, but " if kinds else ""
+        known = f"{_listed(kinds)} are recorded, but " if kinds else ""
         what = "no requests, no tasks and no counters with events in the last hour"
-        parts.append(text(f"Not enough data: {some}{what}."))
+        parts.append(text(f"Not enough data: {known}{what}."))
     return replace(status, parts=tuple(parts), sentence=joined(parts).strip())
 
 

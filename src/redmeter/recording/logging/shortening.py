@@ -3,7 +3,7 @@
 Problem: a message with its traceback is cut to the length that is stored, and the end has what
 matters: the exception's text, below the frames of the application.
 
-Idea: choose lines by what they are, until the limit is reached; `…` stands for lines left out.
+Idea: choose lines by their kind, until the limit is reached; `…` stands for lines left out.
 
     1   the first line of the message; the exception's line
     2   frames of the application, the innermost first
@@ -45,7 +45,7 @@ _MOST = 500
 def with_traceback(text: str, traceback: str) -> str:
     """Return a message with its traceback below, also where the message is very long."""
     if text and traceback and len(text) + len(traceback) >= LONGEST:
-        # What is cut must be masked first: within a text the end of a secret is not known.
+        # Text must be masked before it is cut: within a text the end of a secret is not known.
         text = mask(clean_text(text, max(LEAST_TEXT, LONGEST - len(traceback) - 1)))
     return "\n".join(part for part in (text, traceback) if part)
 

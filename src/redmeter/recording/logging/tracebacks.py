@@ -117,7 +117,7 @@ def _from_root(path: str) -> str:
             return path.rpartition(folder)[2]
     try:
         roots = [Path(root or ".").absolute().as_posix() for root in (*sys.path, "")]
-    except (OSError, TypeError):  # without a current folder, or sys.path is not what it should be
+    except (OSError, TypeError):  # without a current folder, or with an odd sys.path
         roots = []
     roots = [f"{root.rstrip('/')}/" for root in roots if root != "/"]
     root = max((root for root in roots if path.startswith(root)), key=len, default="")
@@ -434,8 +434,8 @@ def place_of(traceback: str) -> str:
     if kind is None:
         return ""
     frames = _FRAME.findall("\n".join(lines))[-MAX_SEARCHED:]
-    own = [frame for frame in frames if _is_own_file(frame)]
-    return _place(kind[1], (own or frames or [None])[-1])
+    of_application = [frame for frame in frames if _is_own_file(frame)]
+    return _place(kind[1], (of_application or frames or [None])[-1])
 
 
 def _last_of(lines: list[str]) -> list[str]:
