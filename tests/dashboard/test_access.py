@@ -25,7 +25,7 @@ from redmeter.dashboard.access import (
     new_access_token,
     read_users,
 )
-from redmeter.dashboard.login import FREE, LONGEST_DELAY, MAX_WAITING, Login
+from redmeter.dashboard.login import FREE, LONGEST_DELAY, MAX_DELAYED, Login
 from redmeter.dashboard.server import Credentials
 from redmeter.errors import InvalidSetting
 from support.asking import asking
@@ -546,7 +546,7 @@ def test_failures_that_wait_are_bounded_and_delay_nobody_else(server: Server) ->
 
         async def held(seconds: float) -> None:
             held_now.append(seconds)
-            if len(held_now) == MAX_WAITING:
+            if len(held_now) == MAX_DELAYED:
                 full.set()
             await until.wait()
 
@@ -555,7 +555,7 @@ def test_failures_that_wait_are_bounded_and_delay_nobody_else(server: Server) ->
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             guesses = [
                 asyncio.create_task(client.get("/api/marks", headers={"Authorization": "Bearer x"}))
-                for _ in range(FREE + MAX_WAITING)
+                for _ in range(FREE + MAX_DELAYED)
             ]
             await asyncio.wait_for(full.wait(), 30)
             refused = await client.get("/api/marks", headers={"Authorization": "Bearer x"})

@@ -43,7 +43,7 @@ FREE, LONGEST_DELAY = 3, 8.0
 #: How long failures of an address are remembered, seconds, and of how many addresses.
 REMEMBERED_SECONDS, ADDRESSES = 600.0, 1_000
 #: Failures that wait at once; further ones are refused.
-MAX_WAITING = 64
+MAX_DELAYED = 64
 #: The beginning of a cookie's name, and the cookie by which the page knows that it can sign out.
 COOKIE, SIGNED_IN = "redmeter-", "redmeter-signed-in"
 
@@ -163,7 +163,7 @@ class FailedAttempts:
         self._known[address] = count, now
         if len(self._known) > ADDRESSES:
             self._known.popitem(last=False)
-        if self._waiting >= MAX_WAITING:
+        if self._waiting >= MAX_DELAYED:
             fix = "send valid credentials, or try again later"
             retry = {"Retry-After": f"{LONGEST_DELAY:.0f}"}
             raise HTTPError(429, "too-many-attempts", "too many attempts failed", fix, retry)

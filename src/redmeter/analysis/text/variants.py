@@ -1,8 +1,8 @@
 r"""Variants: patterns that differ in one word only, merged when they are read.
 
 Problem: `f"order of {name} failed"` makes one pattern for each name. A rule that knows a message
-alone cannot distinguish a name from a word that matters, and folding every word behind `name=` merges
-events that differ (in the Linux set of logpai/loghub: grouping accuracy .877 to .692).
+alone cannot distinguish a name from a word that matters, and folding every word behind `name=`
+merges events that differ (in the Linux set of logpai/loghub: grouping accuracy .877 to .692).
 
 Idea: when patterns are read, all of a logger and severity are at hand. Patterns of equally many
 words that differ in one position, the same for all, are one group if they are enough:
