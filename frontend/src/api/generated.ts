@@ -553,6 +553,8 @@ export interface components {
             /** @description Requests that failed, and before. */
             count: number;
             count_before: number | null;
+            /** @description The same of the last five complete minutes; null where the window does not end now. */
+            recent: number | null;
             /** @description Since when failures are known, Unix seconds; null: throughout the window. */
             since: number | null;
             value: number | null;
@@ -742,6 +744,8 @@ export interface components {
             count_before: number | null;
             /** @description The counter. */
             name: string | null;
+            /** @description The same of the last five complete minutes; null where the window does not end now. */
+            recent: number | null;
             sampled: boolean;
             value: number | null;
         };
@@ -975,7 +979,6 @@ export interface components {
             counters: components["schemas"]["OverviewCounters"];
             /** @description The expected range of the first curve of the chart, if that is a counter. */
             expected: components["schemas"]["Forecast"] | null;
-            health: components["schemas"]["OverviewHealth"];
             marks: components["schemas"]["Mark"][];
             messages: components["schemas"]["OverviewMessages"];
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
@@ -995,14 +998,6 @@ export interface components {
             ranked_at: number | null;
             rows: components["schemas"]["MetricRow"][];
             total: number;
-        };
-        /** @description Health of the store. */
-        OverviewHealth: {
-            findings: components["schemas"]["Finding"][];
-            /** @enum {string} */
-            level: "ok" | "warn" | "fail";
-            /** @description Number of writing processes. */
-            writers: number;
         };
         /** @description Changes in the log, and the most frequent patterns. */
         OverviewMessages: {
@@ -1039,10 +1034,10 @@ export interface components {
              * @description What the piece is about, so that a page can link or highlight it.
              * @enum {string}
              */
-            kind: "text" | "metric" | "value" | "usual" | "group" | "mark" | "time" | "baseline" | "alert";
-            /** @description The label and its value, for `group`; a value of null means "without this label". */
+            kind: "text" | "metric" | "value" | "usual" | "group" | "mark" | "time" | "baseline" | "alert" | "exception" | "messages";
+            /** @description The label and its value, for `group`; a value of null means "without this label". The severity of `messages`. */
             label: string | null;
-            /** @description The metric, for `metric` and `group`. */
+            /** @description The metric, for `metric` and `group`; the ID of an `exception`; the logger of `messages`. */
             name: string | null;
             /** @description Its text. */
             text: string;
@@ -1063,6 +1058,8 @@ export interface components {
         /** @description The p95 response time of all requests. */
         Percentile: {
             before: number | null;
+            /** @description The same of the last five complete minutes; null where the window does not end now. */
+            recent: number | null;
             /** @description Whether only some requests were timed. */
             sampled: boolean;
             /** @description Since when durations are known, Unix seconds; null: throughout the window. */
@@ -1217,13 +1214,18 @@ export interface components {
         };
         /** @description The time that is shown, Unix seconds. */
         Span: {
-            /** @description Whether a precision keeps the compared period; which, and where the period begins. */
+            /** @description Whether a precision keeps the compared period; which, and where the period begins and ends. */
             before: boolean;
+            before_end: number | null;
             before_precision: number | null;
             before_start: number | null;
             end: number;
             /** @description Interval width of the histograms that belong to it, and where they begin. */
             histograms: number;
+            histograms_before_end: number | null;
+            /** @description The same of the compared period of histograms. */
+            histograms_before_start: number | null;
+            histograms_end: number;
             histograms_start: number;
             precision: number;
             /** @description Seconds from the compared period to the window, 23 to 25 hours from yesterday by local time; null: it is the period right before. */
@@ -1579,6 +1581,8 @@ export interface components {
             troubles: {
                 [key: string]: number;
             };
+            /** @description Whether a finding reports these losses; events recorded with an old time are expected. */
+            unexpected: boolean;
         };
     };
     responses: never;

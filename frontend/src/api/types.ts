@@ -30,7 +30,6 @@ export type MessagesAnswer = Schemas["MessagesAnswer"];
 export type NamesAnswer = Schemas["NamesAnswer"];
 export type Numbers = Schemas["OverviewNumbers"];
 export type OverviewAnswer = Schemas["OverviewAnswer"];
-export type OverviewHealth = Schemas["OverviewHealth"];
 export type RoutesAnswer = Schemas["RoutesAnswer"];
 export type Part = Schemas["Part"];
 export type Route = Schemas["Route"];

@@ -13,7 +13,7 @@ from operator import methodcaller
 from typing import Any, NoReturn
 
 from redmeter.errors import StoreError
-from redmeter.health.check import DoctorCheck, Finding, Level, Seen, listed, worst
+from redmeter.health.check import DoctorCheck, Finding, Seen, listed
 from redmeter.health.servers import SERVERS, OtherKeys
 from redmeter.lazy_regex import late
 from redmeter.reading.foreign_keys import there
@@ -181,8 +181,6 @@ def _number(value: object) -> int:
 
 #: Events that have been buffered for longer are reported, seconds.
 STUCK_SECONDS = 60.0
-#: Findings that the overview shows.
-PANEL = 3
 #: Most reasons, precisions and writers that are listed one by one.
 MAX_FINDINGS = 5
 
@@ -277,26 +275,6 @@ def writer_findings(
         )
 
 
-@dataclass(slots=True)
-class HealthPanel:
-    """The state of the writers, as the overview shows it."""
-
-    level: Level
-    #: The first warnings.
-    findings: list[Finding]
-    #: Active writers.
-    writers: int
-
-
-def health_panel(keys: Keys) -> Query[HealthPanel]:
-    """Read the reports of the writers; one round trip."""
-    view, replies = yield writer_commands(keys)
-    writers, unreadable = parse_writers(view.now, replies, needed=False)
-    findings = writer_findings(view.now, writers, unreadable)
-    bad = [finding for finding in findings if finding.is_problem]
-    return HealthPanel(worst(bad), bad[:PANEL], sum(writer.alive(view.now) for writer in writers))
-
-
 def emptied_events(writers: Sequence[Writer]) -> int:
     """Return the acknowledged events that were in the store when it was emptied."""
     return sum(writer.number("emptied") for writer in writers)
@@ -323,7 +301,7 @@ def _lost_events(writers: Sequence[Writer]) -> Iterator[Finding]:
     """Report lost events by reason, the largest losses first."""
     lost: dict[str, dict[int, int]] = {}
     for writer in writers:
-        for reason, by_precision in _unexpected(writer).items():
+        for reason, by_precision in unexpected_losses(writer).items():
             sums = lost.setdefault(reason, {})
             for precision, events in by_precision.items():
                 sums[precision] = sums.get(precision, 0) + events
@@ -331,7 +309,7 @@ def _lost_events(writers: Sequence[Writer]) -> Iterator[Finding]:
     for reason in ordered[:MAX_FINDINGS]:
 
         def amount(writer: Writer, reason: str = reason) -> int:
-            return max(_unexpected(writer).get(reason, {}).values(), default=0)
+            return max(unexpected_losses(writer).get(reason, {}).values(), default=0)
 
         known = LOSS_REASONS.get(reason, _OTHER_REASON)
         text = f"{known.events} ({_plain(reason)}) are missing: {_missing(lost[reason])}"
@@ -342,7 +320,7 @@ def _lost_events(writers: Sequence[Writer]) -> Iterator[Finding]:
         yield Finding("warn", "writers", text, _OTHER_REASON.fix)
 
 
-def _unexpected(writer: Writer) -> dict[str, dict[int, int]]:
+def unexpected_losses(writer: Writer) -> dict[str, dict[int, int]]:
     """Return the losses of a writer that deserve a warning: reason -> {precision: events}.
 
     Events recorded with an old `at=` cannot be in charts that do not go back that far, as their

@@ -22,6 +22,7 @@ from redmeter.dashboard.api.parameters import (
 from redmeter.dashboard.api.serialize import convert, read_from
 from redmeter.errors import InvalidName, InvalidValue
 from redmeter.health.doctor import examine
+from redmeter.health.writers import unexpected_losses
 from redmeter.queries import select
 from redmeter.queries.arguments import explanation_of, verdict_of
 from redmeter.reading.diagnosis.explain import read_explanation
@@ -140,6 +141,7 @@ def _doctor(context: Context, _: ParameterValues) -> HandlerResult:
                 buffered=writer.number("buffered"),
                 dropped=writer.number("dropped"),
                 lost=writer.lost(),
+                unexpected=bool(unexpected_losses(writer)),
                 troubles=writer.counts("troubles"),
                 last_trouble=writer.text("last_trouble"),
             )

@@ -232,7 +232,16 @@ COMPARED = Parameter(
     "The period that figures are compared with.",
     "previous",
 )
-FRAME_ROWS = (SINCE, UNTIL, COMPARED)
+FRAME_ROWS = (
+    SINCE,
+    UNTIL,
+    COMPARED,
+    Parameter(
+        "last",
+        whole(1, MAX_PRECISION, "a whole number of seconds"),
+        "Length of a window that ends now, seconds, instead of `since` and `until`.",
+    ),
+)
 ONE_NAME = Parameter("name", SERIES_NAME, "A series, with its labels.", required=True)
 LABEL_FILTERS = Parameter(
     "label", LABEL_PAIR, "Only label sets with this label, LABEL=VALUE.", most=MAX_PAIRS

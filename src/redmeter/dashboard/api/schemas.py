@@ -188,6 +188,8 @@ class WriterRow:
     dropped: int
     #: Reason -> precision -> events.
     lost: dict[str, dict[str, int]]
+    #: Whether a finding reports these losses; events recorded with an old time are expected.
+    unexpected: bool
     troubles: dict[str, int]
     last_trouble: str
 
@@ -218,6 +220,8 @@ class Hits:
     """Requests or events per second."""
 
     value: float | None
+    #: The same of the last five complete minutes; null where the window does not end now.
+    recent: float | None
     before: float | None
     #: Events of the rate, and of the one before.
     count: int
@@ -232,6 +236,8 @@ class FailedShare:
     """The share of requests that failed."""
 
     value: float | None
+    #: The same of the last five complete minutes; null where the window does not end now.
+    recent: float | None
     before: float | None
     #: Requests that failed, and before.
     count: int
@@ -245,6 +251,8 @@ class Percentile:
     """The p95 response time of all requests."""
 
     value: float | None
+    #: The same of the last five complete minutes; null where the window does not end now.
+    recent: float | None
     before: float | None
     #: Since when durations are known, Unix seconds; null: throughout the window.
     since: int | None
@@ -548,16 +556,6 @@ class OverviewCounters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OverviewHealth:
-    """Health of the store."""
-
-    level: Level
-    findings: list[Finding]
-    #: Number of writing processes.
-    writers: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class OverviewAnswer(EndpointAnswer):
     """/api/overview."""
 
@@ -571,7 +569,6 @@ class OverviewAnswer(EndpointAnswer):
     routes: OverviewRoutes
     messages: OverviewMessages
     counters: OverviewCounters
-    health: OverviewHealth
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -195,16 +195,21 @@ def _new(
     parts: list[Part] = []
     for exception in exceptions[:_MOST]:
         place = f" in {exception.place}" if exception.place else ""
-        parts.append(text(f"New exception {exception.type}{place} ({exception.count:,} since "))
-        parts.append(
-            Part(kind="time", text=local_time(exception.first, zone), time=exception.first)
-        )
+        parts.append(text("New exception "))
+        parts.append(Part(kind="exception", text=exception.type, name=exception.id))
+        parts.append(text(f"{place} ({exception.count:,} since "))
+        first = local_time(exception.first, zone)
+        parts.append(Part(kind="time", text=first, time=exception.first))
         parts.append(text("). "))
     if len(exceptions) > _MOST:
         parts.append(text(f"{len(exceptions) - _MOST:,} more new exceptions. "))
     for pattern in messages[:_MOST]:
         count = "" if pattern.count is None else f"{pattern.count:,} "
-        parts.append(text(f"New {pattern.severity} in {pattern.logger or 'the root logger'}: "))
+        parts.append(text("New "))
+        source = f"{pattern.severity} in {pattern.logger or 'the root logger'}"
+        parts.append(Part(kind="messages", text=source, name=pattern.logger,
+                          label=pattern.severity))  # fmt: skip
+        parts.append(text(": "))
         parts.append(text(f"{pattern.pattern} ({count}since "))
         parts.append(Part(kind="time", text=local_time(pattern.first, zone), time=pattern.first))
         parts.append(text("). "))

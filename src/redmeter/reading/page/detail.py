@@ -141,6 +141,8 @@ def detail(
         )
     if result.kind and SERIES_KINDS[result.kind].has_total and total is not None:
         result.total = number_of(total)
+    if windows.get(result.kind) is observed:
+        result.window = span_of(observed, observed, view.now)
     if result.kind in label_sets:
         known = label_sets[result.kind]
         result.sets_of, result.sets_examined = known.total, len(known.by_name)
