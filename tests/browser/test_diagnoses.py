@@ -237,7 +237,7 @@ def test_an_incident_is_on_top_of_the_page_and_its_parts_are_a_click_away(
     expect(figures.nth(1)).to_contain_text("60 %")
     expect(figures.nth(1)).to_contain_text("last 5 min")
 
-    # A quiet range between edges: whole minutes, nothing stands out, and the line is still of now.
+    # A quiet range between edges: whole minutes, no cause, and the line is still of now.
     quiet = int(time.time()) - 3600
     page.goto(f"{broken.url}?since={quiet - 601}&until={quiet}")
     ready(page)

@@ -227,8 +227,8 @@ def test_a_clock_that_is_ahead_is_named() -> None:
     assert status.state == "usual"
 
 
-@pytest.mark.parametrize(("hours", "expected_note"), [(12, "low"), (25, "new"), (40, "")])
-def test_traffic_that_has_held_for_a_day_is_the_new_usual(hours: int, expected_note: str) -> None:
+@pytest.mark.parametrize(("hours", "note_is"), [(12, "low"), (25, "new"), (40, "")])
+def test_traffic_that_has_held_for_a_day_is_the_new_usual(hours: int, note_is: str) -> None:
     """It is low until then, is named once, and is as expected from then on."""
     meter = MemoryMeter()
     end = END // 3600 * 3600 + 600
@@ -242,9 +242,9 @@ def test_traffic_that_has_held_for_a_day_is_the_new_usual(hours: int, expected_n
     note = re.search(
         r"Requests 1[78]\d a minute since \w+day \d\d:\d\d, before (60\d|59\d)\.", status.sentence
     )
-    if expected_note == "low":
+    if note_is == "low":
         assert check.state == "low"
         assert " for about 12 h" in status.sentence, status.sentence
     else:
         assert check.state == "usual", status.sentence
-    assert bool(note) == (expected_note == "new"), status.sentence
+    assert bool(note) == (note_is == "new"), status.sentence

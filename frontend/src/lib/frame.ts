@@ -14,7 +14,7 @@ export function stepped({ from, to }: Period, by: -1 | 1): Period {
   return { from: Math.max(0, from + by * half), to: Math.max(2, to + by * half) };
 }
 
-/** Lengths of windows up to now, seconds, besides those that a precision keeps. */
+/** Lengths of windows up to now, seconds, other than those that a precision keeps. */
 const PRESETS = [3600, 86_400, 604_800];
 
 export interface Preset {

@@ -38,7 +38,7 @@ export function show({ from, to }: Period): void {
 
 const back = () => zoom(null, { explain: "" });
 
-/** Steps back besides half a window, seconds. */
+/** Steps back other than half a window, seconds. */
 const JUMPS = [
   { text: "−1 d", title: "A day earlier", by: 86_400 },
   { text: "−7 d", title: "A week earlier", by: 604_800 },

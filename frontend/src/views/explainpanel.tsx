@@ -58,7 +58,7 @@ export function useRangeAnswers() {
 export function RangeAnswer({ answers }: { answers: ReturnType<typeof useRangeAnswers> }) {
   if (!past.value || state.value.explain !== "") return null;
   const known = answers.flatMap(({ answer, ...measure }) => (answer ? [{ ...measure, answer }] : []));
-  const told = known.filter(
+  const causes = known.filter(
     ({ answer: { state: of, changed, uneven } }) => of === "not kept" || changed || uneven,
   );
   const nothing = known.every(({ answer }) => answer.state === "no data")
@@ -66,7 +66,7 @@ export function RangeAnswer({ answers }: { answers: ReturnType<typeof useRangeAn
     : "In this range nothing stands out.";
   return (
     <section class="status-line" aria-label="This range" aria-busy={known.length < answers.length}>
-      {told.map(({ value, text, answer }) => (
+      {causes.map(({ value, text, answer }) => (
         <p key={value}>
           {answer.state === "compared" ? (
             <Sentence parts={answer.parts} />
@@ -80,7 +80,7 @@ export function RangeAnswer({ answers }: { answers: ReturnType<typeof useRangeAn
           </button>
         </p>
       ))}
-      {known.length === answers.length && told.length === 0 && nothing}
+      {known.length === answers.length && causes.length === 0 && nothing}
     </section>
   );
 }

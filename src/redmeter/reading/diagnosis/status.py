@@ -84,7 +84,7 @@ _FIRING: Final = "firing"
 
 @dataclass(slots=True)
 class Surroundings:
-    """The parts of a status besides its checks."""
+    """The parts of a status other than its checks."""
 
     around: Circumstances = field(default_factory=Circumstances)
     #: Names of alerts that fire.
