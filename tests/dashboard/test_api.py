@@ -83,6 +83,7 @@ QUESTIONS = {
     "/api/jobs": ["", "?order=failing&offset=1"],
     "/api/views": [""],
     "/api/verdict": ["?since=1700000000", "?since=1700000000&against=yesterday&precision=3600"],
+    "/api/alert": ["?name=nothing&since=1700000000"],
     "/api/alerts": ["", "?limit=1"],
     "/api/doctor": [""],
 }
