@@ -1,4 +1,4 @@
-// The legend: a table whose check boxes switch lines on and off, and the overlays.
+// The legend: a table whose check boxes switch lines on and off, and the overlays. Few lines are one row.
 import type { ComponentChildren } from "preact";
 import { number, percent, value } from "../lib/units";
 import { T } from "../parts/text";
@@ -9,6 +9,9 @@ import { BandSwatch, RingSwatch, Swatch } from "./swatch";
 /** The name of the expected range in the address. */
 export const EXPECTED = ":expected";
 export const OUTSIDE = ":outside";
+
+/** Lines of a legend that is one row, above its chart. */
+export const FEW = 3;
 
 interface Props {
   title: string;
@@ -28,10 +31,11 @@ interface Props {
 
 export function Legend({ title, lines, places, hidden, from, to, expected, toggle, of, series }: Props) {
   const sums = lines.some((line) => line.sums);
+  const brief = lines.length <= FEW;
   return (
     <div class="scroll" role="region" aria-label={of ? `Lines: ${of}` : `Legend of ${title}`} tabIndex={0}>
-      <table class="legend">
-        <thead>
+      <table class={brief ? "legend brief" : "legend"}>
+        <thead class={brief ? "away" : ""}>
           <tr>
             <th scope="col">Shown</th>
             {["Last", "Max", ...(sums ? ["Sum"] : [])].map((each) => (
@@ -66,12 +70,18 @@ export function Legend({ title, lines, places, hidden, from, to, expected, toggl
                     </ToSeries>
                   )}
                 </th>
-                <td class="figure">
+                <td class="figure" data-title="last">
                   {value(last, line.unit)}
                   {running !== null && <span class="so-far">{value(running, line.unit)} so far</span>}
                 </td>
-                <td class="figure">{value(high, line.unit)}</td>
-                {sums && <td class="figure">{line.sums ? value(sum, line.unit) : ""}</td>}
+                <td class="figure" data-title="max">
+                  {value(high, line.unit)}
+                </td>
+                {sums && (
+                  <td class="figure" data-title={line.sums ? "sum" : undefined}>
+                    {line.sums ? value(sum, line.unit) : ""}
+                  </td>
+                )}
               </tr>
             );
           })}

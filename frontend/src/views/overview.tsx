@@ -236,6 +236,18 @@ function Answer({ answer, refused, checks, standouts, log }: AnswerProps) {
   const other = useOther(answer);
   const bare = other.gauges.length > 0 || other.messages.size > 0;
   const faint = referenceLine(traffic.lines[0], answer.window, state.value);
+  const judged = (
+    <Card
+      title="Health"
+      actions={
+        <Go view="health" class="to">
+          All health checks
+        </Go>
+      }
+    >
+      {health.value && <StoreHealth {...health.value} />}
+    </Card>
+  );
   return (
     <>
       <Tiles
@@ -290,20 +302,7 @@ function Answer({ answer, refused, checks, standouts, log }: AnswerProps) {
               <Standouts rows={standouts} />
               <RouteTable rows={routes.rows} order="count" brief />
             </Card>
-            <Card
-              title="Counters"
-              about={
-                counters.found > 0 &&
-                `the busiest ${counters.rows.length} of ${number(counters.found)}${madeFrom(counters, now, true)}`
-              }
-              actions={
-                <Go view="metrics" class="to">
-                  All metrics
-                </Go>
-              }
-            >
-              <MetricTable rows={counters.rows} window={window} brief />
-            </Card>
+            {judged}
           </div>
         )}
         <div class="column">
@@ -324,16 +323,24 @@ function Answer({ answer, refused, checks, standouts, log }: AnswerProps) {
               <Frequent rows={messages.frequent} now={now} brief />
             )}
           </Card>
-          <Card
-            title="Health"
-            actions={
-              <Go view="health" class="to">
-                All health checks
-              </Go>
-            }
-          >
-            {health.value && <StoreHealth {...health.value} />}
-          </Card>
+          {bare ? (
+            judged
+          ) : (
+            <Card
+              title="Counters"
+              about={
+                counters.found > 0 &&
+                `the busiest ${counters.rows.length} of ${number(counters.found)}${madeFrom(counters, now, true)}`
+              }
+              actions={
+                <Go view="metrics" class="to">
+                  All metrics
+                </Go>
+              }
+            >
+              <MetricTable rows={counters.rows} window={window} brief />
+            </Card>
+          )}
         </div>
       </div>
     </>
