@@ -72,6 +72,8 @@ export function ChartGroup(props: Props) {
   const from = props.start;
   const to = since !== null ? end : Math.max(end, last ? last.start + precision : 0);
   const groups = together(lines);
+  // For all charts or none, so that one time axis fits all.
+  const brief = groups.every((group) => group.lines.length <= FEW);
   const places = props.places ?? lines.map((_, i) => i);
   // The first chart has the expected range.
   const seen = (start: number) => start >= from && start < to && start + precision <= now;
@@ -124,7 +126,6 @@ export function ChartGroup(props: Props) {
           const titled = captionOf(group, props.captions?.[unit]);
           const stacked = props.stacked === unit;
           const final = i === groups.length - 1;
-          const brief = some.length <= FEW;
           const legend = (
             <Legend
               title={title}
@@ -135,6 +136,7 @@ export function ChartGroup(props: Props) {
               to={to}
               expected={i === 0 ? expected : null}
               toggle={(key) => toggle("hidden", key)}
+              brief={brief}
               {...(i > 0 ? { of: titled } : {})}
               {...(props.series ? { series: props.series } : {})}
             />

@@ -23,15 +23,28 @@ interface Props {
   /** Number of intervals with an expected range, and of those outside it. */
   expected: { known: number; outside: number } | null;
   toggle: (key: string) => void;
+  /** Whether it is a row above its chart. */
+  brief: boolean;
   /** The caption of its chart; none for the first of a group. */
   of?: string;
   /** The series that a line links to; without it, lines have no links. */
   series?: (line: Line) => string | null;
 }
 
-export function Legend({ title, lines, places, hidden, from, to, expected, toggle, of, series }: Props) {
+export function Legend({
+  title,
+  lines,
+  places,
+  hidden,
+  from,
+  to,
+  expected,
+  toggle,
+  brief,
+  of,
+  series,
+}: Props) {
   const sums = lines.some((line) => line.sums);
-  const brief = lines.length <= FEW;
   return (
     <div class="scroll" role="region" aria-label={of ? `Lines: ${of}` : `Legend of ${title}`} tabIndex={0}>
       <table class={brief ? "legend brief" : "legend"}>

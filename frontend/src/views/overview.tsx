@@ -239,6 +239,7 @@ function Answer({ answer, refused, checks, standouts, log }: AnswerProps) {
   const judged = (
     <Card
       title="Health"
+      class="later"
       actions={
         <Go view="health" class="to">
           All health checks
