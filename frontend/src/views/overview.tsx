@@ -9,6 +9,7 @@ import { durationLabel, pollEvery } from "../lib/ranges";
 import { number, percent, rate } from "../lib/units";
 import { ERRORS, severitiesOf } from "../lib/severity";
 import { plain } from "../lib/text";
+import { ago } from "../lib/time";
 import { Card } from "../parts/card";
 import { Empty, MIDDLEWARE } from "../parts/empty";
 import { Gate } from "../parts/gate";
@@ -292,7 +293,7 @@ function Answer({ answer, refused, checks, standouts, log }: AnswerProps) {
               title="Routes"
               about={
                 routes.found > 0 &&
-                `${busiest(routes)} of ${number(routes.found)}${routes.examined < routes.of ? `, of ${number(routes.examined)} of ${number(routes.of)} label sets` : ""}`
+                `${busiest(routes)} of ${number(routes.found)}${routes.examined < routes.of ? `, of ${number(routes.examined)} of ${number(routes.of)} label sets` : ""}${routes.ranked_at === null ? "" : `, read ${ago(routes.ranked_at, now)}`}`
               }
               actions={
                 <Go view="routes" class="to">
