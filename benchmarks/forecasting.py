@@ -16,6 +16,9 @@ are quantiles of their own errors within the same 120.
     score     interval score of the bands, ours to the better of theirs (Gneiting and Raftery,
               "Strictly proper scoring rules", 2007; as Winkler, 1972): width and misses in one
 
+A second table has counters that vary by chance alone, and the width of their ranges relative to
+that of Poisson's.
+
 With statsmodels installed (pip install statsmodels) its Holt-Winters method of roots is a column of
 its own, its MAE to the better of the two at every seventh interval: it is slow.
 """
@@ -38,12 +41,13 @@ import redis
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from redmeter.analysis.forecasting.forecast import forecast
+from redmeter.analysis.forecasting.forecast import UNMARKED, forecast
 from redmeter.analysis.forecasting.horizons import COVERAGE
 from redmeter.demo import shape
 from redmeter.demo.past import SHOP_PAGES
 from redmeter.ingest import access_log
 from redmeter.results import Series
+from support.chance import exact_range
 from support.realdata import REAL_LOG
 from table import Row, sized
 
@@ -236,6 +240,27 @@ def forecasting(_conn: redis.Redis, _url: str) -> Iterator[Row]:
                 )
 
 
+def small_counters() -> Iterator[tuple[float, tuple[int, int], float, float, float]]:
+    """Return the mean of counts, Poisson's range, and means over 30 counters.
+
+    The means are the width of the range relative to Poisson's, the share of counts outside of it,
+    and the share of counters that are marked in the first interval after they stopped.
+    """
+    for mean in (0.5, 1, 2, 3, 5, 8, 10, 15, 20, 50):
+        widths, outside, stopped = list[float](), list[bool](), 0
+        for seed in range(30):
+            chance = random.Random(seed)
+            counts = (*(shape.poisson(mean, chance) for _ in range(KEPT)), 0)
+            series = Series("x", MINUTE, 0, counts, partial=False)
+            *past, last = forecast(series, counts=True).past[UNMARKED:]
+            widths += [check.high - check.low for check in past]
+            outside += [check.outside for check in past]
+            stopped += last.outside
+        low, high = exact_range(mean)
+        width = sum(widths) / len(widths) / (high - low)
+        yield mean, (low, high), width, sum(outside) / len(outside), stopped / 30
+
+
 ROWS = {"forecast": forecasting}
 
 
@@ -271,6 +296,9 @@ def main() -> None:
                 ),
                 flush=True,
             )
+    print("\nmean  Poisson's range  width  outside  marked when it stops")
+    for mean, (low, high), width, outside, stopped in small_counters():
+        print(f"{mean:>4} {low:>8} to {high:<5} {width:>6.2f} {outside:>8.1%} {stopped:>8.0%}")
     print(f"one forecast of 120 samples: {milliseconds():.1f} ms")
 
 

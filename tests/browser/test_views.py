@@ -191,6 +191,21 @@ def test_a_store_of_messages_alone_has_tiles_of_them(open_page: Open, homes: Hom
     expect(page.get_by_role("heading", name="Traffic", exact=True)).to_have_count(0)
 
 
+def test_a_merged_pattern_lists_its_variants(open_page: Open, homes: Homes) -> None:
+    """The stored patterns, twenty of them, and how many more there are."""
+    orders = serve(homes("variants"))
+    with orders.meter() as meter:
+        for a in "abcde":
+            for b in "vwxyz":
+                meter.log("shop", f"order of {a}li{b}a failed", severity="error")
+    page = open_page("?view=messages", of=orders)
+    frequent = page.get_by_role("region", name="Frequent")
+    expect(frequent.get_by_text("order of <…> failed")).to_be_visible()
+    frequent.get_by_text("25 variants").click()
+    expect(frequent.get_by_text("order of aliva failed")).to_be_visible()
+    expect(frequent.get_by_text("… 5 more")).to_be_visible()
+
+
 def test_a_store_of_gauges_alone_lists_them(open_page: Open, homes: Homes) -> None:
     """On the overview, by a link and in the chart; and by the name that they share."""
     gauges = serve(homes("gauges"))

@@ -47,6 +47,25 @@ function About({ row, now }: { row: FrequencyRow; now: number }) {
   );
 }
 
+/** Maximum number of variants that are listed. */
+const MOST_VARIANTS = 20;
+
+/** The stored patterns of a merged one. */
+function Variants({ row }: { row: FrequencyRow }) {
+  const { variants } = row;
+  if (variants.length === 0) return null;
+  const more = variants.length - MOST_VARIANTS;
+  return (
+    <details>
+      <summary>{number(variants.length)} variants</summary>
+      <pre tabIndex={0}>
+        <T text={variants.slice(0, MOST_VARIANTS).join("\n")} lines most={MOST_VARIANTS * 300} />
+        {more > 0 && `\n… ${number(more)} more`}
+      </pre>
+    </details>
+  );
+}
+
 function Before({ row }: { row: FrequencyRow }) {
   return (
     <span
@@ -87,6 +106,7 @@ export function Changed({
               </Go>
             </p>
             <About row={row} now={now} />
+            {!brief && <Variants row={row} />}
           </div>
           <p class="message-count">
             <b>{number(row.count)}</b>
@@ -120,6 +140,7 @@ export function Frequent({
               <T text={row.pattern} most={brief ? 160 : 1000} />
             </p>
             <About row={row} now={now} />
+            {!brief && <Variants row={row} />}
             {!brief && row.sample && row.sample !== row.pattern && (
               <details>
                 <summary>Latest example</summary>

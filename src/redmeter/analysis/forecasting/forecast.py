@@ -7,9 +7,8 @@ Idea: one pass through the samples, in order. Forecast each one from the earlier
 compare, record the error, and learn. So the past ranges are honest: none has seen the value it is
 compared with. After the last sample, the same state forecasts the next ones.
 
-    transform   counts become sqrt(x + 3/8), which makes their noise the same at any level
-                (Anscombe, "The transformation of Poisson, binomial and negative-binomial data",
-                1948); gauges are not transformed
+    transform   counts become square roots, which makes their noise the same at any level; gauges
+                are not transformed: see scales.py
     season      the local time of day for hours, the day of the week for days: see seasons.py
     methods     exponential smoothing of the level, slow and fast, without and with the season; a
                 damped trend (Gardner and McKenzie, "Forecasting trends in time series", 1985); the
@@ -22,7 +21,7 @@ compared with. After the last sample, the same state forecasts the next ones.
                 next day has it too: see seasons.py
     ticks       the range of a counter that is mostly 0 covers its usual tick: see _Ticks
     range       the methods are combined by their errors; the errors of the combination make the
-                range: see horizons.py
+                range, or Poisson does: see horizons.py
     anomalies   values outside their range, by more than the rounding of a gauge, once UNMARKED
                 values are known; ranked by z-score: the distance from the mean of the earlier
                 values, in their standard deviations
@@ -35,13 +34,19 @@ benchmarks/forecasting.py compares it with "as the last interval" and "as yester
 """
 
 import math
-import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from redmeter.analysis.forecasting.horizons import COVERAGE, covering
+from redmeter.analysis.forecasting.scales import (
+    HALF_POISSON,
+    GaugeScale,
+    RootScale,
+    highest_count,
+    unlike_chance,
+)
 from redmeter.analysis.forecasting.seasons import Season
 from redmeter.analysis.forecasting.smoothing import Smoothing
 from redmeter.clock import UTC, Zone
@@ -59,12 +64,13 @@ MOST_AHEAD: Final = 48
 _AHEAD_DAY, _AHEAD_WEEK, _AHEAD = 24, 14, 12
 #: Intervals without a value after which a gauge has ended.
 _ENDED: Final = 24
-#: Relative variation of a count, in addition to Poisson noise.
-_VARIES: Final = 0.05
 #: Ticks: number of recent intervals and of recent ticks to use; intervals of the short window.
 _INTERVALS, _TICKS, _SHORT = 64, 32, 8
 #: Ticks that make them usual rather than chance.
 _USUAL: Final = 3
+#: Mean count of an interval up to which counts are rare, and deviations from chance up to which
+#: rare counts are taken for chance.
+_RARE, _BY_CHANCE = 1.25, 1.5
 #: Maximum distance of a usual tick from the median, in robust deviations of the square roots; a
 #: deviation is at least one half, the noise of counting.
 _BEYOND, _DEVIATION, _LEAST_DEVIATION = 3.5, 1.4826, 0.5
@@ -104,14 +110,8 @@ def forecast(
     )
     if empty.reason:
         return empty
-    scale = _Counts() if counts else _Measures(finished)
-    state = Smoothing(
-        season,
-        factors=counts,
-        least=scale.least,
-        widest=scale.widest,
-        noise=scale.noise,
-    )
+    scale = RootScale() if counts else GaugeScale(finished)
+    state = Smoothing(season, scale, factors=counts)
     past, anomalies, before = list[ForecastCheck](), list[Anomaly](), list[float]()
     ticks = _Ticks()
     for start, value in series[: len(finished)]:
@@ -179,75 +179,21 @@ def _missing_data(finished: Sequence[float | None], precision: int) -> str:
     return ""
 
 
-class _Counts:
-    """Counts as square roots: their noise is one half at any level, plus a relative part."""
-
-    #: Limits of a Horizon. The noise of counts is known, and a wider range would hold any count.
-    least, widest = (0.1, 0.0), 3.0
-    #: How far beyond its range a value is inside.
-    rounding = 0.0
-
-    def into(self, value: float) -> float:
-        return math.sqrt(max(value, 0) + 0.375)
-
-    def noise(self, value: float) -> float:
-        return math.sqrt(1.0 + (2 * _VARIES * value) ** 2)
-
-    def out(self, low: float, mid: float, high: float) -> tuple[float, float, float]:
-        """Return the lowest, middle and highest count; the range ends at whole numbers."""
-        low, mid, high = map(self._count, (low, mid, high))
-        # The square of a root is only nearly a whole number.
-        rounding = 1e-9 + 1e-12 * high
-        low, high = math.floor(low + rounding), math.ceil(high - rounding)
-        if low > high:
-            low = high = round(mid)
-        return low, max(low, min(mid, high)), high
-
-    def _count(self, root: float) -> float:
-        return max(0.0, root * abs(root) - 0.375)
-
-
-class _Measures:
-    """Values of a gauge, scaled to about 1 so that no square exceeds the range of a float."""
-
-    #: Limits of a Horizon.
-    least, widest = (0.0, 0.15), 20.0
-
-    def __init__(self, values: Sequence[float | None]) -> None:
-        known = [value for value in values if value is not None]
-        self._size = max(map(abs, known)) or 1.0
-        self._first = known[0] / self._size
-        #: How far beyond its range a value is inside: a constant is not always computed alike.
-        self.rounding = 1e-9 * self._size
-
-    def into(self, value: float) -> float:
-        return value / self._size - self._first
-
-    def noise(self, _: float) -> float:
-        return 1.0
-
-    def out(self, low: float, mid: float, high: float) -> tuple[float, float, float]:
-        return self._value(low), self._value(mid), self._value(high)
-
-    def _value(self, scaled: float) -> float:
-        most = sys.float_info.max
-        return max(-most, min(most, (scaled + self._first) * self._size))
-
-
 class _Ticks:
     """The ticks of a counter that is mostly 0, with one every seven minutes for example.
 
     No level predicts the next tick, and the errors of most intervals are close to 0, so a range
     made from them has no room for a tick. This widens the range: from 0 to the usual tick, which is
     a robust empirical quantile of the ticks alone, so that one far larger than the others remains
-    outside. Learned interval by interval.
+    outside. Rare counts that vary by chance alone have the range of their mean instead, which
+    so few show better than the level does. Learned interval by interval.
 
     Bound: ticks that the season predicts, such as a job at three each night, do not count here, and
     neither do values that follow another one directly. It takes three ticks to make them usual.
     """
 
     def __init__(self) -> None:
-        self._empty: deque[bool] = deque(maxlen=_INTERVALS)
+        self._counts: deque[float] = deque(maxlen=_INTERVALS)
         self._ticks: deque[float] = deque(maxlen=_TICKS)
         self._usual = 0.0
 
@@ -259,8 +205,8 @@ class _Ticks:
             high: upper limit of the range that the season predicts, without ticks; None if it is
                 unknown, so that any count is a tick.
         """
-        after_zero = not self._empty or self._empty[-1]
-        self._empty.append(value <= 0)
+        after_zero = not self._counts or self._counts[-1] <= 0
+        self._counts.append(value)
         if value > 0 and after_zero and (high is None or value > high):
             self._ticks.append(value)
             self._usual = self._largest_usual()
@@ -274,16 +220,17 @@ class _Ticks:
                 predict lower its start to 0.
         """
         low, middle, high = expected
-        if not self._mostly_zero():
+        counts = [*self._counts]
+        mean = sum(counts) / len(counts)
+        if mean <= _RARE and unlike_chance(counts, mean) <= _BY_CHANCE:
+            high = max(highest_count(math.sqrt(mean) + HALF_POISSON), math.ceil(middle))
+            return (min(low, high) if learned else 0), middle, high
+        windows = counts, counts[-_SHORT:]
+        if any(2 * sum(count <= 0 for count in window) <= len(window) for window in windows):
             return expected
         if len(self._ticks) >= _USUAL:
             return 0, middle, max(high, self._usual)
         return (low if learned else 0), middle, high
-
-    def _mostly_zero(self) -> bool:
-        return all(
-            2 * sum(window) > len(window) for window in (self._empty, [*self._empty][-_SHORT:])
-        )
 
     def _largest_usual(self) -> float:
         ticks = sorted(self._ticks)

@@ -14,6 +14,10 @@ miss rate approaches _MISSES (Gibbs and Candes, "Adaptive conformal inference un
 shift", 2021). Errors grow with the distance about as those of a random walk do, so the width
 between two distances is interpolated over the root of the distance.
 
+Counts whose errors may be those of chance need no quantile of 64 errors, which is a fifth too
+wide on average: their range is Poisson's, and no miss widens it. Between those that may be and
+those that are not, both ranges are mixed.
+
 Bound: a width is at most _WIDEST robust standard deviations times the factor, which is limited as
 well; the errors of a burst do not count. In a series with frequent bursts, more than 5 % of the
 values are outside the range until the factor has grown.
@@ -21,8 +25,10 @@ values are outside the range until the factor has grown.
 
 import math
 from collections.abc import Callable, Sequence
-from operator import mul
+from operator import attrgetter, mul
 from typing import Final, NamedTuple
+
+from redmeter.analysis.forecasting.scales import ErrorExcess, Scale
 
 #: Nominal coverage of the expected range.
 COVERAGE: Final = 0.95
@@ -46,6 +52,8 @@ _FADING: Final = 0.97
 _POWER: Final = 8
 #: Deviations beyond which an error is an outlier; minimum number of errors for a deviation.
 _CLIP, _MIN_ERRORS = 3.5, 4
+#: Deviations from chance up to which errors may be those of chance, and from which they are not.
+_MAY_BE, _ARE_NOT = 1.5, 3.5
 #: Minimum number of forecasts for a weight.
 _TRIED: Final = 3
 
@@ -54,6 +62,43 @@ def covering(ascending: Sequence[float]) -> float:
     """Return the value that COVERAGE of all values do not exceed, as conformal prediction does."""
     count = len(ascending)
     return ascending[min(count, math.ceil((count + 1) * COVERAGE)) - 1]
+
+
+class _Errors:
+    """The errors of a combination, the oldest first."""
+
+    def __init__(self) -> None:
+        #: Absolute, in units of noise.
+        self.sizes: list[float] = []
+        #: See ErrorExcess.
+        self.excesses: list[float] = []
+        self.variances: list[float] = []
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def add(self, size: float, excess: ErrorExcess) -> None:
+        self.sizes.append(size)
+        self.excesses.append(excess[0])
+        self.variances.append(excess[1])
+
+    def cut(self, count: int) -> None:
+        """Forget all but the oldest ones."""
+        del self.sizes[count:], self.excesses[count:], self.variances[count:]
+
+
+_SIZES, _EXCESSES, _VARIANCES = map(attrgetter, ("sizes", "excesses", "variances"))
+
+
+class _Spread(NamedTuple):
+    """The spread of errors, in units of noise."""
+
+    #: Robust standard deviation.
+    deviation: float
+    #: Half the width of the range, before the factor that adapts it.
+    width: float
+    #: How certainly the errors are not those of chance, from 0 to 1.
+    unlike_chance: float
 
 
 class Snapshot(NamedTuple):
@@ -73,28 +118,18 @@ class Horizon:
     Args:
         steps: the distance, in intervals.
         methods: number of forecasts to combine.
-        least: minimum of the robust standard deviation, absolute and relative to the mean error.
-        widest: maximum of the adaptive factor.
-        noise: returns the expected size of an error at a forecast, up to a factor.
+        scale: of the values.
     """
 
-    def __init__(
-        self,
-        steps: int,
-        methods: int,
-        least: tuple[float, float],
-        widest: float,
-        noise: Callable[[float], float],
-    ) -> None:
-        self.steps = steps
+    def __init__(self, steps: int, methods: int, scale: Scale) -> None:
+        self.steps, self._scale = steps, scale
         self._losses, self._tried = [0.0] * methods, 0
         #: Weight of each method; None until enough errors are known.
         self.weights: list[float] | None = None
-        self._least, self._widest, self._noise = least, widest, noise
         # Errors of forecasts made before the season was known, and since.
-        self._early: list[float] = []
-        self._late: list[float] = []
-        self._sorted: list[float] | None = None
+        self._early = _Errors()
+        self._late = _Errors()
+        self._known: _Spread | None = None
         self._factor = 1.0
 
     def reset_weights(self) -> None:
@@ -113,11 +148,12 @@ class Horizon:
             early: whether they were made without the season that is known by now.
         """
         most = self.most(combined)
-        error, width = abs(value - combined) / self._noise(combined), self.width
-        if width is not None and not early:
-            self._adapt(missed=error > width)
-        self._sorted = None
-        (self._early if early else self._late).append(error)
+        error, half = abs(value - combined), self.half_width(combined)
+        if half is not None and not early:
+            self._adapt(missed=error > half)
+        self._known = None
+        errors = self._early if early else self._late
+        errors.add(error / self._scale.noise(combined), self._scale.excess(combined, value))
         if early:
             return
         self._tried += 1
@@ -134,8 +170,10 @@ class Horizon:
             self.weights = [power / total for power in powers]
 
     def _adapt(self, *, missed: bool) -> None:
-        factor = self._factor * math.exp(_ADAPTS * (missed - _MISSES))
-        self._factor = max(_NARROWEST, min(self._widest, factor))
+        spread = self._spread
+        misses = spread.unlike_chance if missed and spread else 0.0
+        factor = self._factor * math.exp(_ADAPTS * (misses - _MISSES))
+        self._factor = max(_NARROWEST, min(self._scale.widest, factor))
 
     def snapshot(self) -> Snapshot:
         """Return the state that `rewind` restores."""
@@ -149,8 +187,9 @@ class Horizon:
             to: the state to return to.
             weights: whether to restore the weights of the methods, too.
         """
-        del self._early[to.early :], self._late[to.late :]
-        self._sorted = None
+        self._early.cut(to.early)
+        self._late.cut(to.late)
+        self._known = None
         self.count_one_miss(to)
         if weights:
             self._losses, self._tried, self.weights = to.losses, to.tried, to.weights
@@ -162,42 +201,56 @@ class Horizon:
 
     def most(self, forecast: float) -> float:
         """Return the largest error at a forecast that is not an outlier."""
-        if len(self.errors) < _MIN_ERRORS:
-            return math.inf
-        return _CLIP * self.deviation * self._noise(forecast)
+        spread = self._spread
+        return spread.deviation * _CLIP * self._scale.noise(forecast) if spread else math.inf
+
+    def _newest(self, of: Callable[[_Errors], list[float]]) -> list[float]:
+        late = of(self._late)
+        return (late if len(late) >= FEWEST else of(self._early) + late)[-_KEPT:]
 
     @property
-    def errors(self) -> list[float]:
-        """The newest absolute errors, ascending."""
-        if self._sorted is None:
-            late = self._late
-            used = late if len(late) >= FEWEST else self._early + late
-            self._sorted = sorted(used[-_KEPT:])
-        return self._sorted
+    def _spread(self) -> _Spread | None:
+        """The spread of the newest errors; None if they are too few."""
+        if self._known is None:
+            errors = sorted(self._newest(_SIZES))
+            if len(errors) < _MIN_ERRORS:
+                return None
+            deviation = self._deviation(errors)
+            self._known = _Spread(deviation, self._width(errors, deviation), self._unlike_chance())
+        return self._known
 
-    @property
-    def deviation(self) -> float:
-        """Robust standard deviation of the errors, of which there must be at least one."""
-        errors = self.errors
+    def _deviation(self, errors: Sequence[float]) -> float:
+        """Return the robust standard deviation of ascending errors."""
         half = len(errors) // 2
         median = errors[half] if len(errors) % 2 else (errors[half - 1] + errors[half]) / 2
-        absolute, relative = self._least
+        absolute, relative = self._scale.least
         deviation = max(_DEVIATION * median, absolute)
         return max(deviation, relative * sum(errors) / len(errors)) if relative else deviation
 
-    @property
-    def width(self) -> float | None:
-        """Half the width of the range at a noise of 1; None if errors are too few."""
-        errors = self.errors
+    @staticmethod
+    def _width(errors: Sequence[float], deviation: float) -> float:
         count = len(errors)
-        if count < _MIN_ERRORS:
-            return None
-        deviation = self.deviation
         width = min(covering(errors), _WIDEST * deviation)
-        if count < _ENOUGH:
-            share = max(0.0, (count - 10) / (_ENOUGH - 10))
-            width = share * width + (1 - share) * deviation * (_NORMAL + 6 / count)
-        return width * self._factor * (1 + self.steps / _OVERLAPS)
+        if count >= _ENOUGH:
+            return width
+        share = max(0.0, (count - 10) / (_ENOUGH - 10))
+        return share * width + (1 - share) * deviation * (_NORMAL + 6 / count)
+
+    def _unlike_chance(self) -> float:
+        excess, variance = (sum(self._newest(of)) for of in (_EXCESSES, _VARIANCES))
+        far = abs(excess) / math.sqrt(variance or 1.0)
+        return min(1.0, max(0.0, (far - _MAY_BE) / (_ARE_NOT - _MAY_BE)))
+
+    def half_width(self, forecast: float) -> float | None:
+        """Return half the width of the range of a forecast; None if errors are too few."""
+        spread = self._spread
+        if spread is None:
+            return None
+        other = spread.unlike_chance
+        width = (1 - other) * self._scale.chance(forecast)
+        if other:
+            width += other * spread.width * self._factor * self._scale.noise(forecast)
+        return width * (1 + self.steps / _OVERLAPS)
 
 
 class Horizons:
@@ -218,11 +271,18 @@ class Horizons:
         further = (each.weights for each in known if each.steps >= steps)
         return next(further, known[-1].weights if known else None)
 
-    def width(self, steps: int) -> float | None:
-        """Return half the width of the range at a distance; it never falls with the distance."""
+    def half_width(self, steps: int, forecast: float) -> float:
+        """Return half the width of the range of a forecast; it never falls with the distance.
+
+        There must be as many errors as a width needs.
+
+        Args:
+            steps: the distance, in intervals.
+            forecast: the middle of the range.
+        """
         before: tuple[int, float] | None = None
         for horizon in self.horizons:
-            width = horizon.width
+            width = horizon.half_width(forecast)
             if width is None:
                 continue
             if before is None:
@@ -234,4 +294,5 @@ class Horizons:
                 return before[1] + (width - before[1]) * max(0.0, share)
             before = horizon.steps, width
         # Further ahead than any horizon with errors.
-        return None if before is None else before[1] * math.sqrt(steps / before[0])
+        assert before is not None, "the nearest horizon has enough errors"
+        return before[1] * math.sqrt(steps / before[0])

@@ -11,13 +11,14 @@ forgotten; otherwise the copy is dropped.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import mul
 from typing import Final
 
 from redmeter.analysis.forecasting.horizons import FEWEST, Horizon, Horizons, Snapshot
+from redmeter.analysis.forecasting.scales import Scale
 from redmeter.analysis.forecasting.seasons import Season
 
 #: Distances at which errors are recorded, in intervals.
@@ -85,22 +86,12 @@ class Smoothing:
 
     Args:
         season: a new one, which this class teaches.
+        scale: of the values.
         factors: whether the season is multiplicative.
-        least: minimum of a Horizon's standard deviation, absolute and relative.
-        widest: maximum of a Horizon's adaptive factor.
-        noise: returns the expected size of an error at a forecast, up to a factor.
     """
 
-    def __init__(
-        self,
-        season: Season,
-        *,
-        factors: bool,
-        least: tuple[float, float],
-        widest: float,
-        noise: Callable[[float], float],
-    ) -> None:
-        self._season, self._factors, self._noise = season, factors, noise
+    def __init__(self, season: Season, scale: Scale, *, factors: bool) -> None:
+        self._season, self._scale, self._factors = season, scale, factors
         levels = [each for each in _LEVELS if season.places or each[0] == _NONE]
         self._kinds, self._shares = [k for k, _ in levels], [share for _, share in levels]
         self._state = _State([0.0] * len(levels))
@@ -108,7 +99,7 @@ class Smoothing:
         #: Errors of the values of forgotten bursts, by index.
         self._forgotten: dict[int, float] = {}
         methods = len(levels) + (3 if season.lag else 2)
-        self._horizons = Horizons([Horizon(s, methods, least, widest, noise) for s in _STEPS])
+        self._horizons = Horizons([Horizon(steps, methods, scale) for steps in _STEPS])
         # The values, the same without outliers, and the forecasts made by distance and interval:
         # those of the methods, their combination, and whether they lack a season.
         self._values: list[float | None] = []
@@ -126,25 +117,25 @@ class Smoothing:
             steps: distance of the interval; 1 is the next one.
         """
         distance = min(steps + self._missing, _FURTHEST - 1)
-        width = self._horizons.width(distance)
-        if width is None or self._known <= FEWEST:
+        if self._known <= FEWEST:
             return None
         if steps == _STEPS[0] and not self._missing:
             middle = self._made[0][-1][1]
         else:
             middle = self._combine(steps, distance, self._state)
-        half = self._half(width, middle, self._state)
-        low, high = middle - half, middle + half
+        low, high = self._range(distance, middle, self._state)
         if self._burst is not None:
             before = self._combine(steps, distance, self._burst.state)
-            half = self._half(width, before, self._burst.state)
-            low, high = min(low, before - half), max(high, before + half)
+            lowest, highest = self._range(distance, before, self._burst.state)
+            low, high = min(low, lowest), max(high, highest)
         return low, middle, high
 
-    def _half(self, width: float, middle: float, state: _State) -> float:
-        """Return half the width of a range; that of a quiet gauge does not shrink to nothing."""
-        least = 0.0 if self._factors else _LEAST_WIDTH * state.deviation()
-        return max(width * self._noise(middle), least)
+    def _range(self, distance: int, middle: float, state: _State) -> tuple[float, float]:
+        """Return the limits of a range; that of a quiet gauge does not shrink to nothing."""
+        half, center = self._horizons.half_width(distance, middle), self._scale.center(middle)
+        if not self._factors:
+            half = max(half, _LEAST_WIDTH * state.deviation())
+        return center - half, center + half
 
     def _combine(self, steps: int, distance: int, state: _State) -> float:
         return self._horizons.combine(self._forecasts(steps, state), distance)
