@@ -320,6 +320,10 @@ class Shares:
         assert known is not None
         return self._judged(*stretch, known, share)
 
+    def is_usual_again(self, start: int, usual: float, share: float) -> bool:
+        """Whether the cells from one on are END_RATIO times likelier at the usual share."""
+        return -sum(self._scores(usual, share)[start:]) >= math.log(END_RATIO)
+
     def _scores(self, usual: float, share: float) -> list[float]:
         """Return by how much likelier each cell is at a share than at the usual one, logarithms."""
         usual, share = min(max(usual, 1e-9), 0.98), min(max(share, 2e-9), 0.999)
