@@ -16,6 +16,7 @@ events, evaluates ALERTS three times, and asks /api/status, /api/overview, /api/
     missed      a cause runs longer than its delay, and the status is "usual" or leaves it out
     blamed      a route or task is named, but nothing is wrong with it, nor was some minutes ago
     figures     a figure of the status or of a tile is not the ledger's
+    times       a change began, or was over, more than some minutes from when its cause did
     the mark    a change is said to have begun with the deploy, but did not
     green       the status line is green, and an alert fires, a figure is red, or a verdict is worse
     verdict     it names a route as worse that the deploy did not make worse
@@ -298,9 +299,19 @@ def contradictions(seen: Seen, stage: Stage, minute: int) -> Iterator[Problem]:
             yield "blamed", f"{one['measure']} of {names}"
         if not mine:
             yield "blamed", f"{one['measure']} is {one['state']}"
+        began, ended = (_minute(stage, one[key]) for key in ("began", "ended"))
+        if began is not None and all(abs(began - c.since) > 3 for c in mine):
+            yield "times", f"{one['measure']} of {names or 'all'} began in minute {began}"
+        if ended is not None and all(abs(ended - c.until) > 3 for c in mine):
+            yield "times", f"{one['measure']} of {names or 'all'} was over in minute {ended}"
         deployed = any(c.deployed and (not names or names & {*c.names}) for c in mine)
         if one["mark"] and one["mark"]["label"] == "shop 2.4.0" and not deployed:
             yield "the mark", f"{one['measure']} of {names or 'all'}"
+    for one in seen.status["checks"]:
+        ended = _minute(stage, one["ended"])
+        mine = [c for c in CAUSES if c.measure == one["measure"]]
+        if one["state"] == "usual" and ended and all(abs(ended - c.until) > OVER for c in mine):
+            yield "times", f"{one['measure']} was over in minute {ended}"
     yield from _figures(seen, stage)
     red = seen.bad or seen.firing or seen.worse
     if seen.dot == "green" and red:
@@ -311,6 +322,10 @@ def contradictions(seen: Seen, stage: Stage, minute: int) -> Iterator[Problem]:
     }
     if innocent:
         yield "verdict", f"{newest} made {sorted(innocent)} worse"
+
+
+def _minute(stage: Stage, moment: float | None) -> int | None:
+    return None if moment is None else round((moment - stage.start) / 60)
 
 
 def _figures(seen: Seen, stage: Stage) -> Iterator[Problem]:

@@ -54,6 +54,11 @@ export function useRangeAnswers() {
   });
 }
 
+/** The measures that changed in it. */
+export function changedIn(answers: ReturnType<typeof useRangeAnswers>): ReadonlySet<string> {
+  return new Set(answers.filter(({ answer }) => answer?.changed).map(({ value }) => value));
+}
+
 /** Its sentences, above the chart, each with the way to its details. */
 export function RangeAnswer({ answers }: { answers: ReturnType<typeof useRangeAnswers> }) {
   if (!past.value || state.value.explain !== "") return null;

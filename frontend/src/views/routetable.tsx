@@ -12,6 +12,8 @@ interface Props {
   rows: readonly Route[];
   order: string;
   brief?: boolean;
+  /** Routes that fail more than expected. */
+  bad: ReadonlySet<string>;
   sort?: (order: string) => void;
 }
 
@@ -30,7 +32,7 @@ export function NoRoutes() {
   );
 }
 
-export function RouteTable({ rows, order, brief = false, sort }: Props) {
+export function RouteTable({ rows, order, brief = false, bad, sort }: Props) {
   if (rows.length === 0) return <NoRoutes />;
   return (
     <Table
@@ -84,7 +86,7 @@ export function RouteTable({ rows, order, brief = false, sort }: Props) {
             ) : (
               <>
                 {!brief && <span class="sub">{number(row.failed)}</span>}{" "}
-                <Share share={row.failing} tone="bad" />
+                <Share share={row.failing} tone={bad.has(row.route ?? "") ? "bad" : ""} />
               </>
             ),
         },

@@ -21,7 +21,7 @@ A fall needs three low minutes of the last five: two missing ones are none.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import mul
@@ -575,15 +575,16 @@ class TrafficLevel:
     ) -> tuple[int, int | None]:
         """Return the minute in which a change began, and the one in which it was over, if it is."""
         start = self._sums[begin - 1][0]
-        level += self._of_hour(start, 1)
-        usual, now = math.exp(level) / BLOCK, math.exp(level + change) / BLOCK
-        dispersion = 1 + (self._noise**2) * math.exp(level)
 
-        def score(at: int) -> float:
-            """By how much likelier a cell is at the new level."""
-            length = self._grid.lengths[at]
-            return self._counts[at] * math.log(now / usual) - (now - usual) * length
+        def scores(near: int) -> Callable[[int], float]:
+            """Return by how much likelier a cell is at the new level, at the hour of a time."""
+            hour = level + self._of_hour(near, 1)
+            usual, now = math.exp(hour) / BLOCK, math.exp(hour + change) / BLOCK
+            return lambda at: (
+                self._counts[at] * math.log(now / usual) - (now - usual) * self._grid.lengths[at]
+            )
 
+        score, dispersion = scores(start), 1 + (self._noise**2) * math.exp(level)
         first = self._grid.at(start - BLOCK)
         last = self._grid.at(start + 2 * BLOCK)
         best, total, began = -math.inf, 0.0, start
@@ -592,6 +593,7 @@ class TrafficLevel:
             if total > best:
                 best, began = total, self._grid.starts[at]
         ended, total, most = None, 0.0, math.log(100) * dispersion
+        score = scores(self._sums[newest][0])
         for at in reversed(range(self._grid.at(self._sums[newest][0]), len(self._counts))):
             total -= score(at)
             if total > most:
