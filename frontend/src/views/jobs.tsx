@@ -7,6 +7,7 @@ import { Go } from "../parts/go";
 import { Share } from "../parts/share";
 import { Spark } from "../parts/spark";
 import { Table } from "../parts/table";
+import { past } from "../state/live";
 import { T } from "../parts/text";
 import { Ranked } from "./ranked";
 import { useFailing } from "./usestandouts";
@@ -81,7 +82,7 @@ function TaskTable({ rows, order, bad, sort }: TableProps) {
           title: "Runs over time",
           untitled: true,
           class: "spark-cell",
-          cell: (row) => <Spark values={row.values} />,
+          cell: (row) => <Spark values={row.values} partial={!past.value} />,
         },
         { title: "Runs", order: "count", cell: (row) => number(row.count) },
         {

@@ -6,6 +6,7 @@ import { Go } from "../parts/go";
 import { Share } from "../parts/share";
 import { Spark } from "../parts/spark";
 import { Table } from "../parts/table";
+import { past } from "../state/live";
 import { T } from "../parts/text";
 
 interface Props {
@@ -60,7 +61,7 @@ export function RouteTable({ rows, order, brief = false, bad, sort }: Props) {
           title: "Requests over time",
           untitled: true,
           class: "spark-cell",
-          cell: (row) => <Spark values={row.values} />,
+          cell: (row) => <Spark values={row.values} partial={!past.value} />,
         },
         {
           title: "Requests",
