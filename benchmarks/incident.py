@@ -300,7 +300,9 @@ def contradictions(seen: Seen, stage: Stage, minute: int) -> Iterator[Problem]:
         if not mine:
             yield "blamed", f"{one['measure']} is {one['state']}"
         began, ended = (_minute(stage, one[key]) for key in ("began", "ended"))
-        if began is not None and all(abs(began - c.since) > 3 for c in mine):
+        if began is not None and all(
+            abs(began - c.since) > max(3, (minute - c.since) / 10) for c in mine
+        ):
             yield "times", f"{one['measure']} of {names or 'all'} began in minute {began}"
         if ended is not None and all(abs(ended - c.until) > 3 for c in mine):
             yield "times", f"{one['measure']} of {names or 'all'} was over in minute {ended}"

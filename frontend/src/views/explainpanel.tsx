@@ -91,7 +91,7 @@ export function RangeAnswer({ answers }: { answers: ReturnType<typeof useRangeAn
 }
 
 function Explained({ path }: { path: string }) {
-  const fed = useFeed<ExplainAnswer>(path, EVERY);
+  const fed = useFeed<ExplainAnswer>(path, EVERY, false);
   const { explain } = state.value;
   const web = MEASURES.some((each) => each.value === explain);
   return (

@@ -84,6 +84,7 @@ export function Subject<A extends { now: number; missing: string[]; window: Span
       until: zoomed && window ? window.end : null,
     }),
     every,
+    false,
   );
   const width = window?.histograms ?? 60;
   const durations = useFeed<SummaryAnswer>(
@@ -97,6 +98,7 @@ export function Subject<A extends { now: number; missing: string[]; window: Span
       until: zoomed && window ? window.histograms_end : null,
     }),
     every,
+    false,
   );
   const summary = durations.data?.summaries[0] ?? null;
   // Where the range ends now, the figures are of the last five complete minutes first.
