@@ -537,6 +537,10 @@ def _judge_count(
         value=judgment.while_it_lasted if over else number,
         since=float(judgment.began) if judgment.began and over else None,
     )
+    if check.state == "low" and not number and check.began is not None:
+        # What is shown is that there are none, and not since when there are few.
+        last = max((at for at, count in enumerate(cells) if count), default=-1)
+        check = replace(check, began=max(check.began, float(grid.starts[last + 1])))
     return _by_route(check, rows) if check.state in ("high", "low") else check
 
 
