@@ -11,6 +11,7 @@ from redmeter.analysis.comparing.storms import (
     LEAST_SUMS,
     STORM,
     at_once,
+    began_before,
     deviance,
     ends,
     five_minutes,
@@ -166,3 +167,28 @@ def test_a_rise_that_begins_later_lasts_until_the_end() -> None:
     late = [USUAL] * 40 + [BAD] * 20
     assert lasts(late, [USUAL] * 60, 3600)
     assert not lasts(late[::-1], [USUAL] * 60, 3600)
+
+
+@pytest.mark.parametrize("ago", [2, 4, 20])
+@pytest.mark.parametrize("number", [5, 15, 60])
+def test_a_rise_before_the_deploy_is_not_its_effect(ago: int, number: int) -> None:
+    """Whatever the length of the window is; a rise with the deploy is."""
+    before = [USUAL] * (60 - ago) + [BAD] * ago
+    assert began_before([BAD] * number, before) == ago
+    assert began_before([BAD] * number, [USUAL] * 60) == 0
+    assert began_before([BAD] * number, [USUAL] * 59 + [BAD]) == 0  # a deploy takes a while
+
+
+def test_a_deploy_that_makes_an_earlier_rise_worse_is_not_excused() -> None:
+    """Nor one after a rise that was over."""
+    assert began_before([Counts(120, 200)] * 15, [USUAL] * 50 + [BAD] * 10) == 0
+    assert began_before([BAD] * 15, [USUAL] * 40 + [BAD] * 5 + [USUAL] * 15) == 0
+    assert began_before([BAD] * 15, []) == 0
+
+
+@given(st.integers(0, 10_000))
+def test_chance_excuses_no_deploy(seed: int) -> None:
+    """Noise of the minutes before is no rise."""
+    draw = random.Random(seed)
+    before = [Counts(sum(draw.random() < 0.02 for _ in range(200)), 200) for _ in range(60)]
+    assert began_before([Counts(20, 200)] * 15, before) == 0

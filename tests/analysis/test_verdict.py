@@ -83,6 +83,22 @@ def test_a_route_that_fails_more_often_is_worse_and_others_are_the_same() -> Non
     assert bad.error_rate.test.startswith("conditional binomial test; dispersion 1.")
 
 
+def test_a_route_that_failed_before_the_deploy_is_not_made_worse_by_it() -> None:
+    """Nor one that was slow before; the reason has the minutes. Others are judged by themselves."""
+    earlier = traffic("/pay", 0.02, times=10)
+    earlier.before = [*earlier.before[:56], *earlier.after[:4]]
+    slow = traffic("/slow", 0.02, slower=16)
+    slow.times_before = [*slow.times_before[:56], *slow.times_after[:4]]
+    rows = {row.route: row for row in judged(earlier, slow, traffic("/bad", 0.02, times=5))}
+    assert {route: row.verdict for route, row in rows.items()} == {
+        "/pay": "same",
+        "/slow": "same",
+        "/bad": "worse",
+    }
+    assert rows["/pay"].error_rate.reason == "it began 4 min before the deploy"
+    assert rows["/slow"].p95.reason == "it began 4 min before the deploy"
+
+
 def test_a_slower_and_a_faster_route_are_found() -> None:
     """By twice, and by half."""
     slow, fast = judged(traffic("/slow", 0.01, slower=16), traffic("/fast", 0.01, slower=-16))

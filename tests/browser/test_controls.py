@@ -222,6 +222,29 @@ def test_what_a_chart_shows_can_be_taken_away(open_page: Open, site: Site) -> No
     assert (width, height) >= (charts[0], charts[1] + 48 + 44)
 
 
+def test_a_file_of_a_dragged_range_has_the_intervals_of_its_title(
+    open_page: Open, site: Site
+) -> None:
+    """So do the legend and the table: the same sum, that of what was recorded within them."""
+    now = int(open_page("?range=60").evaluate("Date.now() / 1000")) // 60 * 60
+    counts = {now - 60 * ago: 3 + ago * ago for ago in range(50, 5, -1)}
+    with site.meter() as meter:
+        for at, count in counts.items():
+            meter.count("dragged_events", count, at=at)
+    since, until = now - 2_400 + 13, now - 1_200 + 31
+    page = ready(open_page(f"?range=60&series=dragged_events&since={since}&until={until}"))
+    expect(page).to_have_url(re.compile(f"since={since - 13}&until={until + 29}"))
+    expected = sum(n for at, n in counts.items() if since - 13 <= at < until + 29)
+    page.locator("summary", has_text="Share").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Values as CSV").click()
+    _, *rows = download.value.path().read_text().splitlines()
+    assert len(rows) == 21
+    assert sum(int(row.split(",")[1]) for row in rows) == expected
+    legend = page.get_by_role("region", name="Legend of Traffic")
+    expect(legend).to_contain_text(f"{expected:,}")
+
+
 def test_a_window_older_than_its_precision_is_shown_by_one_that_is_kept(
     open_page: Open, site: Site
 ) -> None:

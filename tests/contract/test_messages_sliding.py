@@ -11,6 +11,7 @@ from redmeter import book
 from redmeter.clock import ManualClock
 from redmeter.maintenance.cleaning import clean
 from redmeter.maintenance.forgetting import forget_logger
+from redmeter.reading.diagnosis.judged_status import read_status
 from redmeter.reading.logs.recent import read_changes
 from redmeter.store import Store
 from redmeter.stored.keys import HOUR, OTHER, STEP, slice_start
@@ -429,3 +430,15 @@ def test_errors_are_counted_by_sliding_hours_where_all_are(
     found = read_log_overview(store)
     assert not found.errors_sliding
     assert found.errors >= 5
+
+
+def test_the_status_counts_a_new_error_from_its_first_message(
+    store: Store, clock: FixedTime
+) -> None:
+    """Also where the half hour of news begins within a step."""
+    since = NOON + 180
+    for minute in range(29):
+        clock.now = since + 60 * minute + 1
+        write(store, (clock.now, "refused"), name="app:error")
+        (error,) = read_status(store)[1].messages
+        assert (error.pattern, error.count) == ("refused", minute + 1)

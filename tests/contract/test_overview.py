@@ -14,7 +14,7 @@ from redmeter.reading.page.curves import Curve
 from redmeter.reading.page.http import REQUEST_PAGE, SLOWEST_OF
 from redmeter.reading.page.listing import MAX_LISTED_SERIES, RowListing, listing
 from redmeter.reading.page.overview import PANELS_SECONDS, Watch
-from redmeter.reading.windows import histogram_window, whole_window
+from redmeter.reading.windows import Frame, histogram_window, whole_window
 from redmeter.store import Store
 from redmeter.store.query import run_query
 from redmeter.stored.keys import DEFAULT_RETENTION, slice_start
@@ -115,6 +115,17 @@ def test_five_numbers_are_those_of_the_window_and_of_the_one_before(
     assert sum(value or 0 for value in failed.values) == 20
     assert p95.kind == "histogram"
     assert hits.start == min(recent) // 60 * 60
+
+
+def test_the_first_answer_has_the_last_minutes_of_the_servers_clock(
+    client: Any, open_store: OpenStore
+) -> None:
+    """On a machine whose own clock is an hour ahead."""
+    now = slice_start(server_time(client), 60)
+    store = open_store(clock=ManualClock(now + 3_600.0))
+    count_all(store, {"hits": {now - 60 * ago: 10 for ago in range(20)}})
+    _, found = Watch(store).look(60, frame=Frame(now=now + 3_600.0))
+    assert found.numbers.hits.recent == pytest.approx(50 / 300)
 
 
 def test_a_store_that_began_within_the_window_is_not_taken_for_a_slow_one(

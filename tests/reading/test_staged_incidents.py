@@ -183,6 +183,75 @@ def test_an_incident_that_is_over_is_in_the_past_tense(ago: int) -> None:
     )
 
 
+@pytest.mark.parametrize("ago", [1, 3, 8, 14, 23])
+def test_visitors_who_have_left_are_counted_for_as_long_as_they_came(ago: int) -> None:
+    """The mean of that time, until its end; also while the last five minutes have a part of it."""
+    meter = MemoryMeter()
+    meter.clock.set_wall(END + 20)
+    draw, counts = random.Random(ago), dict[int, int]()
+    for minute in range(300, 0, -1):
+        at = END - 60 * minute
+        counts[at] = round(draw.gauss(1_800 if ago < minute <= ago + 10 else 600, 24))
+        meter.count("hits", counts[at], at=at)
+    check = meter.status().checks[0]
+    assert (check.began, check.ended) == (END - 60 * (ago + 10), END - 60 * ago)
+    if ago > 5:
+        assert check.state == "usual"
+        lasted = [counts[END - 60 * minute] for minute in range(ago + 10, ago, -1)]
+        assert check.value == pytest.approx(sum(lasted) / 2)
+    else:
+        assert check.state == "high"
+        assert check.value == sum(counts[END - 60 * minute] for minute in range(5, 0, -1))
+    assert re.search(r"Requests (were )?\S+ in 5 min .*for 10 min until \d\d:\d\d",
+                     meter.status().sentence)  # fmt: skip
+
+
+def test_a_route_that_works_again_is_no_cause_of_what_goes_on() -> None:
+    """Both fail for twenty minutes; one of them is well since five."""
+    meter = MemoryMeter()
+    meter.clock.set_wall(END + 20)
+    draw = random.Random(5)
+    for minute in range(300, 0, -1):
+        at, all_failed = END - 60 * minute, 0
+        for route, until in (("/pay", 5), ("/cart", 0), ("/", 300)):
+            share = 0.4 if until < minute <= 20 else 0.01
+            failed = sum(draw.random() < share for _ in range(60))
+            all_failed += failed
+            for status, number in (("2xx", 60 - failed), ("5xx", failed)):
+                if number:
+                    labels = {"method": "GET", "route": route, "status": status}
+                    meter.count("http_requests", number, labels=labels, at=at)
+        meter.count("hits", 180, at=at)
+        meter.count("hits_failed", all_failed, at=at)
+    assert blamed(meter.status()) == ["/cart"]
+
+
+def test_a_slow_route_has_one_figure() -> None:
+    """In its own check and as the cause of the p95 of all; the sentence names it once."""
+    meter = MemoryMeter()
+    meter.clock.set_wall(END + 20)
+    draw = random.Random(6)
+    for minute in range(200, 0, -1):
+        at = END - 60 * minute
+        for route, number in (("/", 30), ("/search", 15)):
+            slower = 5 if route == "/search" and minute <= 9 else 1
+            labels = {"method": "GET", "route": route}
+            meter.count("http_requests", number, labels=labels | {"status": "2xx"}, at=at)
+            for _ in range(number):
+                took = draw.lognormvariate(-3, 0.5) * slower
+                meter.observe("http_request_seconds", took, labels=labels, at=at)
+                meter.observe("hits_seconds", took, at=at)
+        meter.count("hits", 45, at=at)
+        meter.count("hits_failed", 0, at=at)
+    status = meter.status()
+    (whole, own) = [check for check in status.checks if check.measure == "p95"]
+    assert own.labels == {"route": "/search"}
+    assert [(one.value, one.after, one.before) for one in whole.causes] == [
+        ("/search", own.value, own.mid)
+    ]
+    assert status.sentence.count("/search") == 1
+
+
 def test_two_missing_minutes_are_no_fall() -> None:
     """They may come late."""
     for missing in ((1, 2), (3, 4)):

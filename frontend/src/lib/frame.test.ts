@@ -1,6 +1,7 @@
 // Moving windows, those that are offered, and their compared periods.
 import { expect, test } from "vitest";
-import { comparedText, lacking, presets, referenceOf, SHIFTS, stepped, widened } from "./frame";
+import type { Span } from "../api/types";
+import { comparedText, lacking, presets, referenceOf, SHIFTS, stepped, timedText, widened } from "./frame";
 import { ranges } from "./ranges";
 
 test("a step is half a window, and twice out is twice as wide", () => {
@@ -61,4 +62,15 @@ test("a compared period that is not exactly the one before is shown with its tim
 test("the compared period is named", () => {
   expect(referenceOf("", 7200)).toBe("the 2 h before");
   expect(referenceOf("last-week", 7200)).toBe("last week");
+});
+
+test("histograms of another time than the window have it named", () => {
+  const hour = 1_000_000 * 3600;
+  const span = { start: hour + 600, end: hour + 1200, histograms: 3600 } as Span;
+  const coarse = { ...span, histograms_start: hour, histograms_end: hour + 3600 };
+  expect(timedText(coarse, "utc", hour + 9000)).toBe("16:00 to 17:00, by 1 h");
+  expect(timedText(coarse, "utc", hour + 1300)).toBe("16:00 to now, by 1 h");
+  expect(timedText({ ...span, histograms_start: span.start, histograms_end: span.end }, "utc", hour)).toBe(
+    "",
+  );
 });

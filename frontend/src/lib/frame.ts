@@ -79,6 +79,13 @@ export function comparedText(window: Span, against: string, clock: Clock, second
     : `${minuteOf(from, clock)} to ${minuteOf(to, clock)}${window.shift ? `, ${words}` : ""}`;
 }
 
+/** The time that the histograms of an answer are of, where it is not its window: "12:00 to 13:00, by 1 h"; else "". */
+export function timedText(window: Span, clock: Clock, now: number): string {
+  const { histograms_start: from, histograms_end: to } = window;
+  if (from === window.start && to === window.end) return "";
+  return `${minuteOf(from, clock)} to ${to > now ? "now" : minuteOf(to, clock)}, by ${durationLabel(window.histograms)}`;
+}
+
 /** The compared period in words. */
 export function referenceOf(against: string, length: number): string {
   if (against === "yesterday") return "yesterday";

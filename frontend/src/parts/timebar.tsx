@@ -11,10 +11,13 @@ import { Share } from "./sharemenu";
 /** The window in view: that of the last answer, else the zoom or the newest samples of the range. */
 export function inView(): Period | null {
   const { window, now } = link.value;
-  if (window) return { from: window.start, to: window.end };
   const { since, until, range, last } = state.value;
-  if (since !== null && until !== null) return { from: since, to: until };
   const span = last ?? kept.value.find((each) => each.precision === range)?.span;
+  // Right after a choice, the answer is still that of the range before.
+  const late =
+    window && since === null && span && Math.abs(window.end - window.start - span) >= window.precision;
+  if (window && !late) return { from: window.start, to: window.end };
+  if (since !== null && until !== null) return { from: since, to: until };
   return now === null || !span ? null : { from: Math.ceil(now) - span, to: Math.ceil(now) };
 }
 
@@ -129,11 +132,14 @@ export function TimeBar() {
           </button>
         </>
       )}
-      {window && <Compared period={period} />}
+      {window && COMPARING.includes(view) && <Compared period={period} />}
       {view !== "messages" && <Share period={period} />}
     </div>
   );
 }
+
+/** Views with figures that are compared. */
+const COMPARING: readonly string[] = ["overview", "metrics", "series"];
 
 /** The choice of the compared period. One that is not kept is explained. */
 function Compared({ period }: { period: Period }) {

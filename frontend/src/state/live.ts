@@ -2,10 +2,10 @@
 // banner.
 import { computed, signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Failure } from "../api/client";
+import { address, type Failure, type Parameters } from "../api/client";
 import { Feed, type Known } from "../api/feed";
 import type { Span } from "../api/types";
-import { live, set, state } from "./page";
+import { kept, live, set, state } from "./page";
 
 export interface Link {
   failure: Failure | null;
@@ -118,4 +118,18 @@ export function useFeed<T extends { now: number; missing: string[]; window?: unk
     });
   }, [known.failure]);
   return { data: known.data, failure: known.failure, stale: known.path !== path || known.failure !== null };
+}
+
+/** The answer of an endpoint for the last five complete minutes; null where the range ends in the past, or
+ * minutes are not kept. `now`: the store's clock; `""` as endpoint: none. */
+export function useRecent<T extends { now: number; missing: string[]; window?: unknown }>(
+  endpoint: string,
+  parameters: Parameters,
+  now: number,
+): T | null {
+  const minute = Math.floor(now / 60) * 60;
+  const wanted = endpoint !== "" && minute > 0 && !past.value && kept.value.some((r) => r.precision === 60);
+  const five = { precision: 60, since: minute - 300, until: minute, ...parameters };
+  const { data } = useFeed<T>(wanted ? address(endpoint, five) : "", 60_000, false);
+  return wanted ? data : null;
 }

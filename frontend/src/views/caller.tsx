@@ -6,6 +6,7 @@ import { momentOf } from "../lib/time";
 import { number } from "../lib/units";
 import { Card } from "../parts/card";
 import { Go } from "../parts/go";
+import { Timed } from "../parts/timed";
 import { sinceUntil } from "../parts/timebar";
 import { useFeed } from "../state/live";
 import { frame, state } from "../state/page";
@@ -39,6 +40,7 @@ export function CallerStatements({ name }: { name: string }) {
       }
     >
       <StatementTable rows={data.rows} caller={name} />
+      <Timed window={data.window} what="All figures are of" />
     </Card>
   );
 }

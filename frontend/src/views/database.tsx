@@ -19,6 +19,7 @@ export function Database() {
       title="Database"
       path="statements"
       thing="statement"
+      timed="All figures"
       event="statement"
       orders={ORDERS}
       about={({ count, total }) => `; ${number(count)} executions, ${value(total, "seconds")} in all`}

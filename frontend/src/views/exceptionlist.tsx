@@ -5,6 +5,7 @@ import { number } from "../lib/units";
 import { Go } from "../parts/go";
 import { Spark } from "../parts/spark";
 import { Table } from "../parts/table";
+import { past } from "../state/live";
 import { T } from "../parts/text";
 import { state } from "../state/page";
 import { typeOf } from "./exceptionnames";
@@ -45,7 +46,7 @@ export function ExceptionList({ rows, now }: { rows: readonly ExceptionSummary[]
           title: "Count over time",
           untitled: true,
           class: "spark-cell",
-          cell: (row) => <Spark values={row.series.values} />,
+          cell: (row) => <Spark values={row.series.values} partial={!past.value} />,
         },
         { title: "Count", cell: (row) => number(row.count) },
         { title: "First seen", class: "figure rare", cell: (row) => moment(row.first) },

@@ -54,6 +54,11 @@ export function useRangeAnswers() {
   });
 }
 
+/** The measures that changed in it. */
+export function changedIn(answers: ReturnType<typeof useRangeAnswers>): ReadonlySet<string> {
+  return new Set(answers.filter(({ answer }) => answer?.changed).map(({ value }) => value));
+}
+
 /** Its sentences, above the chart, each with the way to its details. */
 export function RangeAnswer({ answers }: { answers: ReturnType<typeof useRangeAnswers> }) {
   if (!past.value || state.value.explain !== "") return null;
@@ -86,7 +91,7 @@ export function RangeAnswer({ answers }: { answers: ReturnType<typeof useRangeAn
 }
 
 function Explained({ path }: { path: string }) {
-  const fed = useFeed<ExplainAnswer>(path, EVERY);
+  const fed = useFeed<ExplainAnswer>(path, EVERY, false);
   const { explain } = state.value;
   const web = MEASURES.some((each) => each.value === explain);
   return (

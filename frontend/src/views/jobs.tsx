@@ -7,8 +7,10 @@ import { Go } from "../parts/go";
 import { Share } from "../parts/share";
 import { Spark } from "../parts/spark";
 import { Table } from "../parts/table";
+import { past } from "../state/live";
 import { T } from "../parts/text";
 import { Ranked } from "./ranked";
+import { useFailing } from "./usestandouts";
 
 const ORDERS = [
   { value: "total", text: "Most time" },
@@ -18,6 +20,7 @@ const ORDERS = [
 ];
 
 export function Jobs() {
+  const bad = useFailing("task");
   return (
     <Ranked<JobsAnswer>
       title="Jobs"
@@ -28,7 +31,7 @@ export function Jobs() {
       about={({ count, failed }) =>
         `; ${number(count)} runs${failed > 0 ? `, ${number(failed)} failed (${percent(failed / count)})` : ""}`
       }
-      table={({ rows }, order, sort) => <TaskTable rows={rows} order={order} sort={sort} />}
+      table={({ rows }, order, sort) => <TaskTable {...{ rows, order, bad, sort }} />}
       note={({ window }) => (
         <>
           Queue: mean wait from publishing to the start of a run; – where the publishing process does not
@@ -47,10 +50,12 @@ export function Jobs() {
 interface TableProps {
   rows: readonly Task[];
   order: string;
+  /** Tasks that fail more than expected. */
+  bad: ReadonlySet<string>;
   sort: (order: string) => void;
 }
 
-function TaskTable({ rows, order, sort }: TableProps) {
+function TaskTable({ rows, order, bad, sort }: TableProps) {
   return (
     <Table
       label="Tasks"
@@ -69,7 +74,7 @@ function TaskTable({ rows, order, sort }: TableProps) {
                   <T text={row.task} most={160} />
                 </span>
               </Go>
-              <Outcomes row={row} />
+              <Outcomes row={row} bad={bad.has(row.task)} />
             </>
           ),
         },
@@ -77,14 +82,18 @@ function TaskTable({ rows, order, sort }: TableProps) {
           title: "Runs over time",
           untitled: true,
           class: "spark-cell",
-          cell: (row) => <Spark values={row.values} />,
+          cell: (row) => <Spark values={row.values} partial={!past.value} />,
         },
         { title: "Runs", order: "count", cell: (row) => number(row.count) },
         {
           title: "Failed",
           order: "failing",
           cell: (row) =>
-            row.failed === 0 ? <span class="faint">0</span> : <Share share={row.failing} tone="bad" />,
+            row.failed === 0 ? (
+              <span class="faint">0</span>
+            ) : (
+              <Share share={row.failing} tone={bad.has(row.task) ? "bad" : ""} />
+            ),
         },
         { title: "Queue", class: "figure rare", cell: (row) => value(row.wait, "seconds") },
         { title: "Mean", class: "figure rare", cell: (row) => value(row.mean, "seconds") },
@@ -97,7 +106,7 @@ function TaskTable({ rows, order, sort }: TableProps) {
 }
 
 /** "retry 12, failure 3"; successes are the rest. */
-function Outcomes({ row }: { row: Task }) {
+function Outcomes({ row, bad }: { row: Task; bad: boolean }) {
   const others = row.outcomes.filter((each) => each.state !== "success");
   if (others.length === 0) return null;
   return (
@@ -105,7 +114,7 @@ function Outcomes({ row }: { row: Task }) {
       {others.map((each, i) => (
         <span key={each.state}>
           {i > 0 && ", "}
-          <span class={each.failed ? "bad-text" : ""}>
+          <span class={each.failed && bad ? "bad-text" : ""}>
             <T text={each.state} most={30} /> {number(each.count)}
           </span>
         </span>

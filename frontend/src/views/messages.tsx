@@ -74,7 +74,9 @@ export function Messages() {
   const severities = [...new Set([...SEVERITIES, ...(fed.data?.loggers.map((each) => each.severity) ?? [])])];
   return (
     <>
-      <Toolbar title="Messages" ranged={false} />
+      <Toolbar title="Messages" ranged={false}>
+        {since === null && <span class="tag">last 60 min</span>}
+      </Toolbar>
       <TimeBar />
       <div class="filters">
         <Filter label="Filter by text" most={200} />
@@ -111,7 +113,10 @@ export function Messages() {
               >
                 <Frequent rows={frequent} now={now} against={againstOf(window)} />
               </Card>
-              <Card title={window.since === null ? "Recent" : "Messages"} about="newest first">
+              <Card
+                title={window.since === null ? "Recent" : "Messages"}
+                about={window.since === null ? "the newest that are kept" : "newest first"}
+              >
                 <Recent rows={recent} windowed={window.since !== null} />
               </Card>
             </div>

@@ -15,13 +15,14 @@ import { Empty, MIDDLEWARE } from "../parts/empty";
 import { Gate } from "../parts/gate";
 import { Go } from "../parts/go";
 import { T } from "../parts/text";
+import { Timed } from "../parts/timed";
 import { Toolbar } from "../parts/toolbar";
 import { announce } from "../state/announce";
 import { past, useFeed } from "../state/live";
 import { frame, health, set, state, store, type StoreJudgment } from "../state/page";
 import { MetricTable } from "./metrictable";
 import { expectedRangeOf } from "./detaillines";
-import { ExplainPanel, RangeAnswer, useRangeAnswers } from "./explainpanel";
+import { changedIn, ExplainPanel, RangeAnswer } from "./explainpanel";
 import { Findings } from "./findings";
 import { Gauges } from "./gauges";
 import { Changed, Frequent, Recent } from "./messagelists";
@@ -31,9 +32,10 @@ import { refusedOf } from "./names";
 import { Picker } from "./picker";
 import { madeFrom } from "./ranking";
 import { referenceLine } from "./reference";
-import { standoutsNow, standoutsOf, type Standout } from "./standouts";
+import { failingOf, type Standout } from "./standouts";
 import { StatusLine } from "./statusline";
 import { Tiles, useOther } from "./tiles";
+import { useJudgment } from "./usestandouts";
 import { VerdictCard } from "./verdictcard";
 import { knownSince, trafficLines } from "./trafficlines";
 
@@ -45,13 +47,9 @@ export function Overview() {
     address("overview", { precision: range, ...frame(), series }),
     pollEvery(range),
   );
-  const status = useFeed<StatusAnswer>(address("status"), STATUS_EVERY, false);
+  const { status, answers, standouts } = useJudgment();
   const { data, failure } = fed;
-  const answers = useRangeAnswers();
   const log = useRangeLog();
-  const standouts = past.value
-    ? standoutsOf(answers.map(({ answer }) => answer))
-    : standoutsNow(status.data?.checks ?? []);
   useEffect(() => {
     // An invalid name is reported next to the chart; the rest of the page stays.
     if (failure && !failure.passing && series.length > 0)
@@ -70,7 +68,13 @@ export function Overview() {
       <StatusLine {...status} />
       <RangeAnswer answers={answers} />
       <Gate fed={fed}>
-        {(answer) => <Answer {...{ answer, refused, standouts, log }} checks={status.data?.checks ?? []} />}
+        {(answer) => (
+          <Answer
+            {...{ answer, refused, standouts, log }}
+            checks={status.data?.checks ?? []}
+            changed={changedIn(answers)}
+          />
+        )}
       </Gate>
     </>
   );
@@ -80,10 +84,10 @@ export function Overview() {
 function useRangeLog() {
   const { since, until } = state.value;
   const path = (more: object) => (past.value ? address("messages", { since, until, ...more }) : "");
-  const all = useFeed<MessagesAnswer>(path({ limit: 6 }), STATUS_EVERY, false);
+  const all = useFeed<MessagesAnswer>(path({ limit: 6 }), LOG_EVERY, false);
   const errors = useFeed<MessagesAnswer>(
     path({ severity: severitiesOf(ERRORS), limit: 500 }),
-    STATUS_EVERY,
+    LOG_EVERY,
     false,
   );
   const { since: from, until: to, counted_since: counted, frequent } = errors.data ?? { frequent: [] };
@@ -98,8 +102,8 @@ function useRangeLog() {
   };
 }
 
-/** Milliseconds between two requests for the status, which changes each minute. */
-const STATUS_EVERY = 15_000;
+/** Milliseconds between two requests for the messages of a range in the past. */
+const LOG_EVERY = 15_000;
 
 /** Number of busiest routes in the panel; see reading/page/overview.py. */
 const ROUTES = 6;
@@ -226,15 +230,17 @@ interface AnswerProps {
   checks: StatusAnswer["checks"];
   standouts: readonly Standout[];
   log: ReturnType<typeof useRangeLog>;
+  changed: ReadonlySet<string>;
 }
 
-function Answer({ answer, refused, checks, standouts, log }: AnswerProps) {
+function Answer({ answer, refused, checks, standouts, log, changed }: AnswerProps) {
   const { window, numbers, chart, marks, routes, messages, counters, now } = answer;
   const { clock, series } = state.value;
   const traffic = trafficLines(chart, series.length > 0);
   const known = series.length > 0 ? "" : knownSince(numbers, clock);
   const expected = expectedRangeOf(answer.expected, window.precision, window.end);
   const other = useOther(answer);
+  const onlyTasks = routes.of === 0 && counters.rows.some(({ name }) => name === "task_runs");
   const bare = other.gauges.length > 0 || other.messages.size > 0;
   const faint = referenceLine(traffic.lines[0], answer.window, state.value);
   const judged = (
@@ -257,7 +263,7 @@ function Answer({ answer, refused, checks, standouts, log }: AnswerProps) {
         window={window}
         now={now}
         rows={counters.rows}
-        {...{ other, checks }}
+        {...{ other, checks, changed }}
         range={past.value ? (log?.errors ?? NOT_YET) : null}
       />
       <VerdictCard marks={marks} />
@@ -290,19 +296,32 @@ function Answer({ answer, refused, checks, standouts, log }: AnswerProps) {
         {!bare && (
           <div class="column">
             <Card
-              title="Routes"
+              title={
+                onlyTasks
+                  ? "Jobs"
+                  : standouts.some(({ kind }) => kind === "task")
+                    ? "Routes and tasks"
+                    : "Routes"
+              }
               about={
                 routes.found > 0 &&
                 `${busiest(routes)} of ${number(routes.found)}${routes.examined < routes.of ? `, of ${number(routes.examined)} of ${number(routes.of)} label sets` : ""}${routes.ranked_at === null ? "" : `, read ${ago(routes.ranked_at, now)}`}`
               }
               actions={
-                <Go view="routes" class="to">
-                  All routes
+                <Go view={onlyTasks ? "jobs" : "routes"} class="to">
+                  {onlyTasks ? "All jobs" : "All routes"}
                 </Go>
               }
             >
               <Standouts rows={standouts} />
-              <RouteTable rows={routes.rows} order="count" brief />
+              {!onlyTasks ? (
+                <>
+                  <RouteTable rows={routes.rows} order="count" brief bad={failingOf(standouts, "route")} />
+                  {routes.rows.length > 0 && <Timed window={window} what="p95 and share of time are of" />}
+                </>
+              ) : (
+                standouts.length === 0 && <p class="fine">No task stands out.</p>
+              )}
             </Card>
             {judged}
           </div>

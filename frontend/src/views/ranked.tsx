@@ -9,6 +9,7 @@ import { Choice } from "../parts/choice";
 import { Empty } from "../parts/empty";
 import { Gate } from "../parts/gate";
 import { Filter, LIMIT, Paging, PastTheEnd, placeOf } from "../parts/paging";
+import { Timed } from "../parts/timed";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
 import { frame, set, state } from "../state/page";
@@ -36,11 +37,13 @@ interface Props<A extends Listing> {
   about: (answer: A) => string;
   table: (answer: A, order: string, sort: (order: string) => void) => ComponentChildren;
   note: (answer: A) => ComponentChildren;
+  /** The columns that come from histograms. */
+  timed?: string;
   /** Shown if nothing is recorded. */
   none: ComponentChildren;
 }
 
-export function Ranked<A extends Listing>({ title, path, thing, orders, ...about }: Props<A>) {
+export function Ranked<A extends Listing>({ title, path, thing, orders, timed, ...about }: Props<A>) {
   const { range, filter, offset } = state.value;
   const order = orders.find((each) => each.value === state.value.order) ?? orders[0];
   const chosen = order?.value ?? "";
@@ -86,6 +89,7 @@ export function Ranked<A extends Listing>({ title, path, thing, orders, ...about
               ) : (
                 <>
                   {about.table(answer, chosen, sort)}
+                  <Timed window={answer.window} what={`${timed ?? "p95, mean and share of time"} are of`} />
                   <p class="fine">{about.note(answer)}</p>
                 </>
               )}

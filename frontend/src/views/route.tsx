@@ -1,12 +1,13 @@
 // The page of one route: requests by status class, response times, and their breakdown.
 import { address } from "../api/client";
 import type { GroupedSummary, RoutesAnswer, Span, SummaryAnswer } from "../api/types";
-import { durationLabel, pollEvery } from "../lib/ranges";
+import { pollEvery } from "../lib/ranges";
 import { number, percent, rate, seconds, value } from "../lib/units";
 import { Card } from "../parts/card";
 import { Empty } from "../parts/empty";
 import { Go } from "../parts/go";
 import { Share } from "../parts/share";
+import { Timed } from "../parts/timed";
 import { useFeed } from "../state/live";
 import { frame, state } from "../state/page";
 import { patternOfLabel } from "./routetable";
@@ -107,7 +108,8 @@ function Split({ whole, window }: { whole: GroupedSummary; window: Span }) {
   const database = useSummary("http_request_db_seconds", window);
   const parts = shares(whole.mean, database?.mean ?? null);
   return (
-    <Card title="Where the time goes" about={`mean of a request, by ${durationLabel(window.histograms)}`}>
+    <Card title="Where the time goes" about="mean of a request">
+      <Timed window={window} what="It is of" />
       {parts.length === 0 ? (
         <Empty title="Only total response times are recorded">
           Time in the database appears here once <Go view="database">statements are recorded</Go>.

@@ -3,6 +3,7 @@ import type { RoutesAnswer } from "../api/types";
 import { durationLabel } from "../lib/ranges";
 import { NoRoutes, RouteTable } from "./routetable";
 import { Ranked } from "./ranked";
+import { useFailing } from "./usestandouts";
 
 const ORDERS = [
   { value: "count", text: "Busiest" },
@@ -12,6 +13,7 @@ const ORDERS = [
 ];
 
 export function Routes() {
+  const bad = useFailing("route");
   return (
     <Ranked<RoutesAnswer>
       title="Routes"
@@ -20,7 +22,7 @@ export function Routes() {
       event="request"
       orders={ORDERS}
       about={({ sampled }) => (sampled ? ", response times of a sample of requests" : "")}
-      table={({ rows }, order, sort) => <RouteTable rows={rows} order={order} sort={sort} />}
+      table={({ rows }, order, sort) => <RouteTable {...{ rows, order, bad, sort }} />}
       note={({ window }) => (
         <>
           Share of time: the total time of a route's requests, as a share of that of all routes. p95 from

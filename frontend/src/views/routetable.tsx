@@ -6,12 +6,15 @@ import { Go } from "../parts/go";
 import { Share } from "../parts/share";
 import { Spark } from "../parts/spark";
 import { Table } from "../parts/table";
+import { past } from "../state/live";
 import { T } from "../parts/text";
 
 interface Props {
   rows: readonly Route[];
   order: string;
   brief?: boolean;
+  /** Routes that fail more than expected. */
+  bad: ReadonlySet<string>;
   sort?: (order: string) => void;
 }
 
@@ -30,7 +33,7 @@ export function NoRoutes() {
   );
 }
 
-export function RouteTable({ rows, order, brief = false, sort }: Props) {
+export function RouteTable({ rows, order, brief = false, bad, sort }: Props) {
   if (rows.length === 0) return <NoRoutes />;
   return (
     <Table
@@ -58,7 +61,7 @@ export function RouteTable({ rows, order, brief = false, sort }: Props) {
           title: "Requests over time",
           untitled: true,
           class: "spark-cell",
-          cell: (row) => <Spark values={row.values} />,
+          cell: (row) => <Spark values={row.values} partial={!past.value} />,
         },
         {
           title: "Requests",
@@ -84,7 +87,7 @@ export function RouteTable({ rows, order, brief = false, sort }: Props) {
             ) : (
               <>
                 {!brief && <span class="sub">{number(row.failed)}</span>}{" "}
-                <Share share={row.failing} tone="bad" />
+                <Share share={row.failing} tone={bad.has(row.route ?? "") ? "bad" : ""} />
               </>
             ),
         },

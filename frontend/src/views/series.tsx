@@ -5,7 +5,8 @@ import type { DetailAnswer, Forecast } from "../api/types";
 import { ChartGroup } from "../chart/group";
 import { Histogram } from "../chart/histogram";
 import { Matrix } from "../chart/matrix";
-import { coverage, pollEvery } from "../lib/ranges";
+import { timedText } from "../lib/frame";
+import { pollEvery } from "../lib/ranges";
 import { momentOf } from "../lib/time";
 import { command, word } from "../lib/command";
 import { quoted } from "../lib/text";
@@ -147,7 +148,7 @@ function Detail({ answer }: { answer: DetailAnswer }) {
       {summary && summary.buckets.length > 0 && (
         <Card
           title="Spread"
-          about={`${number(summary.count)} values within ${coverage(window.histograms_start, window.histograms, now)}`}
+          about={`${number(summary.count)} values ${timedText(window, state.value.clock, now) || "in this range"}`}
         >
           <Histogram summary={summary} unit={unit} />
         </Card>

@@ -10,6 +10,7 @@ import { Gate } from "../parts/gate";
 import { LIMIT, Paging, PastTheEnd, placeOf } from "../parts/paging";
 import { useFeed } from "../state/live";
 import { frame, set, state } from "../state/page";
+import { Timed } from "../parts/timed";
 import { MetricTable } from "./metrictable";
 import { nextPlace, patternIn, type Place } from "./filtering";
 import { KINDS, type Kind } from "./names";
@@ -96,6 +97,7 @@ function Listed({ answer, kind, order, offset, among, place }: ListedProps) {
           />
         }
       />
+      {kind === "histogram" && rows.length > 0 && <Timed window={window} what="All figures are of" />}
       {rows.length > 20 && found > LIMIT && (
         <div class="card-foot">
           <Paging offset={offset} total={reachable(answer)} />

@@ -58,7 +58,8 @@ export function standoutsNow(checks: readonly Check[]): Standout[] {
       .flatMap(({ measure, unit, labels, value: after, mid, causes }) => {
         const kind = SIDES.find((each) => labels[each] !== undefined);
         if (!kind) return ofGroups(causes, measure, unit, "usually");
-        return [{ kind, name: labels[kind] ?? "", reason: reasonOf(measure, after, mid, unit, "usually") }];
+        const what = kind === "task" && measure === "requests" ? "runs" : measure;
+        return [{ kind, name: labels[kind] ?? "", reason: reasonOf(what, after, mid, unit, "usually") }];
       }),
   );
 }
@@ -78,3 +79,9 @@ export function standoutsOf(answers: readonly (ExplainAnswer | null)[]): Standou
     ),
   );
 }
+
+/** The names of those that fail. */
+export const failingOf = (rows: readonly Standout[], kind: Standout["kind"]): ReadonlySet<string> =>
+  new Set(
+    rows.filter((row) => row.kind === kind && /error rate|failures/.test(row.reason)).map(({ name }) => name),
+  );

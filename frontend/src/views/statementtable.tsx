@@ -5,6 +5,7 @@ import { Go, ToSeries } from "../parts/go";
 import { Share } from "../parts/share";
 import { Spark } from "../parts/spark";
 import { Table } from "../parts/table";
+import { past } from "../state/live";
 import { T } from "../parts/text";
 
 /** Maximum number of callers per row. */
@@ -45,7 +46,7 @@ export function StatementTable({ rows, caller, order, sort }: Props) {
           title: "Count over time",
           untitled: true,
           class: "spark-cell",
-          cell: (row) => <Spark values={row.values} />,
+          cell: (row) => <Spark values={row.values} partial={!past.value} />,
         },
         caller !== undefined && {
           title: "From here",

@@ -34,15 +34,15 @@ export function StatusLine({ data, failure: own }: Fed<StatusAnswer>) {
             <T text={failure.message} most={300} />
           )}
         </>
+      ) : !data ? (
+        <span class="faint">Judging the last five minutes …</span>
       ) : (
-        data && (
-          <>
-            Now, {minuteOf(data.until, page.value.clock)}:{" "}
-            <Sentence parts={data.parts} explain={(name) => explanationOf(data, name)} />
-            <Firing known={data.firing.length} />
-            {data.missing.length > 0 && " A part of the store is unreachable and not included."}
-          </>
-        )
+        <>
+          Now, {minuteOf(data.until, page.value.clock)}:{" "}
+          <Sentence parts={data.parts} explain={(name) => explanationOf(data, name)} />
+          <Firing known={data.firing.length} />
+          {data.missing.length > 0 && " A part of the store is unreachable and not included."}
+        </>
       )}
     </section>
   );

@@ -11,7 +11,7 @@ import { Figure } from "../parts/figure";
 import { Gate } from "../parts/gate";
 import { T } from "../parts/text";
 import { Toolbar } from "../parts/toolbar";
-import { past, useFeed } from "../state/live";
+import { useFeed, useRecent } from "../state/live";
 import { frame, state } from "../state/page";
 import { CallerExceptions, CallerMessages, CallerStatements } from "./caller";
 import { latencyLines } from "./routelines";
@@ -36,9 +36,8 @@ interface FigureRow {
 }
 
 /** The figure of now, with that of the range as its note. */
-function now(recent: FigureRow | undefined, { value, note }: FigureRow): Partial<FigureRow> {
-  const range = `${value} in this range${note && `: ${note}`}`;
-  return recent ? { value: recent.value, note: `last 5 min; ${range}` } : {};
+function now(recent: string, { title, value, note }: FigureRow): FigureRow {
+  return { title, value: recent, note: `last 5 min; ${value} in this range${note && `: ${note}`}` };
 }
 
 interface Props<A, R> {
@@ -85,6 +84,7 @@ export function Subject<A extends { now: number; missing: string[]; window: Span
       until: zoomed && window ? window.end : null,
     }),
     every,
+    false,
   );
   const width = window?.histograms ?? 60;
   const durations = useFeed<SummaryAnswer>(
@@ -98,13 +98,12 @@ export function Subject<A extends { now: number; missing: string[]; window: Span
       until: zoomed && window ? window.histograms_end : null,
     }),
     every,
+    false,
   );
   const summary = durations.data?.summaries[0] ?? null;
   // Where the range ends now, the figures are of the last five complete minutes first.
-  const minute = Math.floor((listed.data?.now ?? 0) / 60) * 60;
-  const five = { precision: 60, since: minute - 300, until: minute, filter: name, limit: about.limit };
-  const latest = useFeed<A>(minute > 0 && !past.value ? address(about.list, five) : "", 60_000, false);
-  const recent = !past.value && latest.data ? about.rowOf(latest.data, name) : undefined;
+  const latest = useRecent<A>(about.list, { filter: name, limit: about.limit }, listed.data?.now ?? 0);
+  const recent = latest && about.rowOf(latest, name);
   return (
     <>
       <Toolbar title={<T text={name || `(no ${tag})`} most={160} />} ranged>
@@ -128,13 +127,10 @@ export function Subject<A extends { now: number; missing: string[]; window: Span
           return (
             <>
               <ul class="tiles" aria-label="Key figures">
-                {about.figures(row).map((each, i) => (
-                  <Figure
-                    key={each.title}
-                    {...each}
-                    {...(recent ? now(about.figures(recent)[i], each) : {})}
-                  />
-                ))}
+                {about.figures(row).map((each, i) => {
+                  const of = recent ? about.figures(recent)[i]?.value : i === 0 ? "0" : "–";
+                  return <Figure key={each.title} {...(latest ? now(of ?? "–", each) : each)} />;
+                })}
               </ul>
               <ChartGroup
                 title={about.title}

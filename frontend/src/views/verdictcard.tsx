@@ -153,7 +153,7 @@ function Rows({ rows }: { rows: readonly VerdictRow[] }) {
   return (
     <Table
       label="Deploy verdict"
-      class="named"
+      class="named verdicts"
       rows={rows}
       keyOf={(row) => row.route ?? " all"}
       rowClass={(row) => (row.route === null ? "" : "to-row")}
@@ -192,6 +192,11 @@ function Compared({ metric, unit }: { metric: VerdictMetric; unit: Unit }) {
   return (
     <>
       {value(metric.before, unit)} → {value(metric.after, unit)} <Verdict verdict={metric.verdict} />
+      {metric.verdict === "same" && metric.reason && (
+        <span class="reason faint">
+          <T text={metric.reason} most={100} />
+        </span>
+      )}
     </>
   );
 }

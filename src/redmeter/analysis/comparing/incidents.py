@@ -320,6 +320,10 @@ class Shares:
         assert known is not None
         return self._judged(*stretch, known, share)
 
+    def is_usual_again(self, start: int, usual: float, share: float) -> bool:
+        """Whether the cells from one on are END_RATIO times likelier at the usual share."""
+        return -sum(self._scores(usual, share)[start:]) >= math.log(END_RATIO)
+
     def _scores(self, usual: float, share: float) -> list[float]:
         """Return by how much likelier each cell is at a share than at the usual one, logarithms."""
         usual, share = min(max(usual, 1e-9), 0.98), min(max(share, 2e-9), 0.999)
@@ -330,15 +334,24 @@ class Shares:
         ]
 
     def _stretch(self, usual: float, share: float) -> tuple[int, int] | None:
-        """Return the likeliest stretch that ends within RECENTLY."""
+        """Return the likeliest stretch that ends within RECENTLY.
+
+        One that was likelier before, and has not become END_RATIO times likelier again since, ended
+        before that.
+        """
         grid, last = self.grid, len(self.grid)
         earliest = grid.at(grid.end - RECENTLY)
         total, start, best = 0.0, 0, (0.0, 0, 0)
+        peak = trough = 0.0
         for at, score in enumerate(self._scores(usual, share)):
             if total <= 0:
-                total, start = 0.0, at
+                total, start, peak, trough = 0.0, at, 0.0, 0.0
             total += score
-            if at >= earliest and total > best[0]:
+            if total >= peak:
+                peak = trough = total
+            trough = min(trough, total)
+            goes_on = total == peak or total - trough >= math.log(END_RATIO)
+            if at >= earliest and total > best[0] and goes_on:
                 best = total, start, at + 1
         return None if best[2] > last or not best[0] else best[1:]
 

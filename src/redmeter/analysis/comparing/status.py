@@ -341,6 +341,8 @@ def _explained(check: Check, rows: Sequence[_Row], whole: Shares) -> Check:
         usual = shares.usual(start, fallback=usual_whole)
         if not of or usual is None:
             continue
+        if stop == len(grid) and shares.is_usual_again(shown, usual.share, events / of):
+            continue  # its part of the change is over
         excess = events - usual.share * of
         excess_of_all += max(excess, 0.0)
         of_all += of
@@ -520,6 +522,7 @@ def _judge_count(
     if judgment.low < 1 and judgment.high > max(10 * judgment.mid, judgment.mid + 100):
         varying = f"it varies from {judgment.low:,.0f} to {judgment.high:,.0f}"
         return replace(check, reason=varying)
+    over = judgment.state == "usual" and judgment.ended
     check = replace(
         check,
         state=judgment.state,  # type: ignore[arg-type]
@@ -531,9 +534,13 @@ def _judge_count(
         intervals=judgment.blocks,
         began=judgment.began and float(judgment.began),
         ended=judgment.ended and float(judgment.ended),
-        value=judgment.while_it_lasted if judgment.ended else number,
-        since=float(judgment.began) if judgment.began and judgment.ended else None,
+        value=judgment.while_it_lasted if over else number,
+        since=float(judgment.began) if judgment.began and over else None,
     )
+    if check.state == "low" and not number and check.began is not None:
+        # What is shown is that there are none, and not since when there are few.
+        last = max((at for at, count in enumerate(cells) if count), default=-1)
+        check = replace(check, began=max(check.began, float(grid.starts[last + 1])))
     return _by_route(check, rows) if check.state in ("high", "low") else check
 
 

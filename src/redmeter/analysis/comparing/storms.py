@@ -1,4 +1,4 @@
-"""Is a rise a storm? The evidence that "worse" needs in addition to a test.
+"""Is a rise a storm, or older than the deploy? What "worse" needs in addition to a test.
 
 Problem: storms of three to eight minutes, about one in an hour, in which some routes have three
 times the traffic and 15 % of it fails. An hour before a deploy has one or none, so its noise does
@@ -18,9 +18,13 @@ Idea: a significant rise is called worse if one of these holds, and is watched u
     at once   at least half of all requests fail; or more than 20 % of them, and more than three
               times as many as in the worst 5 minutes of the baseline
 
+A rise that began at least two intervals before the deploy is not its effect: if a step there is
+EARLIER times likelier than one at the deploy, and one more at the deploy is not as likely.
+
 Bound: some 1 us for each 5-minute sum of a route, if any test is significant.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
@@ -41,6 +45,8 @@ _IN_PART, _IN_LAST_PART = 0.12, 0.03
 _HALF, _FIFTH, _FACTOR = 0.5, 0.2, 3.0
 #: Requests of 5 minutes that have a worst share.
 _LEAST_OF: Final = 20
+#: How much likelier an earlier beginning has to be.
+EARLIER: Final = 1_000.0
 
 
 def lasts(after: Sequence[Counts], before: Sequence[Counts], seconds: float) -> bool:
@@ -59,6 +65,41 @@ def lasts(after: Sequence[Counts], before: Sequence[Counts], seconds: float) -> 
         if end and all(_rose(total_counts(part), then, most) for part in parts):
             return True
     return False
+
+
+def began_before(after: Sequence[Counts], before: Sequence[Counts]) -> int:
+    """Return how many intervals before the deploy a rise began; 0 if it came with the deploy.
+
+    Args:
+        after, before: intervals of the windows, oldest first.
+    """
+    of = [0.0, *accumulate(one.of for one in (*before, *after))]
+    events = [0.0, *accumulate(one.events for one in (*before, *after))]
+    last, deploy = len(of) - 1, len(before)
+
+    def likelihood(*edges: int) -> float:
+        """Return the logarithm of it, if the share changes only at the edges."""
+        return sum(
+            _likelihood(events[end] - events[start], of[end] - of[start])
+            for start, end in itertools.pairwise((0, *edges, last))
+        )
+
+    begin = max(range(1, deploy - 1), key=likelihood, default=deploy)
+    least = math.log(EARLIER)
+    if likelihood(begin) - likelihood(deploy) < least:
+        return 0
+    shares = [
+        (events[end] - events[start]) / (of[end] - of[start] or 1)
+        for start, end in ((0, begin), (begin, deploy), (deploy, last))
+    ]
+    again = likelihood(begin, deploy) - likelihood(begin) >= least and shares[2] > shares[1]
+    return 0 if again or shares[1] <= shares[0] else deploy - begin
+
+
+def _likelihood(events: float, of: float) -> float:
+    """Return the logarithm of the likelihood of events at their own share."""
+    others = of - events
+    return sum(part * math.log(part / of) for part in (events, others) if part > 0)
 
 
 def ends(number: int, seconds: float) -> int:

@@ -21,7 +21,7 @@ A fall needs three low minutes of the last five: two missing ones are none.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import mul
@@ -97,7 +97,8 @@ class TrafficJudgment:
     since: int
     until: int
     blocks: int
-    #: When the change began, and when it was over; None if it is not.
+    #: When the change began, and when it was over; None if it is not. If it was within the last
+    #: five minutes, their sum is still out of the range.
     began: int | None = None
     ended: int | None = None
     #: The value while it lasted, in five minutes.
@@ -524,13 +525,14 @@ class TrafficLevel:
         if sign < 0 and newest == 0 and begin <= 2 and not self._low_minutes(level, change):
             return None
         began, ended = self._refined(newest, begin, level, change)
+        lasted = None if ended is None else self._mean(began, ended)
         edges = self._edges(newest, level)
         low, high = self._range(edges, days)
         mid = sum(edges) / 2
         low, high = (max(low, number + 1), high) if sign < 0 else (low, min(high, number - 1))
         judged = TrafficJudgment(
             "low" if sign < 0 else "high", number, low, mid, high, first, began,
-            len(self._sums) - begin, began, ended, total / blocks,
+            len(self._sums) - begin, began, ended, lasted,
         )  # fmt: skip
         # The step that is sharpest.
         sharp = sum(after) / len(after) - sum(max(0.0, one) for one in before) / len(before)
@@ -563,20 +565,26 @@ class TrafficLevel:
         minutes = self._counts[-5:]
         return sum(count < border for count in minutes) >= 3
 
+    def _mean(self, since: int, until: int) -> float:
+        """Return the events in five minutes of a time."""
+        cells = slice(self._grid.at(since), self._grid.at(until))
+        return sum(self._counts[cells]) / (sum(self._grid.lengths[cells]) or 1) * BLOCK
+
     def _refined(
         self, newest: int, begin: int, level: float, change: float
     ) -> tuple[int, int | None]:
         """Return the minute in which a change began, and the one in which it was over, if it is."""
         start = self._sums[begin - 1][0]
-        level += self._of_hour(start, 1)
-        usual, now = math.exp(level) / BLOCK, math.exp(level + change) / BLOCK
-        dispersion = 1 + (self._noise**2) * math.exp(level)
 
-        def score(at: int) -> float:
-            """By how much likelier a cell is at the new level."""
-            length = self._grid.lengths[at]
-            return self._counts[at] * math.log(now / usual) - (now - usual) * length
+        def scores(near: int) -> Callable[[int], float]:
+            """Return by how much likelier a cell is at the new level, at the hour of a time."""
+            hour = level + self._of_hour(near, 1)
+            usual, now = math.exp(hour) / BLOCK, math.exp(hour + change) / BLOCK
+            return lambda at: (
+                self._counts[at] * math.log(now / usual) - (now - usual) * self._grid.lengths[at]
+            )
 
+        score, dispersion = scores(start), 1 + (self._noise**2) * math.exp(level)
         first = self._grid.at(start - BLOCK)
         last = self._grid.at(start + 2 * BLOCK)
         best, total, began = -math.inf, 0.0, start
@@ -584,16 +592,12 @@ class TrafficLevel:
             total += score(at)
             if total > best:
                 best, began = total, self._grid.starts[at]
-        ended = None
-        if newest:
-            begin_at = self._grid.at(self._sums[newest][0])
-            total, most = 0.0, 0.0
-            for at in reversed(range(begin_at, len(self._counts))):
-                total -= score(at)
-                if total > most:
-                    most, ended = total, self._grid.starts[at]
-            if ended is not None and (
-                most / dispersion < math.log(100) or self._grid.end - ended < SILENCE_SECONDS
-            ):
-                ended = None
+        ended, total, most = None, 0.0, math.log(100) * dispersion
+        score = scores(self._sums[newest][0])
+        for at in reversed(range(self._grid.at(self._sums[newest][0]), len(self._counts))):
+            total -= score(at)
+            if total > most:
+                most, ended = total, self._grid.starts[at]
+        if newest and ended is not None and self._grid.end - ended < SILENCE_SECONDS:
+            ended = None
         return began, ended

@@ -13,6 +13,7 @@ chance among all tests of all looks, and large enough to matter:
                 (error rate); p95 is tested for a rise of more than two buckets (9 %)
     effects     and the difference itself is at least 0.1 percentage points, or 1 ms
     mix         all requests are compared at the same mix of routes (mix.py)
+    earlier     a rise that began before the deploy is not its effect (storms.py)
     storms      such a rise is "worse" if it is no storm (storms.py), and "watching" until then
     too little  a metric is "the same" only if a large change would have been seen: three times the
                 error rate (or one percentage point), twice the p95. Else there is too little data
@@ -27,6 +28,7 @@ from redmeter.analysis.comparing.significance import holm, total_counts
 from redmeter.analysis.comparing.storms import (
     SUM_WIDTH,
     at_once,
+    began_before,
     deviance,
     ends,
     five_minutes,
@@ -94,6 +96,9 @@ def judge(
         for question, adjusted in zip(questions, probabilities, strict=True):
             if question.p is not None and adjusted is not None and question.rose is rose:
                 question.metric = _judged(question, adjusted, level)
+    if not paired:
+        for question in questions:
+            _excuse(question, seconds[0])
     if not paired and any(question.metric.verdict == WORSE for question in questions):
         _watch(traffic, rows, seconds[0])
     return [_row(one, *row, seconds) for one, row in zip(traffic, rows, strict=True)]
@@ -116,6 +121,15 @@ def _judged(question: Question, adjusted: float, level: float) -> VerdictMetric:
 
 
 # Storms
+
+
+def _excuse(question: Question, seconds: float) -> None:
+    """Call a worse metric the same if its rise began before the deploy."""
+    after, before = question.sides.after, question.sides.before
+    if question.metric.verdict == WORSE and (ago := began_before(after, before)):
+        minutes = ago * seconds / len(after) / 60
+        reason = f"it began {minutes:,.0f} min before the deploy"
+        question.metric = replace(question.metric, verdict=SAME, reason=reason)
 
 
 def _watch(

@@ -187,9 +187,9 @@ def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, l
             if not new and not gone:
                 continue
             intervals, count = window if new else baseline, None
-            since = max(intervals.start, slice_start(first, STEP)) if new else intervals.start
+            since = slice_start(first, STEP) if new else intervals.start
             if counts is not None and counts.oldest <= since:
-                count = counts.between(intervals.start, intervals.stop)
+                count = counts.between(since if new else intervals.start, intervals.stop)
             uncounted += gone and count is None
             # A rare pattern vanishes all the time.
             if gone and (count is None or not stopped(count, comparison.scale)):

@@ -113,6 +113,7 @@ def assess(
         if check.state in ("high", "low") and check.measure in ("p95", "count"):
             check = _explained(check, seen, explained)
         checks.append(check)
+    checks = [_with_own_figures(check, checks) for check in checks]
     around = surroundings.around
     exceptions = tuple(one for one in around.exceptions.groups if one.kind == "new")
     messages = tuple(one for one in around.messages.new if one.severity in _ERRORS)
@@ -130,6 +131,18 @@ def assess(
         firing=surroundings.firing,
     )
     return with_sentence(status, seen.zone, verdict, _notes(seen), surroundings.kinds)
+
+
+def _with_own_figures(check: Check, checks: Sequence[Check]) -> Check:
+    """Return a check whose groups have the figures of their own checks, if there are any."""
+    own = {one.labels["route"]: one for one in checks
+           if one.measure == check.measure and "route" in one.labels}  # fmt: skip
+    causes = [
+        replace(group, before=one.mid, after=one.value) if (one := own.get(group.value or ""))
+        else group
+        for group in check.causes
+    ]  # fmt: skip
+    return replace(check, causes=tuple(causes))
 
 
 def _explained(

@@ -55,8 +55,11 @@ def with_sentence(
     parts: list[Part] = []
     bad = [check for check in status.checks if check.state in ("high", "low")]
     bad.sort(key=lambda check: (_URGENCY.index(check.measure), bool(check.labels), -_size(check)))
+    slow = {(one.value,) for check in bad if check.measure == "p95" for one in check.causes}
     numbers: dict[tuple[str, str], int] = {}
     for check in bad:
+        if check.measure == "p95" and (*check.labels.values(),) in slow:
+            continue  # named with the p95 of all
         kind = check.measure, next(iter(check.labels), "")
         numbers[kind] = numbers.get(kind, 0) + 1
         if not check.labels or numbers[kind] <= _MOST:
@@ -125,7 +128,7 @@ def _changed(check: Check, status: Status, zone: Zone) -> list[Part]:
         parts = [*_title(check), text(" ")]
         parts.append(Part(kind="value", text=value_text(check.value, check.unit)))
         parts += [text(" in 5 min" if check.measure == "requests" else ""), text(" (usually ")]
-        parts += [*usual, text(")"), *_duration(check, until)]
+        parts += [*usual, text(")"), *_duration(check, until), *_until(check, zone)]
     if check.everywhere:
         parts.append(text(", in all routes"))
     elif check.causes and not silent:
@@ -135,9 +138,9 @@ def _changed(check: Check, status: Status, zone: Zone) -> list[Part]:
             parts.append(text(f" and {len(check.causes) - _MOST} more"))
     if check.unsure_since is not None:
         at = local_time(check.unsure_since, zone)
-        parts.append(text("; too few since "))
+        parts.append(text("; whether it is over since "))
         parts.append(Part(kind="time", text=at, time=check.unsure_since))
-        parts.append(text(" to judge whether it is over"))
+        parts.append(text(" is not certain yet"))
     return parts
 
 
@@ -155,13 +158,23 @@ def _duration(check: Check, until: float) -> list[Part]:
     return parts
 
 
+def _until(check: Check, zone: Zone) -> list[Part]:
+    """Return when a change was over, if it is."""
+    if check.ended is None:
+        return []
+    return [
+        text(" until "),
+        Part(kind="time", text=local_time(check.ended, zone), time=check.ended),
+    ]
+
+
 def _over(check: Check, zone: Zone) -> list[Part]:
     """Return a change that is over: the measure, its value, how long, and the cause."""
-    assert check.ended is not None
-    parts = [*_title(check), text(" was ")]
+    requests = check.measure == "requests"
+    parts = [*_title(check), text(" were " if requests else " was ")]
     parts.append(Part(kind="value", text=value_text(check.value, check.unit)))
-    parts += [*_duration(check, check.ended), text(" until ")]
-    parts.append(Part(kind="time", text=local_time(check.ended, zone), time=check.ended))
+    parts += [text(" in 5 min" if requests else "")]
+    parts += [*_duration(check, 0), *_until(check, zone)]
     parts += [text(" (usually "), Part(kind="usual", text=value_text(check.mid, check.unit))]
     parts.append(text(")"))
     for number, group in enumerate(check.causes[:_MOST]):
@@ -228,8 +241,10 @@ def _usual(checks: Sequence[Check]) -> list[Part]:
         if number:
             parts.append(text(" and " if number == len(usual) - 1 else ", "))
         parts += _title(check, inner=bool(number))
+    apart = {check.measure for check in checks if "route" in check.labels}
     if usual:
-        parts.append(text(" as expected. "))
+        whole_of = " of all routes together" if apart & {check.measure for check in usual} else ""
+        parts.append(text(f"{whole_of} as expected. "))
     if tasks:
         named = len(tasks)
         parts.append(

@@ -117,8 +117,8 @@ class Watch:
         self._rankings = rankings or RowRankings(store)
         # Interval width and window -> until when they are kept, monotonic, and the panels.
         self._kept: dict[tuple[int, Frame | None], tuple[float, _Panels]] = {}
-        # The server's clock minus this machine's, seconds.
-        self._difference = 0.0
+        # The server's clock minus this machine's, seconds; None before the first answer.
+        self._difference: float | None = None
 
     def look(
         self,
@@ -156,12 +156,15 @@ class Watch:
         first_ranking = kept is not None and ranked is not None and not kept.counters.ranked_at
         if now > until or first_ranking:
             kept = None
-        clocks = None if frame is None else frame._replace(now=frame.now + self._difference)
+        wall, known = self._store.clock.wall(), self._difference
+        clocks = None if frame is None else frame._replace(now=frame.now + (known or 0.0))
         view, (found, panels) = run_query(
             store,
             lambda k: overview(store.keys, k, precision, series, kept, ranked, clocks),
         )
-        self._difference = view.now - self._store.clock.wall()
+        self._difference = view.now - wall
+        if frame is not None and known is None and abs(self._difference) > 1:
+            return self.look(precision, series=series, store=store, frame=frame)
         if kept is None and not store.skipped():
             if len(self._kept) >= _MAX_KEPT:
                 self._kept.clear()
