@@ -155,21 +155,17 @@ _LONG_WORDS: Final = late(rf"[\w.~-]{{{_LEAST},}}", re.ASCII)
 
 #: A text without any of these, in lower case, holds no secret that mask() knows.
 _TRIGGERS: Final = (
-    *("pass", "pwd", "token", "secret", "key", "cookie", "authorization", "credential", "sess"),
-    *("://", "bearer", "otp", "srf", "signature", "identified by", "eyj", "akia", "asia", "aiza"),
-    *("masterauth", "setuser", "client_assertion", "client-assertion", "clientassertion"),
-    *("[parameters:", "_auth", "-auth", ".auth", "creds"),
+    *("pass", "pwd", "token", "secret", "key", "cookie", "sess", "sid=", "code="),
+    *("://", "bearer", "otp", "srf", "identified by", "eyj", "akia", "asia", "aiza"),
+    *("setuser", "[parameters:"),
 )
-#: Nor does one with these, where the character before them is missing.
+#: Nor does one with these, where what they are part of is missing.
 _RARE_TRIGGERS: Final = (
-    ("=", ("sig=", "sid=", "code=", "auth=")),
-    (":", ("auth:",)),
-    ("%", ("sig%",)),
-    ('"', ('sig"', 'auth"')),
-    ("'", ("sig'", "auth'")),
-    (" ", ("auth ",)),
-    ("\t", ("auth\t",)),
-    ("\\", ("sig\\", "auth\\")),
+    ("auth", ("authorization", "masterauth", "_auth", "-auth", ".auth", "auth=", "auth:")),
+    ("auth", ('auth"', "auth'", "auth ", "auth\t", "auth\\")),
+    ("sig", ("signature", "sig=", "sig%", 'sig"', "sig'", "sig\\")),
+    ("cred", ("credential", "creds")),
+    ("assertion", ("client_assertion", "client-assertion", "clientassertion")),
     ("_", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "npm_")),
     ("_", ("k_live_", "k_test_", "op_v1_", "oo_v1_", "or_v1_")),
     ("-", ("sk-", "xox", "glpat-", "pypi-", "-u ", "-u\t", "-u=", "-u'", '-u"', "-user")),
@@ -433,8 +429,8 @@ def _triggered(lowered: str) -> bool:
     for trigger in _TRIGGERS:
         if trigger in lowered:
             return True
-    for char, triggers in _RARE_TRIGGERS:
-        if char in lowered:
+    for part, triggers in _RARE_TRIGGERS:
+        if part in lowered:
             for trigger in triggers:
                 if trigger in lowered:
                     return True

@@ -24,8 +24,7 @@ from redmeter.lazy_regex import late
 
 
 class _Shape(NamedTuple):
-    #: This is in a text with such a secret, and one of these, in lower case.
-    needed: str
+    #: One of these is in a text with such a secret, in lower case.
     literals: tuple[str, ...]
     #: The group "secret" is masked.
     form: re.Pattern[str]
@@ -64,7 +63,6 @@ _DIGITS: Final = late(r"\d{4}[ -]?\d{4}[ -]?\d\d", re.ASCII)
 #: These begin with a set of characters, which makes searching fast.
 _NUMBERS: Final = (
     _Shape(
-        "",
         (),
         late(
             r"""
@@ -79,7 +77,6 @@ _NUMBERS: Final = (
         _is_card,
     ),
     _Shape(
-        "",
         (),
         late(
             r"""
@@ -91,9 +88,8 @@ _NUMBERS: Final = (
         _is_iban,
     ),
 )
-_SHAPES: Final = (
+_AUTH, _LINK, _CODE, _YOUR_CODE, _CODE_PARAMETER, _BRACKET, _ELEMENT = (
     _Shape(
-        "auth",
         ('auth"', "auth'"),
         late(
             r"""["']auth["'][ ]?:[ ]?["'](?P<secret>[A-Za-z0-9+/]{6,}={0,2})["']""",
@@ -102,7 +98,6 @@ _SHAPES: Final = (
         _is_login,
     ),
     _Shape(
-        "/",
         ("reset", "activat", "confirm", "verif", "invit", "magic"),
         late(
             r"""
@@ -115,7 +110,6 @@ _SHAPES: Final = (
         _is_link_token,
     ),
     _Shape(
-        "",
         (" code", "_code", "-code", "otp", "one-time", "one time", " pin"),
         late(
             r"""
@@ -131,7 +125,6 @@ _SHAPES: Final = (
         ),
     ),
     _Shape(
-        " is your ",
         (" is your ",),
         late(
             r"(?<![\w.-])(?P<secret>\d{4,8})(?=[ ]is[ ]your[ ][\w -]{0,30}code)",
@@ -139,7 +132,6 @@ _SHAPES: Final = (
         ),
     ),
     _Shape(
-        "code=",
         ("?code=", "&code="),
         late(
             r"""[?&]code=(?P<secret>(?=[^\s&"'<>]*\d)[^\s&"'<>)\]}*]{6,})""",
@@ -147,7 +139,6 @@ _SHAPES: Final = (
         ),
     ),
     _Shape(
-        "[",
         tuple(f"{name}{gap}[" for name in ("word", "wd", "phrase", "code") for gap in ("", " ")),
         late(
             r"""
@@ -158,7 +149,6 @@ _SHAPES: Final = (
         ),
     ),
     _Shape(
-        "</",
         ("</",),
         late(
             r"""
@@ -172,6 +162,19 @@ _SHAPES: Final = (
 )
 
 
+#: What the literals of some shapes have in common. A text has few of these, which saves looking
+#: for each literal.
+_GROUPS: Final = (
+    ("code", (_CODE, _YOUR_CODE, _CODE_PARAMETER, _BRACKET)),
+    ("auth", (_AUTH,)),
+    ("otp", (_CODE,)),
+    (" pin", (_CODE,)),
+    ("pass", (_CODE, _BRACKET)),
+    ("pwd", (_BRACKET,)),
+    ("/", (_LINK, _ELEMENT)),
+)
+
+
 def mask_shapes(text: str, lowered: str, by: str) -> str:
     """Return a text with its secrets replaced.
 
@@ -179,12 +182,13 @@ def mask_shapes(text: str, lowered: str, by: str) -> str:
         lowered: the text in lower case.
         by: what replaces a secret.
     """
-    for shape in _SHAPES:
-        if shape.needed in lowered:
-            for literal in shape.literals:
-                if literal in lowered:
-                    text = _replaced(shape, text, by)
-                    break
+    for part, shapes in _GROUPS:
+        if part in lowered:
+            for shape in shapes:
+                for literal in shape.literals:
+                    if literal in lowered:
+                        text = _replaced(shape, text, by)
+                        break
     if _DIGITS.search(text):
         for shape in _NUMBERS:
             text = _replaced(shape, text, by)
