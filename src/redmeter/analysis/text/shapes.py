@@ -17,7 +17,7 @@ Source: ISO/IEC 7812-1 (Luhn), ISO 13616 (IBAN).
 
 import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from redmeter.lazy_regex import late
@@ -59,7 +59,7 @@ def _is_link_token(value: str) -> bool:
 
 
 #: So many digits are in a card number and in an IBAN.
-_DIGITS: Final = late(r"\d{4}[ -]?\d{4}[ -]?\d\d", re.ASCII)
+LONG_NUMBER: Final = late(r"[0-9][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{2}")
 #: These begin with a set of characters, which makes searching fast.
 _NUMBERS: Final = (
     _Shape(
@@ -162,36 +162,45 @@ _AUTH, _LINK, _CODE, _YOUR_CODE, _CODE_PARAMETER, _BRACKET, _ELEMENT = (
 )
 
 
-#: What the literals of some shapes have in common. A text has few of these, which saves looking
-#: for each literal.
-_GROUPS: Final = (
-    ("code", (_CODE, _YOUR_CODE, _CODE_PARAMETER, _BRACKET)),
-    ("auth", (_AUTH,)),
-    ("otp", (_CODE,)),
-    (" pin", (_CODE,)),
-    ("pass", (_CODE, _BRACKET)),
-    ("pwd", (_BRACKET,)),
-    ("/", (_LINK, _ELEMENT)),
-)
+#: Shapes of which a literal is in no text that secrets.py has no trigger for; those of a text with
+#: "code"; and those of one with "/".
+_TRIGGERED: Final = (_AUTH, _CODE, _CODE_PARAMETER, _BRACKET, _ELEMENT)
+_CODES: Final = (_CODE, _YOUR_CODE)
+_LINKS: Final = (_LINK,)
 
 
-def mask_shapes(text: str, lowered: str, by: str) -> str:
+def mask_shapes(text: str, lowered: str, by: str, *, triggered: bool) -> str:
     """Return a text with its secrets replaced.
 
     Args:
         lowered: the text in lower case.
         by: what replaces a secret.
+        triggered: whether it has one of the triggers in secrets.py.
     """
-    for part, shapes in _GROUPS:
-        if part in lowered:
-            for shape in shapes:
-                for literal in shape.literals:
-                    if literal in lowered:
-                        text = _replaced(shape, text, by)
-                        break
-    if _DIGITS.search(text):
-        for shape in _NUMBERS:
-            text = _replaced(shape, text, by)
+    if "code" in lowered:
+        text = _masked_by(_CODES, text, lowered, by)
+    if " pin" in lowered:
+        text = _replaced(_CODE, text, by)
+    if "/" in lowered:
+        text = _masked_by(_LINKS, text, lowered, by)
+    if triggered:
+        text = _masked_by(_TRIGGERED, text, lowered, by)
+    return text
+
+
+def mask_numbers(text: str, by: str) -> str:
+    """Return a text with the card numbers and IBANs in it replaced."""
+    for shape in _NUMBERS:
+        text = _replaced(shape, text, by)
+    return text
+
+
+def _masked_by(shapes: Iterable[_Shape], text: str, lowered: str, by: str) -> str:
+    for shape in shapes:
+        for literal in shape.literals:
+            if literal in lowered:
+                text = _replaced(shape, text, by)
+                break
     return text
 
 
