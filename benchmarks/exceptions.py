@@ -79,7 +79,7 @@ def _bytes(conn: redis.Redis, url: str, depth: int, routes: int) -> float:
                 try:
                     functions[f"f{depth}"]()
                 except LookupError as error:
-                    meter.record_exception(error, route=f"/orders/{route}")
+                    meter.record_exception(error, route=f"/orders/{route}", group=str(group))
             meter.flush()  # so that none has to be merged as (other)
     keys = list(conn.scan_iter("redmeter:exception*"))
     return sum(conn.memory_usage(key, samples=0) or 0 for key in keys) / GROUPS

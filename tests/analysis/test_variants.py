@@ -21,6 +21,7 @@ def groups_of(*texts: str) -> set[str]:
     ("line", "group"),
     [
         ("order of {} failed", "order of <…> failed"),
+        ("{} logged in", "<…> logged in"),
         ("sync done user={}, plan=pro", "sync done user=<…>, plan=pro"),
         ("done [user={}]", "done [user=<…>]"),
         ("{} <{}", ""),

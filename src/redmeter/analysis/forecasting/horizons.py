@@ -52,8 +52,9 @@ _FADING: Final = 0.97
 _POWER: Final = 8
 #: Deviations beyond which an error is an outlier; minimum number of errors for a deviation.
 _CLIP, _MIN_ERRORS = 3.5, 4
-#: Deviations from chance up to which errors may be those of chance, and from which they are not.
-_MAY_BE, _ARE_NOT = 1.5, 3.5
+#: Deviations by which errors exceed those of chance because expected counts are estimates; by how
+#: much more or less they may be those of chance, and from where on they are not.
+_ESTIMATED, _MAY_BE, _ARE_NOT = 1.0, 0.5, 2.5
 #: Minimum number of forecasts for a weight.
 _TRIED: Final = 3
 
@@ -238,7 +239,7 @@ class Horizon:
 
     def _unlike_chance(self) -> float:
         excess, variance = (sum(self._newest(of)) for of in (_EXCESSES, _VARIANCES))
-        far = abs(excess) / math.sqrt(variance or 1.0)
+        far = abs(excess / math.sqrt(variance or 1.0) - _ESTIMATED)
         return min(1.0, max(0.0, (far - _MAY_BE) / (_ARE_NOT - _MAY_BE)))
 
     def half_width(self, forecast: float) -> float | None:

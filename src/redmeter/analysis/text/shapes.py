@@ -17,15 +17,14 @@ Source: ISO/IEC 7812-1 (Luhn), ISO 13616 (IBAN).
 
 import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from redmeter.lazy_regex import late
 
 
 class _Shape(NamedTuple):
-    #: This is in a text with such a secret, and one of these, in lower case.
-    needed: str
+    #: One of these is in a text with such a secret, in lower case.
     literals: tuple[str, ...]
     #: The group "secret" is masked.
     form: re.Pattern[str]
@@ -60,11 +59,10 @@ def _is_link_token(value: str) -> bool:
 
 
 #: So many digits are in a card number and in an IBAN.
-_DIGITS: Final = late(r"\d{4}[ -]?\d{4}[ -]?\d\d", re.ASCII)
+LONG_NUMBER: Final = late(r"[0-9][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{2}")
 #: These begin with a set of characters, which makes searching fast.
 _NUMBERS: Final = (
     _Shape(
-        "",
         (),
         late(
             r"""
@@ -79,7 +77,6 @@ _NUMBERS: Final = (
         _is_card,
     ),
     _Shape(
-        "",
         (),
         late(
             r"""
@@ -91,9 +88,8 @@ _NUMBERS: Final = (
         _is_iban,
     ),
 )
-_SHAPES: Final = (
+_AUTH, _LINK, _CODE, _YOUR_CODE, _CODE_PARAMETER, _BRACKET, _ELEMENT = (
     _Shape(
-        "auth",
         ('auth"', "auth'"),
         late(
             r"""["']auth["'][ ]?:[ ]?["'](?P<secret>[A-Za-z0-9+/]{6,}={0,2})["']""",
@@ -102,7 +98,6 @@ _SHAPES: Final = (
         _is_login,
     ),
     _Shape(
-        "/",
         ("reset", "activat", "confirm", "verif", "invit", "magic"),
         late(
             r"""
@@ -115,7 +110,6 @@ _SHAPES: Final = (
         _is_link_token,
     ),
     _Shape(
-        "",
         (" code", "_code", "-code", "otp", "one-time", "one time", " pin"),
         late(
             r"""
@@ -131,7 +125,6 @@ _SHAPES: Final = (
         ),
     ),
     _Shape(
-        " is your ",
         (" is your ",),
         late(
             r"(?<![\w.-])(?P<secret>\d{4,8})(?=[ ]is[ ]your[ ][\w -]{0,30}code)",
@@ -139,7 +132,6 @@ _SHAPES: Final = (
         ),
     ),
     _Shape(
-        "code=",
         ("?code=", "&code="),
         late(
             r"""[?&]code=(?P<secret>(?=[^\s&"'<>]*\d)[^\s&"'<>)\]}*]{6,})""",
@@ -147,7 +139,6 @@ _SHAPES: Final = (
         ),
     ),
     _Shape(
-        "[",
         tuple(f"{name}{gap}[" for name in ("word", "wd", "phrase", "code") for gap in ("", " ")),
         late(
             r"""
@@ -158,7 +149,6 @@ _SHAPES: Final = (
         ),
     ),
     _Shape(
-        "</",
         ("</",),
         late(
             r"""
@@ -172,22 +162,45 @@ _SHAPES: Final = (
 )
 
 
-def mask_shapes(text: str, lowered: str, by: str) -> str:
+#: Shapes of which a literal is in no text that secrets.py has no trigger for; those of a text with
+#: "code"; and those of one with "/".
+_TRIGGERED: Final = (_AUTH, _CODE, _CODE_PARAMETER, _BRACKET, _ELEMENT)
+_CODES: Final = (_CODE, _YOUR_CODE)
+_LINKS: Final = (_LINK,)
+
+
+def mask_shapes(text: str, lowered: str, by: str, *, triggered: bool) -> str:
     """Return a text with its secrets replaced.
 
     Args:
         lowered: the text in lower case.
         by: what replaces a secret.
+        triggered: whether it has one of the triggers in secrets.py.
     """
-    for shape in _SHAPES:
-        if shape.needed in lowered:
-            for literal in shape.literals:
-                if literal in lowered:
-                    text = _replaced(shape, text, by)
-                    break
-    if _DIGITS.search(text):
-        for shape in _NUMBERS:
-            text = _replaced(shape, text, by)
+    if "code" in lowered:
+        text = _masked_by(_CODES, text, lowered, by)
+    if " pin" in lowered:
+        text = _replaced(_CODE, text, by)
+    if "/" in lowered:
+        text = _masked_by(_LINKS, text, lowered, by)
+    if triggered:
+        text = _masked_by(_TRIGGERED, text, lowered, by)
+    return text
+
+
+def mask_numbers(text: str, by: str) -> str:
+    """Return a text with the card numbers and IBANs in it replaced."""
+    for shape in _NUMBERS:
+        text = _replaced(shape, text, by)
+    return text
+
+
+def _masked_by(shapes: Iterable[_Shape], text: str, lowered: str, by: str) -> str:
+    for shape in shapes:
+        for literal in shape.literals:
+            if literal in lowered:
+                text = _replaced(shape, text, by)
+                break
     return text
 
 

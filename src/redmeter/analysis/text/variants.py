@@ -8,6 +8,7 @@ Idea: when patterns are read, all of a logger and severity are at hand. Patterns
 words that differ in one position, the same for all, are one group if they are enough:
 
     order of amelie failed, order of bastian failed, …      order of <…> failed
+    amelie logged in, bastian logged in, …                  <…> logged in
     sync done user=amelie, sync done user=chiara, …         sync done user=<…>
     nightly run done full=True, … full=False                nightly run done full=<…>
 
@@ -56,7 +57,7 @@ def merged_names(patterns: Mapping[str, int]) -> Mapping[str, str]:
         plain = [bool(_WORD.fullmatch(word)) for word in words]
         is_text = sum(plain) >= _PLAIN_WORDS
         for at, word in enumerate(words):
-            if is_text and at and plain[at]:
+            if is_text and plain[at]:
                 kind, varies = "word", VARIES
             elif "=" in word and (pair := _PAIR.fullmatch(word)):
                 kind, varies = "value", f"{pair[1]}{VARIES}{pair[3]}"

@@ -274,14 +274,26 @@ def _without_cycles(entries: Sequence[TracebackType]) -> list[TracebackType]:
     return kept
 
 
+_lines_of_files: dict[tuple[str, int], str] = {}
+
+
 def _source_of(entry: TracebackType) -> str:
-    """Return the text of the line of a frame; "" if there is none."""
+    """Return the text of the line of a frame; "" if there is none.
+
+    Lines are cached as Python's linecache does, which looks at a file only once; those of code
+    that was compiled from text are not, as two such texts may have the same name.
+    """
+    file, number = entry.tb_frame.f_code.co_filename, entry.tb_lineno or 0
+    known = _lines_of_files.get((file, number))
+    if known is not None:
+        return known
     import linecache
 
-    line = linecache.getline(
-        entry.tb_frame.f_code.co_filename, entry.tb_lineno or 0, entry.tb_frame.f_globals
-    ).strip()
-    return line if len(line) <= SOURCE_LIMIT else clean_text(line, SOURCE_LIMIT)
+    line = linecache.getline(file, number, entry.tb_frame.f_globals).strip()
+    line = line if len(line) <= SOURCE_LIMIT else clean_text(line, SOURCE_LIMIT)
+    if line and file[:1] != "<" and len(_lines_of_files) < MAX_FILES:
+        _lines_of_files[file, number] = line
+    return line
 
 
 def _cause_of(error: BaseException) -> str:
