@@ -250,7 +250,10 @@ def look(url: str, *, marked: bool) -> Seen:
     with asking(dashboard) as client:
 
         def ask(path: str, **parameters: Any) -> Any:
-            answer = client.get(f"/api/{path}", params=parameters)
+            for _ in range(5):
+                answer = client.get(f"/api/{path}", params=parameters)
+                if answer.status_code != 503:  # a busy machine
+                    break
             assert answer.status_code == 200, answer.text
             return answer.json()
 

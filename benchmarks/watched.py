@@ -24,6 +24,7 @@ POLLS = (
     ("/api/status", 15.0),
     ("/api/alerts?limit=200", 15.0),
     ("/api/views", 60.0),
+    ("/api/routes?precision=60&last=300&order=p95&limit=1", 60.0),
 )
 _SERVE = """
 import sys, uvicorn

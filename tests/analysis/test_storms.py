@@ -172,7 +172,7 @@ def test_a_rise_that_begins_later_lasts_until_the_end() -> None:
 @pytest.mark.parametrize("ago", [2, 4, 20])
 @pytest.mark.parametrize("number", [5, 15, 60])
 def test_a_rise_before_the_deploy_is_not_its_effect(ago: int, number: int) -> None:
-    """Whatever the length of the window is; a rise with the deploy is."""
+    """For any length of the window; a rise with the deploy is."""
     before = [USUAL] * (60 - ago) + [BAD] * ago
     assert began_before([BAD] * number, before) == ago
     assert began_before([BAD] * number, [USUAL] * 60) == 0

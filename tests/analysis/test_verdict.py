@@ -84,7 +84,7 @@ def test_a_route_that_fails_more_often_is_worse_and_others_are_the_same() -> Non
 
 
 def test_a_route_that_failed_before_the_deploy_is_not_made_worse_by_it() -> None:
-    """Nor one that was slow before; the reason has the minutes. Others are judged by themselves."""
+    """Nor one that was slow before; the reason has the minutes. A third one is worse."""
     earlier = traffic("/pay", 0.02, times=10)
     earlier.before = [*earlier.before[:56], *earlier.after[:4]]
     slow = traffic("/slow", 0.02, slower=16)

@@ -225,7 +225,7 @@ def test_what_a_chart_shows_can_be_taken_away(open_page: Open, site: Site) -> No
 def test_a_file_of_a_dragged_range_has_the_intervals_of_its_title(
     open_page: Open, site: Site
 ) -> None:
-    """So do the legend and the table: the same sum, that of what was recorded within them."""
+    """The legend, too: its sum is that of the recorded events."""
     now = int(open_page("?range=60").evaluate("Date.now() / 1000")) // 60 * 60
     counts = {now - 60 * ago: 3 + ago * ago for ago in range(50, 5, -1)}
     with site.meter() as meter:

@@ -228,6 +228,10 @@ def test_an_incident_is_on_top_of_the_page_and_its_parts_are_a_click_away(
     tile = page.get_by_role("list", name="Key figures").get_by_role("listitem").nth(1)
     expect(tile.locator(".tile-value")).to_have_text("6.4 %")
     expect(tile.locator(".pill.bad")).to_contain_text("usually 0.91 %")
+    routes = page.get_by_role("region", name="Routes and tasks", exact=True).get_by_role("table")
+    for route, red in (("/", 0), ("/pay", 1)):
+        row = routes.get_by_role("row").filter(has=page.get_by_role("link", name=route, exact=True))
+        expect(row.locator(".share.bad")).to_have_count(red)
     rows = page.get_by_role("list", name="What stands out").get_by_role("listitem")
     expect(rows.first).to_contain_text(re.compile(r"/pay.*error rate 60 % \(usually 0 %\)"))
     expect(rows.nth(1)).to_contain_text(re.compile(r"mail.*failures 60 %"))
@@ -250,3 +254,62 @@ def test_an_incident_is_on_top_of_the_page_and_its_parts_are_a_click_away(
     minutes = (until - since) // 60
     expect(page.get_by_role("row", name=re.compile(f"^hits {110 * minutes:,}"))).to_be_visible()
     expect(page.get_by_role("row", name="/pay")).to_contain_text(f"{10 * minutes}")
+    page.get_by_role("button", name="Explain", exact=True).click()
+    expect(page.get_by_role("region", name="What changed here")).to_be_visible()
+    expect(page.get_by_label("Compare with")).to_be_visible()
+
+
+def test_a_store_of_tasks_alone_has_tiles_of_tasks(open_page: Open, homes: Homes) -> None:
+    """Of now: the one that fails is red, with its own usual value; no panel misses requests."""
+    site = serve(homes("tasks"))
+    start = int(time.time()) // 60 * 60
+    with Meter(f"embedded://{site.home.data}") as meter:
+        for ago in range(110, -1, -1):
+            for task, failed in (("mail", 6 if ago <= 15 else 0), ("report", 0)):
+                for state, number in (("success", 10 - failed), ("failure", failed)):
+                    labels = {"task": task, "state": state}
+                    meter.count("task_runs", number, labels=labels, at=start - 60 * ago)
+                seconds = 4.0 if task == "report" else 0.1
+                meter.observe("task_seconds", seconds, labels={"task": task}, at=start - 60 * ago)
+        assert meter.flush(30)
+    page = ready(open_page(of=site))
+    tiles = page.get_by_role("list", name="Key figures").get_by_role("listitem")
+    for number, (title, figure) in enumerate(
+        (("Runs of tasks", "100"), ("Failed runs", "60 %"), ("Slowest task, p95", "4 s"))
+    ):
+        expect(tiles.nth(number)).to_contain_text(title)
+        expect(tiles.nth(number).locator(".tile-value")).to_have_text(re.compile(figure[:2]))
+        expect(tiles.nth(number)).to_contain_text("last 5 min")
+    expect(tiles.nth(1).locator(".pill.bad")).to_contain_text("usually 0 %")
+    expect(tiles.nth(1)).to_contain_text("mail")
+    expect(tiles.nth(2)).to_contain_text("report")
+    jobs = page.get_by_role("region", name="Jobs", exact=True)
+    expect(jobs.get_by_role("list", name="What stands out")).to_contain_text("mail")
+    expect(page.locator("main")).not_to_contain_text("No requests")
+
+
+def test_the_slowest_route_is_that_of_now(open_page: Open, homes: Homes) -> None:
+    """Beneath it, that of the range, where it is another one; both with their figures."""
+    site = serve(homes("slowest"))
+    start = int(time.time()) // 60 * 60
+    with Meter(f"embedded://{site.home.data}") as meter:
+        for ago in range(70, -1, -1):
+            for route, seconds in (("/was", 2.0 if ago > 20 else 0.1), ("/is", 0.5)):
+                labels = {"method": "GET", "route": route}
+                for _ in range(5):
+                    meter.observe(
+                        "http_request_seconds", seconds, labels=labels, at=start - 60 * ago
+                    )
+                    meter.observe("hits_seconds", seconds, at=start - 60 * ago)
+                meter.count(
+                    "http_requests", 5, labels=labels | {"status": "2xx"}, at=start - 60 * ago
+                )
+                meter.count("hits", 5, at=start - 60 * ago)
+        assert meter.flush(30)
+    page = ready(open_page(of=site))
+    tile = page.get_by_role("list", name="Key figures").get_by_role("listitem").nth(3)
+    expect(tile).to_contain_text("Slowest route, p95")
+    expect(tile.locator(".tile-value")).to_have_text(re.compile(r"^(4[89]\d|5\d\d) ms$"))
+    expect(tile.locator(".tile-note").last).to_have_text("/is")
+    expect(tile).to_contain_text(re.compile(r"(1\.9\d*|2\.?\d*) s in the last 2 h"))
+    expect(tile).to_contain_text("of /was")

@@ -19,9 +19,9 @@ from support.asking import asking
 from support.observed import exact_quantile, near
 from support.servers import Server
 
-#: How long ago events come, seconds: within what is kept by 1 min, by 5 min, and by 1 h.
+#: How long ago events come, seconds: kept by 1 min, by 5 min, and by 1 h.
 AGES = (range(60, 7_000, 60), range(10_000, 34_000, 60), range(40_000, 300_000, 3_600))
-#: Ranges: how long ago they begin, how long they are, and what is added to both ends, seconds.
+#: Ranges: how long ago they begin, their length, and an offset of both ends, seconds.
 RANGES = {
     "minutes": (3_600, 1_200, 0, 0),
     "minutes, dragged": (3_600, 1_200, 13, 31),
@@ -123,12 +123,12 @@ def line(curve: Any, window: Any) -> float:
 def test_every_number_is_the_ledgers_sum_over_the_range(
     world: tuple[Ledger, httpx.Client], title: str
 ) -> None:
-    """The range is that of whole intervals around the one that was asked for."""
+    """The range is that of whole intervals around the requested one."""
     ledger, client = world
     ago, length, early, late = RANGES[title]
     since, until = ledger.now - ago + early, ledger.now - ago + length + late
-    asked = {"precision": 60, "since": since, "until": until}
-    overview = ask(client, "overview", **asked)
+    request = {"precision": 60, "since": since, "until": until}
+    overview = ask(client, "overview", **request)
     window = overview["window"]
     start, end = window["start"], window["end"]
     assert start <= since < until <= end
@@ -145,20 +145,20 @@ def test_every_number_is_the_ledgers_sum_over_the_range(
     lines = {curve["name"]: curve for curve in overview["chart"]}
     assert line(lines["hits"], window) == requests
     assert line(lines["hits_failed"], window) == failed
-    named = ask(client, "overview", series="http_requests", **asked)["chart"]
+    named = ask(client, "overview", series="http_requests", **request)["chart"]
     assert line(named[0], window) == requests
 
-    routes = ask(client, "routes", **asked, limit=200)
+    routes = ask(client, "routes", **request, limit=200)
     assert routes["window"] == window
     for row in (*overview["routes"]["rows"], *routes["rows"]):
         route = row["route"]
         assert row["count"] == ledger.total(ledger.requests, start, end, route)
         assert row["failed"] == ledger.total(ledger.failed, start, end, route)
-    metrics = ask(client, "metrics", **asked)
+    metrics = ask(client, "metrics", **request)
     assert metrics["window"] == window
     rows = {row["name"]: row for row in (*metrics["rows"], *overview["counters"]["rows"])}
     assert rows["hits"]["count"] == rows["http_requests"]["count"] == requests
-    detail = ask(client, "detail", name="http_requests", **asked)
+    detail = ask(client, "detail", name="http_requests", **request)
     assert detail["window"] == window
     assert sum(value["count"] for value in detail["labels"][0]["values"]) <= requests
     for row in routes["rows"][:3]:
@@ -183,8 +183,8 @@ def test_the_compared_period_is_the_one_that_is_named(
     ledger, client = world
     ago, length, early, late = RANGES[title]
     since, until = ledger.now - ago + early, ledger.now - ago + length + late
-    asked = {"precision": 60, "since": since, "until": until, "against": against}
-    overview = ask(client, "overview", **asked)
+    request = {"precision": 60, "since": since, "until": until, "against": against}
+    overview = ask(client, "overview", **request)
     window, hits = overview["window"], overview["numbers"]["hits"]
     start, end = window["before_start"], window["before_end"]
     if start is None:
@@ -201,7 +201,7 @@ def test_the_compared_period_is_the_one_that_is_named(
     p95 = overview["numbers"]["p95"]
     if observed[0] is not None and (true := ledger.p95(*observed)) is not None:
         assert near(p95["before"], true)
-    rows = ask(client, "metrics", **asked)["rows"]
+    rows = ask(client, "metrics", **request)["rows"]
     for row in rows:
         if row["name"] in ("hits", "http_requests") and row["before"] is not None:
             assert row["before"] == before

@@ -1,7 +1,7 @@
 // Rows that stand out come first, the most urgent first, each once.
 import { expect, test } from "vitest";
 import type { StatusAnswer } from "../api/types";
-import { standoutsNow, standoutsOf } from "./standouts";
+import { failingOf, standoutsNow, standoutsOf } from "./standouts";
 
 type Check = StatusAnswer["checks"][number];
 
@@ -29,4 +29,14 @@ test("a range in the past has the causes of its explanations", () => {
   expect(standoutsOf([null, answer as never])).toEqual([
     { kind: "route", name: "/buy", reason: "error rate 40 % (before 1 %)" },
   ]);
+});
+
+test("only what fails is red, and a task has runs", () => {
+  const rows = standoutsNow([
+    check({ measure: "p95", unit: "seconds", labels: { route: "/search" }, value: 1.2, mid: 0.1 }),
+    check({ measure: "error rate", labels: { route: "/buy" }, value: 0.4, mid: 0.01 }),
+    check({ measure: "requests", unit: "", labels: { task: "mail" }, value: 0, mid: 50 }),
+  ]);
+  expect([...failingOf(rows, "route")]).toEqual(["/buy"]);
+  expect(rows.find(({ kind }) => kind === "task")?.reason).toBe("runs 0 (usually 50)");
 });

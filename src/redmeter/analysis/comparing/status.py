@@ -538,7 +538,7 @@ def _judge_count(
         since=float(judgment.began) if judgment.began and over else None,
     )
     if check.state == "low" and not number and check.began is not None:
-        # What is shown is that there are none, and not since when there are few.
+        # The silence, and not the time since which there are few.
         last = max((at for at, count in enumerate(cells) if count), default=-1)
         check = replace(check, began=max(check.began, float(grid.starts[last + 1])))
     return _by_route(check, rows) if check.state in ("high", "low") else check

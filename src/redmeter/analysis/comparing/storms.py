@@ -9,7 +9,7 @@ Idea: a significant rise is called worse if one of these holds, and is watched u
     history   it is more unusual than any window of as many minutes, or of 5 or 10, within at least
               six hours of 5-minute sums, of any route. If nothing changed, windows of one length
               are exchangeable, so the newest of n is the most unusual one with a probability of
-              1/n, whatever storms are like; and an hour with a storm is less unusual than the storm
+              1/n, for storms of any kind; and an hour with a storm is less unusual than the storm
               itself. The scores are signed roots of the deviance. This is evidence only where the
               window is too short, or its intervals are too wide, for the next one
     lasting   it is in the first part of the window, in the middle and in the last part; more than 8

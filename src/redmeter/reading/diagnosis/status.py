@@ -135,10 +135,13 @@ def assess(
 
 def _with_own_figures(check: Check, checks: Sequence[Check]) -> Check:
     """Return a check whose groups have the figures of their own checks, if there are any."""
-    own = {one.labels["route"]: one for one in checks
-           if one.measure == check.measure and "route" in one.labels}  # fmt: skip
+    by_route = {
+        one.labels["route"]: one
+        for one in checks
+        if one.measure == check.measure and "route" in one.labels
+    }
     causes = [
-        replace(group, before=one.mid, after=one.value) if (one := own.get(group.value or ""))
+        replace(group, before=one.mid, after=one.value) if (one := by_route.get(group.value or ""))
         else group
         for group in check.causes
     ]  # fmt: skip
