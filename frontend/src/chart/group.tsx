@@ -124,6 +124,7 @@ export function ChartGroup(props: Props) {
           const oldest = keptSince(group, store.value, now);
           const unknown = oldest !== null && from <= oldest - group.precision;
           const titled = captionOf(group, props.captions?.[unit]);
+          const repeated = groups.some((each, at) => at > 0 && at < i && each.unit === unit);
           const stacked = props.stacked === unit;
           const final = i === groups.length - 1;
           const legend = (
@@ -137,7 +138,7 @@ export function ChartGroup(props: Props) {
               expected={i === 0 ? expected : null}
               toggle={(key) => toggle("hidden", key)}
               brief={brief}
-              {...(i > 0 ? { of: titled } : {})}
+              {...(i > 0 ? { of: repeated ? `${titled}, ${i + 1}` : titled } : {})}
               {...(props.series ? { series: props.series } : {})}
             />
           );
