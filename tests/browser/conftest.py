@@ -172,6 +172,13 @@ def ready(page: Page) -> Page:
     return page
 
 
+#: Elements that one clicks and that are less than 24 px high or wide, apart from links in text.
+SMALL = """() => [...document.querySelectorAll("button, summary, input, a, select")]
+  .filter(one => one.checkVisibility() && getComputedStyle(one).display !== "inline")
+  .map(one => [one.outerHTML.slice(0, 120), (one.closest("label") ?? one).getBoundingClientRect()])
+  .filter(([_, box]) => box.width > 1 && (box.width < 23.9 || box.height < 23.9))
+  .map(([text, box]) => [text, box.width, box.height])"""
+
 _AXE = Path(__file__).parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 #: Returns the broken rules and the number of kept ones: axe describes each at length.
 _RUN_AXE = """options => axe.run({...options, resultTypes: ["violations"]}).then(found => ({

@@ -6,7 +6,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from browser.conftest import Homes, Open, Site, check_rules, ready, serve
+from browser.conftest import SMALL, Homes, Open, Site, check_rules, ready, serve
 from browser.test_diagnoses import check_accessible
 from redmeter.alerting.evaluator import Evaluator
 from redmeter.alerting.notifiers import NotDelivered
@@ -94,14 +94,6 @@ def test_alerts_are_found_from_the_status_line(open_page: Open, alerting: Site) 
     expect(notifications).to_contain_text("HTTP status 503")
     expect(notifications).to_contain_text("redmeter alerts unsilence 5117")
     expect(page.get_by_role("region", name="Latest changes")).to_contain_text("firing")
-
-
-#: Elements that one clicks and that are less than 24 px high or wide, apart from links in text.
-SMALL = """() => [...document.querySelectorAll("button, summary, input, a, select")]
-  .filter(one => one.checkVisibility() && getComputedStyle(one).display !== "inline")
-  .map(one => [one.outerHTML.slice(0, 120), (one.closest("label") ?? one).getBoundingClientRect()])
-  .filter(([_, box]) => box.width > 1 && (box.width < 23.9 || box.height < 23.9))
-  .map(([text, box]) => [text, box.width, box.height])"""
 
 
 @pytest.mark.parametrize(

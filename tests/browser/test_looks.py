@@ -3,10 +3,11 @@
 import pytest
 from playwright.sync_api import expect
 
-from browser.conftest import Open, Site, check_rules, ready
+from browser.conftest import SMALL, Open, Site, check_rules, ready
 
 VIEWS = (
-    *("overview", "routes", "messages", "metrics", "health", "database", "jobs"),
+    *("overview", "routes", "messages", "metrics&kind=all", "health", "database", "jobs"),
+    *("exceptions", "alerts"),
     *(
         "route&name=/",
         "series&name=hits&table=values",
@@ -39,6 +40,7 @@ def test_a_view_is_accessible_and_fits_a_narrow_screen(
         page.wait_for_timeout(100)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.evaluate(OUTSIDE) == [], width
+        assert page.evaluate(SMALL) == [], width
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

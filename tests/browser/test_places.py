@@ -121,6 +121,14 @@ def test_the_printed_address_lets_in_and_leaves_no_token_behind(
         meter.count("secrets", 2)
     page.goto(f"http://{there.netloc}/?view=series&name=secrets&range=1")
     expect(page.get_by_role("row", name=re.compile("^secrets"))).to_contain_text("2")
+    page.get_by_role("link", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Sign in to Redmeter")).to_be_visible()
+    assert page.context.cookies() == []
+    page.goto(f"http://{there.netloc}/")
+    expect(page.get_by_role("heading", name="Sign in to Redmeter")).to_be_visible()
+    page.get_by_label("Token").fill(token)
+    page.keyboard.press("Enter")
+    ready(page)
     allowed += ["status of 401", "favicon.ico"]
     stranger = open_page(of=site._replace(url=f"http://{there.netloc}/"))
     expect(stranger.locator("body")).to_contain_text("redmeter up")

@@ -10,7 +10,7 @@ import { Card } from "../parts/card";
 import { Empty } from "../parts/empty";
 import { Chart } from "./chart";
 import { EXPECTED, FEW, Legend, OUTSIDE } from "./legend";
-import { spansDecade, together, type Expected, type Group, type Line } from "./lines";
+import { spansDecade, together, united, type Expected, type Group, type Line } from "./lines";
 import { keptSince } from "./retention";
 import { HatchSwatch } from "./swatch";
 import { shared } from "./share";
@@ -38,6 +38,8 @@ interface Props {
   firing?: readonly [number, number][];
   series?: (line: Line) => string | null;
   actions?: ComponentChildren;
+  /** Whether lines of any magnitude share an axis. */
+  compared?: boolean;
   /** The unit whose lines are parts of a whole. */
   stacked?: Unit;
   /** An interval was clicked. */
@@ -71,7 +73,7 @@ export function ChartGroup(props: Props) {
   const last = hidden.includes(EXPECTED) ? undefined : props.expectedRange?.at(-1);
   const from = props.start;
   const to = since !== null ? end : Math.max(end, last ? last.start + precision : 0);
-  const groups = together(lines);
+  const groups = together(lines, props.compared);
   // For all charts or none, so that one time axis fits all.
   const brief = groups.every((group) => group.lines.length <= FEW);
   const places = props.places ?? lines.map((_, i) => i);
@@ -124,6 +126,7 @@ export function ChartGroup(props: Props) {
           const oldest = keptSince(group, store.value, now);
           const unknown = oldest !== null && from <= oldest - group.precision;
           const titled = captionOf(group, props.captions?.[unit]);
+          const repeated = groups.some((each, at) => at > 0 && at < i && each.unit === unit);
           const stacked = props.stacked === unit;
           const final = i === groups.length - 1;
           const legend = (
@@ -137,7 +140,7 @@ export function ChartGroup(props: Props) {
               expected={i === 0 ? expected : null}
               toggle={(key) => toggle("hidden", key)}
               brief={brief}
-              {...(i > 0 ? { of: titled } : {})}
+              {...(i > 0 ? { of: repeated ? `${titled}, ${i + 1}` : titled } : {})}
               {...(props.series ? { series: props.series } : {})}
             />
           );
@@ -174,7 +177,7 @@ export function ChartGroup(props: Props) {
                   now={now}
                   kept={unknown ? oldest : 0}
                   marks={marks}
-                  firing={props.firing ?? []}
+                  firing={united(props.firing ?? [])}
                   lane={i === 0}
                   clock={clock}
                   stacked={stacked}

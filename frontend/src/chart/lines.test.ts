@@ -1,6 +1,6 @@
 // Gaps, running intervals and different precisions in columns.
 import { expect, test } from "vitest";
-import { columns, figuresOf, indexAt, lineOf, spansDecade, together, valueAt } from "./lines";
+import { columns, figuresOf, indexAt, lineOf, spansDecade, together, united, valueAt } from "./lines";
 
 const series = (name: string, values: (number | null)[], more = {}) =>
   lineOf({ name, kind: "counter", precision: 10, start: 100, values, partial: false, ...more });
@@ -77,6 +77,12 @@ test("intervals of different widths are not drawn together", () => {
   ]);
 });
 
+test("lines that are compared share an axis, whatever their magnitude", () => {
+  const lines = [series("rate", [1]), series("limit", [1000])];
+  expect(together(lines)).toHaveLength(2);
+  expect(together(lines, true)).toHaveLength(1);
+});
+
 test("percentiles that span a decade start with a logarithmic axis", () => {
   const group = (kind: "histogram" | "counter", values: (number | null)[]) =>
     ({ kind, lines: [{ values }] }) as never;
@@ -84,4 +90,19 @@ test("percentiles that span a decade start with a logarithmic axis", () => {
   expect(spansDecade(group("histogram", [0.04, 0.08]))).toBe(false);
   expect(spansDecade(group("histogram", [null]))).toBe(false);
   expect(spansDecade(group("counter", [1, 80]))).toBe(false);
+});
+
+test("periods that overlap are one", () => {
+  expect(
+    united([
+      [5, 9],
+      [1, 3],
+      [2, 4],
+      [4, 5],
+      [12, 13],
+    ]),
+  ).toEqual([
+    [1, 9],
+    [12, 13],
+  ]);
 });

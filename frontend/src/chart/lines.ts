@@ -158,13 +158,25 @@ export function spansDecade({ kind, lines }: Group): boolean {
   return kind === "histogram" && Math.max(...values.map(Number)) > 10 * Math.min(...values.map(Number));
 }
 
-/** Group lines of the same unit, interval width and order of magnitude, in the order of the lines. */
-export function together(lines: readonly Line[]): Group[] {
+/** Periods [from, to) without overlaps. */
+export function united(periods: readonly [number, number][]): [number, number][] {
+  const all: [number, number][] = [];
+  for (const [from, to] of [...periods].sort((a, b) => a[0] - b[0])) {
+    const last = all.at(-1);
+    if (last && from <= last[1]) last[1] = Math.max(last[1], to);
+    else all.push([from, to]);
+  }
+  return all;
+}
+
+/** Group lines of the same unit, interval width and order of magnitude, in the order of the lines.
+ * `compared`: lines of any magnitude share an axis. */
+export function together(lines: readonly Line[], compared = false): Group[] {
   const groups: Group[] = [];
   for (const line of lines) {
     const { unit, kind, precision } = line;
     const group = groups.find(
-      (each) => each.unit === unit && each.precision === precision && !apart(each, line),
+      (each) => each.unit === unit && each.precision === precision && (compared || !apart(each, line)),
     );
     if (group) group.lines.push(line);
     else groups.push({ unit, kind, precision, lines: [line] });

@@ -91,7 +91,7 @@ export function Bar() {
           <Go
             view="health"
             class="store"
-            label={`Store ${store.value.location}, ${level ? LEVELS[level] : "not known now"}${
+            label={`Store ${shortName(store.value.location, store.value.prefix)}, ${level ? LEVELS[level] : "not known now"}${
               store.value.read_from === "replica" ? `. ${BEHIND}` : ""
             }`}
           >

@@ -78,6 +78,7 @@ function Shown({ answer }: { answer: AlertAnswer }) {
           end={window.end}
           now={now}
           marks={[]}
+          compared
           firing={fired.map(({ from, to }) => [from, to])}
           note={`${lines.length < of ? `${number(lines.length)} of ${number(of)} values of ${rule.by}. ` : ""}${rule.expression}`}
           empty={<Empty title="Nothing to compare in this window">Choose another range.</Empty>}
