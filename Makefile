@@ -18,12 +18,15 @@ STAGES ?=
 # The seed of its plan: a new one by default, which it prints.
 SOAK_SEED ?=
 MUTANTS ?=
+# The release that `make release` prepares, e.g. 0.2.0, and the targets that have to pass before.
+VERSION ?=
+CHECKS ?= test nightly
 # Tests start hundreds of Python processes; each would compile what is not cached.
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST = tools/tests -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help up stop test nightly clocks quick check format bench matrix mutants fuzz soak faults build clean
+.PHONY: help up stop test nightly clocks quick check format bench matrix mutants fuzz soak faults build release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -122,8 +125,14 @@ faults: $(READY) ## break real servers in each way of a table, five minutes; it 
 mutants: $(READY) ## break the code in known ways; a test has to go red each time
 	$(BIN)/python tools/mutants $(MUTANTS)
 
-build: $(READY) $(PAGE) ## sdist and wheel into dist/
+build: $(READY) $(PAGE) ## sdist and wheel into dist/, checked
 	$(BIN)/python -m hatchling build
+	$(BIN)/python tools/release.py check
+
+release: $(READY) $(PAGE) ## check everything, write and tag the release VERSION; publishes nothing
+	$(BIN)/python tools/release.py refuse "$(VERSION)"
+	@$(MAKE) --no-print-directory $(CHECKS)
+	$(BIN)/python tools/release.py tag "$(VERSION)"
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) __pycache__ dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis \
