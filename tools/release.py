@@ -2,8 +2,9 @@
 
     python tools/release.py check             metadata, contents and size of the files in dist/
     python tools/release.py refuse VERSION    fails if VERSION cannot be released now
-    python tools/release.py tag VERSION       writes the version and the section of the changelog,
-                                              commits, builds the commit twice, compares, tags
+    python tools/release.py tag VERSION       writes the version, the section of the changelog and
+                                              the recorded public API, commits, builds the commit
+                                              twice, compares, tags
 
 `make release VERSION=0.2.0` runs the last two with all checks between them, and prints what is left
 to a person. A step that fails leaves the repository as it was.
@@ -13,6 +14,7 @@ to a person. A step that fails leaves the repository as it was.
 import argparse
 import hashlib
 import io
+import os
 import re
 import shutil
 import subprocess
@@ -31,6 +33,7 @@ ROOT = Path(__file__).parents[1]
 WHEEL_LIMIT = 1_500_000
 CHANGELOG = "CHANGELOG.md"
 VERSION_FILE = "src/redmeter/__init__.py"
+PUBLIC_NAMES = "tests/golden/public/names.txt"
 STATIC = "src/redmeter/dashboard/static"
 #: Of an address that stands in for one that only the publisher knows (RFC 2606).
 PLACEHOLDER = ".example"
@@ -204,7 +207,9 @@ def tag(root: Path, version: str) -> str:
         source.write_text(
             _VERSION.sub(f'__version__ = "{version}"', _read(source)), encoding="utf-8"
         )
-        _git(root, "commit", "--quiet", "-m", f"Release {version}", CHANGELOG, VERSION_FILE)
+        _run([sys.executable, "tools/api.py", "--record"], root, PYTHONPATH=str(root / "src"))
+        _git(root, "add", CHANGELOG, VERSION_FILE, PUBLIC_NAMES)
+        _git(root, "commit", "--quiet", "-m", f"Release {version}")
         sums = build_commit(root)
         check(root)
     except BaseException:
@@ -283,10 +288,15 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def _tool(module: str, *arguments: str, folder: Path | None = None) -> None:
-    command = [sys.executable, "-m", module, *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    _run([sys.executable, "-m", module, *arguments], folder)
+
+
+def _run(command: list[str], folder: Path | None, **environment: str) -> None:
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | environment, capture_output=True, text=True
+    )
     if done.returncode:
-        raise ReleaseRefused(f"{module} {arguments[0]}:\n{done.stdout}{done.stderr}".rstrip())
+        raise ReleaseRefused(f"{' '.join(command[1:4])}:\n{done.stdout}{done.stderr}".rstrip())
 
 
 if __name__ == "__main__":

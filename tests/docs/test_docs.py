@@ -3,6 +3,7 @@
 import base64
 import fcntl
 import importlib
+import inspect
 import os
 import pty
 import re
@@ -21,6 +22,7 @@ import yaml  # type: ignore[import-untyped]
 from starlette.requests import Request
 
 import redmeter
+from redmeter import results
 from redmeter.dashboard import Dashboard
 from redmeter.dashboard.guard import own_hosts
 from redmeter.settings import SETTINGS
@@ -337,10 +339,11 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_the_reference_has_every_public_name() -> None:
-    """Each export of `redmeter`, and what pages import from other modules."""
+    """Each export of `redmeter` and its results, and what pages import from other modules."""
     text = (ROOT / GENERATED[2]).read_text(encoding="utf-8")
     headings = set(re.findall(r"^#+ (\S+)$", text, flags=re.MULTILINE))
     exports = {name for name in redmeter.__all__ if not name.startswith("_")}
+    exports |= {name for name in results.__all__ if inspect.isclass(getattr(results, name))}
     assert exports - headings == set()
     imported = {
         f"{module.rpartition('.')[2]}.{name}"

@@ -41,6 +41,8 @@ def copy(tmp_path: Path) -> Callable[[str], Path]:
     def copied(name: str) -> Path:
         to = tmp_path / name
         shutil.copytree(ROOT, to, ignore=shutil.ignore_patterns(*IGNORED))
+        public = Path("tests", "golden", "public")
+        shutil.copytree(ROOT / public, to / public)
         return to
 
     return copied
@@ -118,15 +120,20 @@ def test_a_wheel_that_is_too_large_or_has_strange_files_is_refused(
 @pytest.mark.slow
 def test_a_release_is_a_commit_a_tag_and_two_files(repository: Path, tool: ModuleType) -> None:
     """The text that it returns names them, with checksums, and the addresses that are examples."""
-    text = tool.tag(repository, "0.2.0")
+    names = repository / tool.PUBLIC_NAMES
+    (recorded, text) = names.read_text().split("\n", 1)
+    names.write_text(text)
+    git(repository, "commit", "--quiet", "--all", "-m", "Less than there is")
+    left = tool.tag(repository, "0.2.0")
     assert git(repository, "describe", "--exact-match") == "v0.2.0"
     assert git(repository, "status", "--porcelain") == ""
     changed = git(repository, "diff", "--name-only", "HEAD~1").split()
-    assert changed == ["CHANGELOG.md", "src/redmeter/__init__.py"]
+    assert changed == ["CHANGELOG.md", "src/redmeter/__init__.py", tool.PUBLIC_NAMES]
+    assert names.read_text() == f"{recorded}\n{text}"
     assert tool.current_version(repository) == "0.2.0"
     wheel, sdist = tool.distributions(repository)
     for line in (wheel.name, sdist.name, "redmeter.example", "git push origin HEAD v0.2.0"):
-        assert line in text
+        assert line in left
     with zipfile.ZipFile(wheel) as packed:
         assert "redmeter/dashboard/static/index.html" in packed.namelist()
         assert "0.2.0" in packed.read("redmeter/__init__.py").decode()
