@@ -38,7 +38,8 @@ GENERATED = (
     "docs/reference/settings.md",
     "docs/reference/python-api.md",
 )
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+FOLDERS = ("docs", "examples", "deploy")
+PAGES = sorted([*ROOT.glob("*.md"), *(p for f in FOLDERS for p in ROOT.glob(f"{f}/**/*.md"))])
 WRITTEN = [page for page in PAGES if str(page.relative_to(ROOT)) not in GENERATED]
 #: Pages of which each section is to be had by itself; the others are read from top to bottom.
 BY_SECTION = (

@@ -22,7 +22,7 @@ from support.fixed_time import FixedTime  # noqa: E402
 from support.servers import Server  # noqa: E402
 
 FOLDER = Path(__file__).parent / "stores"
-#: 2100-01-01 12:34:56 UTC: no server of today expires what is written then.
+#: 2100-01-01 12:34:56 UTC: no server expires such keys today.
 START = 4_102_490_096.0
 #: How often fill.py runs, an hour apart.
 HOURS = 3
@@ -49,13 +49,13 @@ def old_code(commit: str, folder: Path) -> Path:
 
 def dump(client: Any) -> str:
     """Return all keys of a database as lines of JSON, sorted."""
-    found = []
+    rows = []
     for key in client.scan_iter(count=1000):
         kind, expires = client.type(key).decode(), client.execute_command("PEXPIRETIME", key)
         row = {"key": key.decode(), "type": kind, "expires": expires if expires > 0 else None}
-        found.append(row | {"content": _content(client, kind, key)})
-    found.sort(key=lambda row: row["key"])
-    return "".join(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n" for row in found)
+        rows.append(row | {"content": _content(client, kind, key)})
+    rows.sort(key=lambda row: row["key"])
+    return "".join(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n" for row in rows)
 
 
 def _content(client: Any, kind: str, key: bytes) -> Any:
@@ -65,12 +65,12 @@ def _content(client: Any, kind: str, key: bytes) -> Any:
         case "hash":
             return {f.decode(): v.decode() for f, v in sorted(client.hgetall(key).items())}
         case "zset":
-            found = client.zrange(key, 0, -1, withscores=True)
-            return {member.decode(): score for member, score in found}
+            members = client.zrange(key, 0, -1, withscores=True)
+            return {member.decode(): score for member, score in members}
         case "list":
             return [each.decode() for each in client.lrange(key, 0, -1)]
         case _:
-            raise AssertionError(f"{key!r} is a {kind}: say here how to write it")
+            raise AssertionError(f"{key!r} is a {kind}: add how to write it")
 
 
 def load(client: Any, text: str) -> int:
