@@ -26,10 +26,10 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST = tools/tests -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help up stop test nightly clocks quick check format bench matrix mutants fuzz soak faults build release clean
+.PHONY: help up stop test nightly clocks quick check format bench matrix mutants fuzz soak faults build release docs docs-serve clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: set PYTHON=/path/to/python3"; exit 1; }
@@ -134,7 +134,13 @@ release: $(READY) $(PAGE) ## check everything, write and tag the release VERSION
 	@$(MAKE) --no-print-directory $(CHECKS)
 	$(BIN)/python tools/release.py tag "$(VERSION)"
 
+docs: $(READY) ## build the site of the docs into site/, and check its links
+	$(BIN)/python tools/site.py build
+
+docs-serve: $(READY) ## serve the site at http://127.0.0.1:8001/, and build it again after changes
+	$(BIN)/python tools/site.py serve
+
 clean: ## remove what the targets made
-	rm -rf $(VENV) __pycache__ dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) __pycache__ dist site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		src/redmeter/dashboard/static frontend/node_modules
 	find src tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""Each example starts with its one command, records what it says, and ends."""
+"""Each example starts with its one command, records its events, and ends."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def port() -> int:
-    """A port that nobody listens on."""
+    """A free port."""
     return free_port()
 
 
@@ -38,7 +38,7 @@ def programs(server: Server, tmp_path: Path) -> Iterator[Programs]:
 
 @pytest.fixture
 def meter(server: Server) -> Iterator[Meter]:
-    """Reads what they recorded."""
+    """Reads their events."""
     with Meter(server.url) as meter:
         yield meter
 
@@ -66,9 +66,9 @@ def answered(url: str, program: Program) -> httpx.Response:
         except httpx.TransportError:
             return None
 
-    found = eventually(ask, 60.0)
-    assert isinstance(found, httpx.Response)
-    return found
+    response = eventually(ask, 60.0)
+    assert isinstance(response, httpx.Response)
+    return response
 
 
 def test_each_example_is_listed_and_tested() -> None:
@@ -137,8 +137,8 @@ def test_grafana_is_provisioned_with_a_page_that_answers(
     program = start(programs, "grafana/run.py", port, **without)
     source = _yaml(folder / "provisioning/datasources/redmeter.yaml", program)
     (row,) = source["datasources"]
-    found = answered(f"{row['url']}/api/v1/query?query=orders_total", program).json()
-    assert [one["value"][1] for one in found["data"]["result"]] == ["1"]
+    answer = answered(f"{row['url']}/api/v1/query?query=orders_total", program).json()
+    assert [one["value"][1] for one in answer["data"]["result"]] == ["1"]
     (provider,) = _yaml(folder / "provisioning/dashboards/redmeter.yaml", program)["providers"]
     assert [file.name for file in Path(provider["options"]["path"]).iterdir()] == ["dashboard.json"]
     assert f"GF_PATHS_PROVISIONING={folder}/provisioning" in "".join(program.out)

@@ -454,9 +454,9 @@ def test_no_file_names_a_package_host_or_a_download_address() -> None:
     assert found == []
 
 
-def test_each_test_that_security_names_is_there() -> None:
+def test_each_test_that_the_threat_model_names_is_there() -> None:
     """What is said to be shown is shown."""
-    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
     named = re.findall(r"`([\w/]+\.py)::(\w+)`", text.partition("## Threats")[2])
     assert len(named) > 20
     for file, name in named:

@@ -34,9 +34,9 @@ def test_the_list_has_every_public_name(tool: ModuleType) -> None:
     methods = {name for name in vars(redmeter.Meter) if name[0] != "_"}
     assert {f"python Meter.{name}" for name in methods} <= names
     assert {f"setting {setting.name}" for setting in SETTINGS} <= names
-    some = ("json Series.window", "http GET /api/top?by", "metric http_requests")
+    fields = ("json Series.window", "http GET /api/top?by", "metric http_requests")
     more = ("command redmeter top --by", "json redmeter top --json groups", "python Series.values")
-    assert {*some, *more} - names == set()
+    assert {*fields, *more} - names == set()
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def tool() -> ModuleType:
 
 
 def git(root: Path, *arguments: str) -> str:
-    """Run git as somebody; return what it prints."""
+    """Run git as somebody; return its output."""
     settings = ("user.name=N", "user.email=n@example.org", "commit.gpgsign=false")
     options = [word for setting in settings for word in ("-c", setting)]
     command = ["git", *options, *arguments]
