@@ -340,10 +340,10 @@ def build(folder: Path = SOURCE, site: Path = SITE) -> int:
     return len([*site.rglob("*.html")])
 
 
-def serve() -> None:
+def serve(port: int) -> None:
     """Serve the site on loopback, and prepare its pages after each change, until Ctrl-C."""
     prepare(SOURCE)
-    command = [sys.executable, "-m", "zensical", "serve", "--dev-addr", "127.0.0.1:8001"]
+    command = [sys.executable, "-m", "zensical", "serve", "--dev-addr", f"127.0.0.1:{port}"]
     server = subprocess.Popen(command, cwd=SOURCE)
     try:
         while server.poll() is None:
@@ -360,8 +360,10 @@ def main(arguments: list[str]) -> int:
     """Run a command; return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("command", choices=("build", "serve"))
-    if parser.parse_args(arguments).command == "serve":
-        serve()
+    parser.add_argument("--port", type=int, default=8001, help="of `serve`")
+    given = parser.parse_args(arguments)
+    if given.command == "serve":
+        serve(given.port)
         return 0
     try:
         print(f"{build()} pages in {SITE.name}/: open {SITE.name}/index.html")

@@ -1,13 +1,20 @@
 """The site of the docs: complete, with links that lead somewhere, readable without a network."""
 
+import contextlib
 import shutil
+import signal
+import sys
 from pathlib import Path
 from types import ModuleType
 
+import httpx
 import pytest
 from playwright.sync_api import Browser
 
+from support.programs import Programs
+from support.servers import free_port
 from support.tools import loaded
+from support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,6 +69,25 @@ def test_a_page_without_a_place_in_the_navigation_is_refused(tool: ModuleType) -
     """It is named."""
     with pytest.raises(tool.SiteError, match=r"new\.md"):
         tool.navigation({**tool.prepared("https://example.org"), "new.md": "# New\n"})
+
+
+def test_the_site_is_served_on_loopback_until_ctrl_c(tmp_path: Path) -> None:
+    """`make docs-serve`."""
+    port = free_port()
+    with Programs(tmp_path, "") as programs:
+        tool = str(ROOT / "tools" / "site.py")
+        program = programs.command(sys.executable, tool, "serve", "--port", str(port))
+
+        def answers() -> bool:
+            assert program.running, program.err
+            with contextlib.suppress(httpx.TransportError):
+                page = httpx.get(f"http://127.0.0.1:{port}/index.html", trust_env=False)
+                return "<title>" in page.text
+            return False
+
+        eventually(answers, 60.0)
+        program.send(signal.SIGINT)
+        assert program.finish().code == 0
 
 
 def test_the_search_works_from_disk_and_asks_no_other_host(site: Path, browser: Browser) -> None:
