@@ -49,6 +49,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from redmeter.analysis.text import patterns
 from redmeter.analysis.text.secrets import mask
 from redmeter.analysis.text.texts import clean_text
+from redmeter.analysis.text.variants import merged_names
 from support.realdata import REAL_LOG
 from table import sized
 
@@ -124,6 +125,13 @@ def ours(texts: Sequence[str]) -> list[str]:
     return [patterns.pattern_of(text) for text in texts]
 
 
+def merged(texts: Sequence[str]) -> list[str]:
+    """Return the groups as they are read: patterns that differ in one word are one."""
+    recorded = ours(texts)
+    names = merged_names(Counter(recorded))
+    return [names.get(pattern, pattern) for pattern in recorded]
+
+
 def drain(masked: bool) -> Grouper | None:
     try:
         miners: Any = importlib.import_module("drain3.template_miner")
@@ -165,7 +173,7 @@ def labeled(path: Path) -> list[Message]:
 
 def measure_labeled(folder: Path, group: Grouper) -> None:
     """Print the accuracy for each labeled log of a folder, as an application would store it."""
-    print(f"\nlabeled logs in {folder}, cleaned and masked")
+    print(f"\nlabeled logs in {folder}, cleaned and masked; {group.__name__}")
     heads = f"{'a message':>11}{'labels':>8}{'groups':>8}{'accuracy':>10}{'FGA':>8}"
     print(f"  {'':<14}{heads}{'precision':>11}{'recall':>8}{'pairs':>8}")
     shares = []
@@ -236,6 +244,7 @@ def main() -> None:
                 print(f"  {name:<22} not installed: pip install drain3")
     if chosen.logs.exists():
         measure_labeled(chosen.logs, ours)
+        measure_labeled(chosen.logs, merged)
 
 
 if __name__ == "__main__":

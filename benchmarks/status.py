@@ -305,8 +305,8 @@ def main() -> None:
     for fault in FAULTS:
         cells = []
         for age in AGES:
-            told_all = [judged(fault, age, seed) for seed in range(options.faults)]
-            sums = [sum(column) for column in zip(*told_all, strict=True)]
+            judgments = [judged(fault, age, seed) for seed in range(options.faults)]
+            sums = [sum(column) for column in zip(*judgments, strict=True)]
             cells.append(" / ".join(map(str, sums)))
         print(f"| {fault.title} | {' | '.join(cells)} |", flush=True)
 

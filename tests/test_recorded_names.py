@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter import InvalidName, Meter
-from redmeter.names import MAX_BYTES, canonical, parse_name, recorded_name
+from redmeter.names import LABEL_BYTES, MAX_SERIES_BYTES, canonical, parse_name, recorded_name
 from redmeter.testing import MemoryMeter
 
 values = st.one_of(
@@ -32,7 +32,7 @@ def test_any_label_value_makes_a_name_that_can_be_stored(
     """Which is text as it is wherever there is room, and says so where it is not."""
     series, note = recorded_name("http_requests", labels, reserve=reserve)
     assert canonical(series) == series
-    assert len(series.encode()) + reserve <= MAX_BYTES
+    assert len(series.encode()) + reserve <= MAX_SERIES_BYTES
     texts = dict(parse_name(series).labels)
     assert texts.keys() == labels.keys()
     assert (texts == {key: str(value) for key, value in labels.items()}) == (note == "")
@@ -44,10 +44,18 @@ def test_values_are_converted_and_the_longest_are_cut() -> None:
     series, note = recorded_name("x", {"user": "u" * 300, "plan": "pro"})
     assert series.startswith('x{plan="pro",user="uuu')
     assert series.endswith('…"}')
-    assert len(series.encode()) == MAX_BYTES
-    assert note == "label user was cut, as a name has 200 bytes at most"
+    assert len(dict(parse_name(series).labels)["user"].encode()) == LABEL_BYTES
+    assert note == "label user was cut, as a value has 120 bytes at most"
     assert recorded_name("x", {"a": "b\x00c"})[0] == 'x{a="b\ufffdc"}'
     assert recorded_name("x", {"a": Broken()})[0] == 'x{a="(Broken)"}'
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_a_value_is_the_same_label_whatever_is_beside_it(route: str, statement: str) -> None:
+    """So that series with one label in common can be joined by it."""
+    alone = dict(parse_name(recorded_name("x", {"route": route})[0]).labels)
+    both = dict(parse_name(recorded_name("y", {"route": route, "sql": statement})[0]).labels)
+    assert both["route"] == alone["route"]
 
 
 @pytest.mark.parametrize("labels", [{"a-b": "c"}, {7: "c"}, "plan", {"x": "twice"}])

@@ -14,6 +14,7 @@ import { ABOUT } from "./state/views";
 import { Database } from "./views/database";
 import { Jobs } from "./views/jobs";
 import { TaskPage } from "./views/task";
+import { AlertPage } from "./views/alert";
 import { Alerts } from "./views/alerts";
 import { Metrics } from "./views/metrics";
 import { ExceptionPage } from "./views/exception";
@@ -25,7 +26,7 @@ import { Routes } from "./views/routes";
 import { RoutePage } from "./views/route";
 import { SeriesPage } from "./views/series";
 
-/** Milliseconds between two requests for the store's health, for the bar of other views. */
+/** Milliseconds between two requests for the store's health, which is one judgment for all views. */
 const EVERY = 60_000;
 
 const VIEWS = {
@@ -41,13 +42,13 @@ const VIEWS = {
   messages: Messages,
   metrics: Metrics,
   alerts: Alerts,
+  alert: AlertPage,
   health: Health,
 };
 
-/** The overview's answer has the bar's data; other views request it, rarely. */
-function useStore(needed: boolean): void {
+/** The store and its health, of which a range that is not kept finds the nearest one. */
+function useStore(): void {
   useEffect(() => {
-    if (!needed) return;
     const feed = new Feed<DoctorAnswer>(({ data }) => {
       if (!data) return;
       const {
@@ -78,14 +79,14 @@ function useStore(needed: boolean): void {
     feed.question(address("doctor"), EVERY);
     feed.run(true);
     return () => feed.end();
-  }, [needed]);
+  }, []);
 }
 
 export function App() {
   const { view, name, range } = state.value;
   const View = VIEWS[view];
   const named = ABOUT[view].of !== undefined;
-  useStore(view !== "overview");
+  useStore();
   const first = useRef(true);
   useEffect(() => {
     // If the followed link is gone, focus moves to the heading; on a fresh page, it stays at the top.

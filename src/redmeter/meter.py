@@ -1,5 +1,6 @@
 """Meter, the object that an application holds: it records through recording/; queries/ reads."""
 
+import contextlib
 import time
 import weakref
 from collections.abc import Callable, Mapping
@@ -17,7 +18,8 @@ from redmeter.recording.logging.exceptions import SEVERITIES
 from redmeter.recording.logging.marks import label_of
 from redmeter.recording.logging.messages import format_message
 from redmeter.recording.logging.redact import MessageRules
-from redmeter.recording.logging.tracebacks import describe_error
+from redmeter.recording.logging.shortening import with_traceback
+from redmeter.recording.logging.tracebacks import GROUP_ATTRIBUTE, describe_error
 from redmeter.recording.recorder import Recorder
 from redmeter.recording.scopes import CountedExceptions, Timer
 from redmeter.recording.sending.delivery import NextStore
@@ -136,7 +138,10 @@ class Meter(Queries):
             "max_series": settings.resolve("max_series", max_series),
             "max_label_sets": settings.resolve("max_label_sets", max_label_sets),
         }
-        rules = MessageRules(settings.resolve("recent_messages", recent_messages))
+        rules = MessageRules(
+            settings.resolve("recent_messages", recent_messages),
+            source_lines=settings.resolve("source_lines"),
+        )
         if mask is not None:
             if not callable(mask):
                 raise InvalidSetting("mask", "a function that takes a text and returns one")
@@ -235,8 +240,8 @@ class Meter(Queries):
             meter.count("items_sold", 3, labels={"plan": "pro"})
 
         Args:
-            name: 1 to 200 bytes of UTF-8, labels included, without control characters; labels in
-                braces, `orders{plan="pro"}`.
+            name: 1 to 200 bytes of UTF-8, up to 500 with labels, without control characters;
+                labels in braces, `orders{plan="pro"}`.
             amount: the number of events, a whole number, not negative.
             labels: more labels; their order does not matter. Values are converted with str(), and
                 truncated if the name would become too long; recorder_health() counts that.
@@ -436,12 +441,12 @@ class Meter(Queries):
             self._recorder.record_error("format", f"formatting a message: {problem}")
         if exception is not None:
             place, frames = describe_error(exception)
-            pattern, text = with_place(pattern, place), f"{text}\n{frames}"
+            pattern, text = with_place(pattern, place), with_traceback(text, frames)
             if stored in SEVERITIES:
                 self._recorder.record_exception(exception, "", frames)
         self._recorder.log(name, stored, pattern, text, self._now())
 
-    def record_exception(self, error: BaseException, *, route: str = "") -> None:
+    def record_exception(self, error: BaseException, *, route: str = "", group: str = "") -> None:
         """Record an exception. Exceptions of one type and origin are one group.
 
             try:
@@ -457,12 +462,18 @@ class Meter(Queries):
         Args:
             error: the exception.
             route: where it happened: the route of a request, or the name of a task.
+            group: what its group has in common, instead of what Redmeter finds: all exceptions with
+                the same text are one group. It becomes the exception's attribute
+                `redmeter_group`, which an exception or its class may also have of its own.
 
         Raises:
             TypeError: not an exception.
             StoreError: only with sync=True: the store is unreachable or refuses.
         """
         _check_exception(error)
+        if group:
+            with contextlib.suppress(Exception):  # of a class that takes no attributes
+                setattr(error, GROUP_ATTRIBUTE, group)
         self._recorder.record_exception(error, route)
 
     def mark(self, label: str | None = None, *, at: float | None = None) -> None:

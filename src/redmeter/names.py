@@ -1,7 +1,7 @@
 """Names of series: their syntax, and the canonical form in which each is stored.
 
-A name is 1 to 200 bytes of UTF-8. It may carry labels in the form that Prometheus made
-familiar (exposition format 0.0.4):
+A name is 1 to 200 bytes of UTF-8, with its labels up to 500. It may carry labels in the form that
+Prometheus made familiar (exposition format 0.0.4):
 
     signups
     点击量
@@ -25,8 +25,13 @@ from typing import NamedTuple
 from redmeter.errors import InvalidName, shown
 from redmeter.lazy_regex import late
 
-#: Longest name, labels included, in bytes of UTF-8.
-MAX_BYTES = 200
+#: Longest name, in bytes of UTF-8: without labels, and with them.
+MAX_BYTES, MAX_SERIES_BYTES = 200, 500
+#: Longest value of a label that is recorded, as it is written in a name, in bytes of UTF-8. Each
+#: value is cut alone, so that a route has the same label in all series, which joins need.
+LABEL_BYTES = 120
+#: The end of a label's value that is cut.
+ELLIPSIS = "…"
 
 #: Series of web requests, written by the web integrations and by `redmeter replay`. By label set:
 #: requests by method, route and status; their durations by method and route.
@@ -99,7 +104,8 @@ def check_text(name: object, what: str = "series name") -> str:
         The name, unchanged, as plain text: a `str, Enum` member writes itself otherwise.
 
     Raises:
-        InvalidName: not text, empty, over 200 bytes, or holding a forbidden character.
+        InvalidName: not text, empty, over 200 bytes (500 with labels), or holding a forbidden
+            character.
     """
     if not isinstance(name, str):
         reason = f"a name is text (str), not {type(name).__name__}"
@@ -107,7 +113,8 @@ def check_text(name: object, what: str = "series name") -> str:
     if not name:
         reason = f"a name has 1 to {MAX_BYTES} bytes, this one is empty"
         raise InvalidName(name, reason, what=what)
-    forbidden = _FORBIDDEN.search(name[: MAX_BYTES + 1])
+    most = MAX_SERIES_BYTES if "{" in name and what == "series name" else MAX_BYTES
+    forbidden = _FORBIDDEN.search(name[: most + 1])
     if forbidden:
         raise InvalidName(
             name,
@@ -115,10 +122,10 @@ def check_text(name: object, what: str = "series name") -> str:
             "separator, direction or surrogate character; any other character is allowed",
             what=what,
         )
-    size = len(name) if name.isascii() else len(name[: MAX_BYTES + 1].encode())
-    if size > MAX_BYTES:
+    size = len(name) if name.isascii() else len(name[: most + 1].encode())
+    if size > most:
         series = " or its labels" if what == "series name" else ""
-        reason = f"over {MAX_BYTES} bytes of UTF-8: shorten it{series}"
+        reason = f"over {most} bytes of UTF-8: shorten it{series}"
         raise InvalidName(name, reason, what=what)
     return str.__str__(name)
 
@@ -188,7 +195,7 @@ def format_name(base: str, labels: Mapping[str, str] | None = None) -> str:
         labels: keys as in Prometheus (`[A-Za-z_][A-Za-z0-9_]*`), values any text.
 
     Raises:
-        InvalidName: base, a key or a value is not allowed, or the whole exceeds 200 bytes.
+        InvalidName: base, a key or a value is not allowed, or the whole exceeds 500 bytes.
     """
     base = check_text(base)
     if "{" in base or "}" in base:
@@ -207,7 +214,7 @@ def format_name(base: str, labels: Mapping[str, str] | None = None) -> str:
             raise InvalidName(
                 base, f"label {key} has a value of type {type(value).__name__}; use text: str(…)"
             )
-        parts.append(key + '="' + re.sub(r'[\\"\n]', _escape, value[: MAX_BYTES + 1]) + '"')
+        parts.append(key + '="' + re.sub(r'[\\"\n]', _escape, value[: MAX_SERIES_BYTES + 1]) + '"')
     return check_text(base + "{" + ",".join(parts) + "}")
 
 
@@ -247,8 +254,9 @@ def recorded_name(name: str, labels: object = None, *, reserve: int = 0) -> tupl
     """Return the stored spelling of a name and labels whose values may be anything.
 
     A value is data, so it never makes recording fail: it is converted with str(); characters that
-    are not allowed become `\N{REPLACEMENT CHARACTER}`; and where the whole is too long, the longest
-    values are cut and end with `…`.
+    are not allowed become `\N{REPLACEMENT CHARACTER}`; a value over LABEL_BYTES is cut and ends
+    with `…`. That depends on the value alone. Only where the whole is still too long, with many
+    long labels, the longest values are cut further.
 
     Args:
         name: any spelling, with or without labels of its own.
@@ -263,10 +271,10 @@ def recorded_name(name: str, labels: object = None, *, reserve: int = 0) -> tupl
     """
     if not labels or not isinstance(labels, Mapping):
         return canonical(name, labels), ""  # type: ignore[arg-type]  # it raises
-    if all(isinstance(value, str) for value in labels.values()):
+    if all(isinstance(v, str) and _written_bytes(v) <= LABEL_BYTES for v in labels.values()):
         with contextlib.suppress(InvalidName):
             series = canonical(name, labels)
-            if not reserve or len(series.encode()) + reserve <= MAX_BYTES:
+            if not reserve or len(series.encode()) + reserve <= MAX_SERIES_BYTES:
                 return series, ""
     bare = canonical(name, dict.fromkeys(labels, ""))
     values, changed = dict[str, str](), list[str]()
@@ -274,12 +282,13 @@ def recorded_name(name: str, labels: object = None, *, reserve: int = 0) -> tupl
         values[key], is_whole = _label_text(value)
         if not is_whole:
             changed.append(f"label {key} has characters that are not allowed, or no text")
-    room = MAX_BYTES - reserve - len(bare.encode())
-    limit = _limit(sorted(map(_written_bytes, values.values())), room)
+    room = MAX_SERIES_BYTES - reserve - len(bare.encode())
+    sizes = sorted(min(_written_bytes(value), LABEL_BYTES) for value in values.values())
+    limit = min(_limit(sizes, room), LABEL_BYTES)
     for key, value in values.items():
         if _written_bytes(value) > limit:
             values[key] = _cut(value, limit)
-            changed.append(f"label {key} was cut, as a name has {MAX_BYTES} bytes at most")
+            changed.append(f"label {key} was cut, as a value has {limit} bytes at most")
     return canonical(name, values), "; ".join(changed)
 
 
@@ -289,7 +298,7 @@ def _label_text(value: object) -> tuple[str, bool]:
         text = str.__str__(value if isinstance(value, str) else str(value))
     except Exception:  # noqa: BLE001 - whatever an application's __str__ raises
         return f"({type(value).__name__})", False
-    short = text[: 2 * MAX_BYTES]
+    short = text[: 2 * LABEL_BYTES]
     lines = (_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", line) for line in short.split("\n"))
     clean = "\n".join(lines)
     return clean, clean == short
@@ -305,7 +314,7 @@ def _limit(sizes: list[int], room: int) -> int:
         if size * (len(sizes) - at) > room:
             return max(0, room // (len(sizes) - at))
         room -= size
-    return MAX_BYTES
+    return LABEL_BYTES
 
 
 def _written_bytes(text: str) -> int:
@@ -313,15 +322,25 @@ def _written_bytes(text: str) -> int:
     return len(text.encode()) + sum(map(text.count, _ESCAPED))
 
 
+def label_value(text: str, limit: int = LABEL_BYTES) -> str:
+    """Return a label's value as it is recorded: without forbidden characters, and cut by one rule.
+
+    Args:
+        limit: bytes that it has at most as it is written in a name.
+    """
+    clean = cleaned(text, 2 * LABEL_BYTES)
+    return clean if _written_bytes(clean) <= limit else _cut(clean, limit)
+
+
 def _cut(text: str, limit: int) -> str:
     """Shorten a label's value to so many bytes, the mark of the cut included."""
-    limit -= len("…".encode())
+    limit -= len(ELLIPSIS.encode())
     if limit < 0:
         return ""
     text = text.encode()[:limit].decode(errors="ignore")
     while _written_bytes(text) > limit:
         text = text[:-1]
-    return f"{text}…"
+    return text + ELLIPSIS
 
 
 def _escape(found: re.Match[str]) -> str:

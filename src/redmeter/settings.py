@@ -317,6 +317,14 @@ SETTINGS: tuple[Setting, ...] = (
         "value in all processes: if they differ, the smallest applies.",
     ),
     Setting(
+        "source_lines",
+        True,
+        _switch("source_lines"),
+        "",
+        "Whether tracebacks show the source lines of the application's frames, masked like "
+        "messages.",
+    ),
+    Setting(
         "release",
         "",
         _text("release"),
@@ -416,7 +424,7 @@ WEB = (
 )
 
 #: Settings that can only be set in the environment.
-ENVIRONMENT = ("app", "store_bytes")
+ENVIRONMENT = ("app", "source_lines", "store_bytes")
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 

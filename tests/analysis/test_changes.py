@@ -1,5 +1,7 @@
 """What counts as new, spiking and gone."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from redmeter.analysis.comparing.changes import (
     SPIKE_FACTOR,
     SPIKE_MESSAGES,
     find_changes,
+    rises,
 )
 from redmeter.results import Frequency
 from redmeter.stored.keys import HOUR
@@ -52,15 +55,17 @@ def test_new_is_what_was_first_seen_in_these_two_hours(first: float | None, what
     ("ago", "count", "before", "minutes", "what"),
     [
         (1, 100_000, 1, 30, "spiking"),
-        (1, 18, 1, 30, "spiking"),  # one in five minutes is six by now
-        (1, 17, 1, 30, "new"),
+        (1, 76, 1, 30, "spiking"),  # one in five minutes may have been five
+        (1, 75, 1, 30, "new"),
         (10, 30, 10, 30, "new"),  # one a minute, as before
-        (10, 90, 10, 30, "spiking"),
-        (10, 89, 10, 30, "new"),
-        (60, 15, 10, 30, "spiking"),
+        (10, 92, 10, 30, "spiking"),
+        (10, 91, 10, 30, "new"),
+        (60, 21, 10, 30, "spiking"),
+        (60, 20, 10, 30, "new"),
         (58, 0, 5_000, 30, "gone"),
         (1, 0, 5, 10, "new"),
-        (1, 0, 16, 30, "gone"),
+        (1, 0, 23, 30, "gone"),
+        (1, 0, 22, 30, "new"),
         (-1, 100_000, 0, 30, "new"),
     ],
 )
@@ -74,10 +79,14 @@ def test_what_was_first_seen_in_the_hour_before_may_spike_or_be_gone(
 @pytest.mark.parametrize(
     ("count", "before", "minutes", "what"),
     [
-        (30, 20, 30, "spiking"),  # 10 would be as before
-        (29, 20, 30, ""),
-        (10, 0, 59, "spiking"),  # after an hour of silence
-        (9, 0, 59, ""),
+        (31, 20, 30, "spiking"),  # 10 would be as before
+        (30, 20, 30, ""),
+        (60, 40, 30, "spiking"),
+        (59, 40, 30, ""),
+        (14, 0, 59, "spiking"),  # after an hour of silence
+        (13, 0, 59, ""),
+        (10, 0, 9, "spiking"),
+        (9, 0, 9, ""),
         (9, 1, 1, ""),
         (60, 20, 60 - 1e-6, "spiking"),
         (30, 120, 0.1, "spiking"),  # 10 would be as before in the first five minutes
@@ -95,17 +104,16 @@ def test_spiking_is_three_times_the_rate_of_the_hour_before(
 @pytest.mark.parametrize(
     ("before", "minutes", "what"),
     [
-        (16, 30, "gone"),
-        (16, 29.9, ""),
-        (1000, 0.5, "gone"),
-        (1000, 0.4, ""),
-        (8, 59.9, ""),
-        (7, 59.9, ""),
-        (10, 50, "gone"),
+        (23, 30, "gone"),
+        (22, 30, ""),
+        (1000, 0.6, "gone"),
+        (1000, 0.5, ""),
+        (14, 59.9, "gone"),
+        (13, 59.9, ""),
     ],
 )
 def test_gone_is_what_was_to_be_expected_by_now(before: int, minutes: float, what: str) -> None:
-    """Eight messages by the rate of the hour before."""
+    """By the rate of the hour before, which is not exact."""
     assert change(0, before, minutes) == what
     assert change(1, before, minutes) == ""
 
@@ -175,4 +183,38 @@ def test_a_change_is_one_of_three_and_never_two(count: int, before: int, passed:
     assert all(c.kind in KINDS for c in found)
     expected = before * max(passed, SETTLED) / HOUR
     spikes = count >= SPIKE_MESSAGES and count >= SPIKE_FACTOR * expected
+    spikes = spikes and rises(count, before, max(passed, SETTLED) / HOUR)
     assert spikes == any(c.kind == "spiking" for c in found)
+
+
+def chances(rate: float, times: float) -> dict[str, float]:
+    """The probability of each change of a random pattern with so many messages an hour.
+
+    Args:
+        times: by how much its rate of the last hour is higher.
+    """
+    kinds: dict[str, float] = {}
+    for before in range(45):
+        for count in range(180):
+            kind = change(count, before, 60 - 1e-6)
+            kinds[kind] = kinds.get(kind, 0.0) + poisson(before, rate) * poisson(
+                count, rate * times
+            )
+    return kinds
+
+
+def poisson(count: int, mean: float) -> float:
+    return math.exp(count * math.log(mean) - mean - math.lgamma(count + 1))
+
+
+@pytest.mark.parametrize("rate", [1, 5, 7, 10])
+def test_a_stationary_pattern_changes_once_in_ten_thousand_readings(rate: float) -> None:
+    """The hour before is as random as the last one, so both counts are."""
+    kinds = chances(rate, 1)
+    assert (kinds.get("spiking", 0) < 1e-4, kinds.get("gone", 0) < 1e-4) == (True, True), kinds
+
+
+def test_a_fivefold_rise_is_found() -> None:
+    """A pattern with few messages: in five of six cases; with some: nearly always."""
+    assert chances(8, 5)["spiking"] >= 0.84
+    assert chances(15, 5)["spiking"] >= 0.97

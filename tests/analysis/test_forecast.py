@@ -563,3 +563,13 @@ def test_a_shop_is_expected_better_than_by_what_was() -> None:
             hour_ago += abs(value - values[end - 1])
             day_ago += abs(value - values[end + step - 25])
     assert off < 0.95 * min(hour_ago, day_ago)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_rounding_of_a_constant_gauge_is_no_anomaly(seed: int) -> None:
+    """It is 5 up to a billionth, however the digits behind vary; 5.1 is outside."""
+    numbers = random.Random(seed)
+    values: list[float | None] = [5.0 + numbers.choice((0, 0, 0, 1e-9, -1e-9)) for _ in range(84)]
+    assert outside(measured(values)) == []
+    values[70] = 5.1
+    assert outside(measured(values)) == [70]

@@ -1,5 +1,9 @@
 """Patterns: messages that differ in their variable parts alone are one group."""
 
+import random
+import string
+from collections.abc import Callable
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -9,6 +13,7 @@ from redmeter.analysis.text.patterns import PATTERN_CHARACTERS, PATTERN_VERSION,
 from support.realdata import real_log
 
 UUID = "0d3c3f5e-1111-2222-3333-444455556666"
+BASE62 = string.ascii_letters + string.digits
 
 
 @pytest.mark.parametrize(
@@ -31,7 +36,7 @@ UUID = "0d3c3f5e-1111-2222-3333-444455556666"
         ("user 7f3a and a7f3 or 731F", "user <id> and <id> or <id>"),
         (
             "E101 db01 f731 3d 10ms 100d 1e10 2nd 7g3a",
-            "E101 db01 f731 <duration> <duration> <duration> <n> <n>nd <n>g3a",
+            "E101 db<n> f<n> <duration> <duration> <duration> <n> <n>nd <n>g3a",
         ),
         ("1.5 MB of 512KiB at 3 kB/s", "<size> of <size> at <size>"),
         ("::1 fe80::1%eth0 [::]:80 10.0.0.0/8", "<ip> <ip> <host> <ip>"),
@@ -159,6 +164,7 @@ def test_structured_lines_with_other_texts_are_other_groups() -> None:
     assert found[3][3] == 'level=error msg="can\'t connect"'
 
 
+LONG_OBJECT = f'{{"stack": "{"x " * 600}", "msg": "up"}}'
 #: Version -> texts and their patterns. Where pattern_of() returns another one, PATTERN_VERSION goes
 #: up and gets a line of its own here.
 PINNED = {
@@ -185,10 +191,27 @@ PINNED = {
         "::1 10.0.0.7:6379 00:1a:2b:3c:4d:5e": "<ip> <host> <mac>",
         "see https://a.b/c?d=1, mail ada@example.org.": "see <url>, mail <email>.",
         f"task {UUID} 9fceb02 00000023 aB3dE5fG7hI9": "task <uuid> <hex> <hex> <id>",
-        "1.5 MB of [1, 2, 3] at worker3": "<size> of [<n>] at worker3",
+        "1.5 MB of [1, 2, 3] at worker37": "<size> of [<n>] at worker37",
         '{"level": "info", "msg": "7 sent", "to": "a"}': (
             '{"level": "info", "msg": "<n> sent", "to": <str>}'
         ),
+    },
+    4: {
+        "10:05:03 10:05:03 10:05:03 up": "<time> up",
+        "retrying order 17 in 250ms": "retrying order <n> in <duration>",
+        "GET /users/7?page=2 HTTP/1.1 200 51": "GET <path> HTTP/<n> <n> <n>",
+        'at 10.0.0.7: "GET /a HTTP/1.1" 200': 'at <ip>: "GET <path> HTTP/<n>" <n>',
+        "open 'a b.txt' failed: [Errno 2]": "open <str> failed: [Errno <n>]",
+        "2015-05-17 10:05:03,123 up (pid=4711)": "<time> up (pid=<n>)",
+        "Sun Jul 10 03:55:15 2005 x.ne.jp is gone": "<time> <host> is gone",
+        "::1 10.0.0.7:6379 00:1a:2b:3c:4d:5e": "<ip> <host> <mac>",
+        "see https://a.b/c?d=1, mail ada@example.org.": "see <url>, mail <email>.",
+        f"task {UUID} 9fceb02 00000023 aB3dE5fG7hI9": "task <uuid> <hex> <hex> <id>",
+        "1.5 MB of [1, 2, 3] at worker37": "<size> of [<n>] at worker<n>",
+        '{"level": "info", "msg": "7 sent", "to": "a"}': (
+            '{"level": "info", "msg": "<n> sent", "to": <str>}'
+        ),
+        LONG_OBJECT: '{"stack": <str>, "msg": "up"}',
     },
 }
 
@@ -199,6 +222,40 @@ def test_patterns_are_those_of_their_version() -> None:
     for version, pinned in PINNED.items():
         same = {text: pattern_of(text) for text in pinned} == pinned
         assert same == (version == PATTERN_VERSION)
+
+
+@pytest.mark.parametrize(
+    ("made", "most"),
+    [
+        (lambda r: "cus_" + "".join(r.choices(BASE62, k=14)), 20),
+        (lambda r: "".join(r.choices(BASE62, k=22)), 12),
+        (lambda r: "".join(r.choices(f"{BASE62}_-", k=21)), 40),
+        (lambda r: f"u{r.randrange(10, 10_000)}", 1),
+        (lambda r: f"job{r.randrange(10, 10_000)}", 1),
+    ],
+)
+def test_identifiers_of_one_kind_make_few_patterns(
+    made: Callable[[random.Random], str], most: int
+) -> None:
+    """Of 300 messages; a few look like words."""
+    chance = random.Random(1)
+    made_of = {pattern_of(f"request {made(chance)} finished") for _ in range(300)}
+    assert len(made_of) <= most
+    assert {pattern_of(pattern) for pattern in made_of} == made_of
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("http2", "utf8", "ipv4", "s3", "sha256", "base64", "int64", "x86", "ES256", "E101"),
+        *("getUserByIdAndName", "HttpServletRequest", "OutOfMemoryError", "java2DGraphics"),
+        *("snake_case_words_of_a_name", "kebab-case-words-of-a-name", "CONSTANT_NAME_OF_17_WORDS"),
+    ],
+)
+def test_names_are_no_identifiers(word: str) -> None:
+    """With any letters and digits."""
+    assert pattern_of(f"request {word} finished").count("<id>") == 0
+    assert word == "CONSTANT_NAME_OF_17_WORDS" or pattern_of(word) == word
 
 
 PIECES = [
@@ -343,3 +400,46 @@ def test_the_requests_of_the_real_log_are_a_handful_of_patterns() -> None:
     methods = {request.split(" ")[0] for request in requests}
     assert len(requests) > 9_900
     assert len(methods) <= len(found) <= 15
+
+
+STACK = "Traceback (most recent call last):\\n" + "".join(
+    f'  File \\"/srv/shop/{name}.py\\", line {n * 37}, in {name}\\n    raise it\\n'
+    for n, name in enumerate(("jobs", "orders", "mail", "stock") * 6)
+)
+#: Lines as loggers write them, with the message, a stack and a number that varies.
+WRITERS = {
+    "python-json-logger": '{"asctime": "03:04:05,%d", "message": "%s", "exc_info": "%s"}',
+    "structlog": '{"order": %d, "event": "%s", "level": "error", "exception": "%s"}',
+    "bunyan": '{"pid":%d,"msg":"%s","err":{"stack":"%s"},"v":0}',
+    "logback": '{"thread":"t-%d","message":"%s","stack_trace":"%s","level":"ERROR"}',
+    "stack first": '{{"id": %d, "stack": "{1}", "more": [1, 2], "msg": "{0}"}}',
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_long_lines_of_json_are_grouped_by_their_message(writer: str) -> None:
+    """However long the stack is, and also where it is cut; short ones are in the same group."""
+    line = WRITERS[writer].replace("{0}", "%(0)s").replace("{1}", "%(1)s")
+
+    def written(number: int, message: str, stack: str) -> str:
+        if "%(0)s" in line:
+            parts = {"0": message, "1": stack}
+            return (line.replace("%d", str(number)) % parts).replace("{{", "{").replace("}}", "}")
+        return line % (number, message, stack)
+
+    messages = ("payment failed", "no stock", "mail refused")
+    stacks = [STACK[: 200 * n].rstrip("\\") for n in range(1, 10)]
+    assert len(written(1, messages[0], STACK)) > 1500
+    patterns_of = {
+        pattern_of(written(n, message, stack))
+        for message in messages
+        for n, stack in enumerate(stacks, 10)
+    }
+    assert len(patterns_of) == len(messages), patterns_of
+    assert all(any(message in each for each in patterns_of) for message in messages)
+
+
+def test_a_json_text_that_was_cut_is_closed() -> None:
+    """It is a value: the pattern has no raw text."""
+    line = f'{{"msg": "payment failed", "n": 7, "stack": "{STACK}"}}'
+    assert pattern_of(line[:1300]) == '{"msg": "payment failed", "n": <n>, "stack": <str>'

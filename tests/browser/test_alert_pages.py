@@ -6,7 +6,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from browser.conftest import Homes, Open, Site, ready, serve
+from browser.conftest import Homes, Open, Site, check_rules, ready, serve
 from browser.test_diagnoses import check_accessible
 from redmeter.alerting.evaluator import Evaluator
 from redmeter.alerting.notifiers import NotDelivered
@@ -74,7 +74,7 @@ def test_alerts_are_found_from_the_status_line(open_page: Open, alerting: Site) 
     """What fires first, with its value against the limit; all texts are inert."""
     page = ready(open_page("?range=60", of=alerting))
     status = page.get_by_role("region", name="Status")
-    status.get_by_role("link", name="1 alert firing").click()
+    status.get_by_role("link", name=re.compile("1 alert firing|Alert .* fires")).click()
     expect(page.get_by_role("heading", name="Alerts", level=1)).to_be_visible()
     rules = page.get_by_role("region", name="Rules")
     expect(rules).to_contain_text("1 firing, 1 pending, 2 ok")
@@ -96,6 +96,30 @@ def test_alerts_are_found_from_the_status_line(open_page: Open, alerting: Site) 
     expect(page.get_by_role("region", name="Latest changes")).to_contain_text("firing")
 
 
+#: Elements that one clicks and that are less than 24 px high or wide, apart from links in text.
+SMALL = """() => [...document.querySelectorAll("button, summary, input, a, select")]
+  .filter(one => one.checkVisibility() && getComputedStyle(one).display !== "inline")
+  .map(one => [one.outerHTML.slice(0, 120), (one.closest("label") ?? one).getBoundingClientRect()])
+  .filter(([_, box]) => box.width > 1 && (box.width < 23.9 || box.height < 23.9))
+  .map(([text, box]) => [text, box.width, box.height])"""
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["?range=60", "?view=alerts", "?view=series&name=queue_length", "?view=alert&name=queue"],
+)
+def test_while_an_alert_fires_all_rules_of_axe_hold(
+    open_page: Open, alerting: Site, query: str
+) -> None:
+    """In both themes; what one clicks is large enough."""
+    page = ready(open_page(query, of=alerting))
+    expect(page.get_by_role("link", name=re.compile("1 firing"))).to_be_visible()
+    check_rules(page)
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(SMALL) == []
+
+
 def test_an_alert_is_silenced_and_looked_at_by_keyboard(open_page: Open, alerting: Site) -> None:
     """The command covers this alert alone; its chart shows the time at which it fired."""
     page = ready(open_page("?view=alerts", of=alerting))
@@ -107,10 +131,14 @@ def test_an_alert_is_silenced_and_looked_at_by_keyboard(open_page: Open, alertin
     expect(command).to_contain_text("[[][*]]")
     expect(queue).to_contain_text("sum by (shop) (last_over_time(queue_length[1m])) > 100")
     check_accessible(page)
-    queue.get_by_role("link", name=re.compile("^Chart of queue_length")).focus()
+    queue.get_by_role("link", name=re.compile("^Chart of queue")).focus()
     page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile(r"view=series&name=queue_length&.*since=\d+&until=\d+"))
-    expect(page.get_by_role("heading", level=1)).to_contain_text("queue_length")
+    expect(page).to_have_url(re.compile(r"view=alert&name=queue.*since=\d+&until=\d+"))
+    expect(page.get_by_role("heading", level=1)).to_contain_text("queue")
+    chart = page.get_by_role("region", name="Value and limit", exact=True)
+    expect(chart).to_contain_text("limit 100")
+    expect(chart).to_contain_text("sum by (shop) (last_over_time(queue_length[1m]))")
+    check_accessible(page)
 
 
 def test_without_rules_the_view_tells_how_to_begin(open_page: Open, site: Site) -> None:

@@ -10,10 +10,13 @@ from support.waiting import eventually
 
 
 def test_ranges_are_the_precisions_that_are_kept(open_page: Open, site: Site) -> None:
-    """Each is a button; the chosen one is in the address, and holds over a reload."""
+    """And an hour, a day and a week; the chosen one is in the address, and holds over a reload."""
     page = open_page()
     buttons = page.get_by_role("group", name="Range").get_by_role("button")
-    expect(buttons).to_have_count(7)
+    expect(buttons).to_have_count(10)
+    page.get_by_role("button", name=re.compile("^24 h")).click()
+    expect(page).to_have_url(re.compile("last=86400"))
+    expect(page.locator(".toolbar-title")).to_contain_text("by 1 h")
     page.get_by_role("button", name=re.compile("^10 d")).click()
     expect(page).to_have_url(re.compile("range=3600"))
     page.reload()
@@ -21,7 +24,7 @@ def test_ranges_are_the_precisions_that_are_kept(open_page: Open, site: Site) ->
         "aria-pressed", "true"
     )
     page.go_back()
-    expect(page.get_by_role("button", name=re.compile("^2 h"))).to_have_attribute(
+    expect(page.get_by_role("button", name=re.compile("^24 h"))).to_have_attribute(
         "aria-pressed", "true"
     )
 

@@ -40,7 +40,9 @@ def test_the_status_of_a_store_is_one_sentence(open_page: Open, site: Site) -> N
     """On the overview, of what the store has."""
     page = ready(open_page("?range=60"))
     status = page.get_by_role("region", name="Status")
-    expect(status).to_contain_text(re.compile("as expected|usually|Not enough data"))
+    expect(status).to_contain_text(
+        re.compile(r"Now, \d\d:\d\d: .*(as expected|usually|not judged|Not enough data)")
+    )
 
 
 def test_nouns_of_the_status_are_links(open_page: Open, site: Site) -> None:
@@ -70,7 +72,7 @@ def test_nouns_of_the_status_are_links(open_page: Open, site: Site) -> None:
     )
     page.reload()
     status = page.get_by_role("region", name="Status")
-    expect(status).to_have_text(f"Error rate 7.7 % on {HOSTILE} since v1.4.2.")
+    expect(status).to_contain_text(f"Error rate 7.7 % on {HOSTILE} since v1.4.2.")
     check_accessible(ready(page))
     status.get_by_role("button", name="v1.4.2").click()
     expect(page).to_have_url(re.compile("mark="))
@@ -182,3 +184,69 @@ def test_the_label_of_a_mark_is_clicked_in_the_chart(open_page: Open, deployed: 
         if "mark=" in page.url:
             break
     expect(page.get_by_role("region", name="Deploy verdict", exact=True)).to_contain_text("v2, ")
+
+
+@pytest.fixture(scope="module")
+def broken(homes: Homes) -> Site:
+    """A store whose small route fails and whose task fails, since a deploy 15 minutes ago."""
+    site = serve(homes("broken"))
+    start = int(time.time()) // 60 * 60
+    with Meter(f"embedded://{site.home.data}") as meter:
+        for ago in range(110, -1, -1):
+            at = start - 60 * ago
+            for route, events, failures in (
+                ("/", 100, 1),
+                ("/pay", 10, 6 if ago <= 15 else 0),
+            ):
+                labels = {"method": "GET", "route": route}
+                for status, number in (("2xx", events - failures), ("5xx", failures)):
+                    if number:
+                        meter.count(
+                            "http_requests", number, labels=labels | {"status": status}, at=at
+                        )
+            meter.count("hits", 110, at=at)
+            meter.count("hits_failed", 7 if ago <= 15 else 1, at=at)
+            failed = 6 if ago <= 15 else 0
+            for state, number in (("success", 10 - failed), ("failure", failed)):
+                if number:
+                    meter.count("task_runs", number, labels={"task": "mail", "state": state}, at=at)
+        meter.mark("shop 2.4", at=start - 60 * 15)
+        assert meter.flush(30)
+    return site
+
+
+def test_an_incident_is_on_top_of_the_page_and_its_parts_are_a_click_away(
+    open_page: Open, broken: Site
+) -> None:
+    """The line, the tile and the first rows name the same; a range before it has its own answer."""
+    page = ready(open_page(of=broken))
+    status = page.get_by_role("region", name="Status")
+    expect(status).to_contain_text(re.compile(r"Now, \d\d:\d\d: "))
+    expect(status.get_by_role("link", name="/pay", exact=True).first).to_be_visible()
+    expect(status.get_by_role("link", name="mail", exact=True)).to_be_visible()
+    expect(status.locator(".dot.fail")).to_have_count(1)
+    tile = page.get_by_role("list", name="Key figures").get_by_role("listitem").nth(1)
+    expect(tile.locator(".tile-value")).to_have_text("6.4 %")
+    expect(tile.locator(".pill.bad")).to_contain_text("usually 0.91 %")
+    rows = page.get_by_role("list", name="What stands out").get_by_role("listitem")
+    expect(rows.first).to_contain_text(re.compile(r"/pay.*error rate 60 % \(usually 0 %\)"))
+    expect(rows.nth(1)).to_contain_text(re.compile(r"mail.*failures 60 %"))
+    check_accessible(page)
+    rows.nth(1).get_by_role("link").click()
+    figures = page.get_by_role("list", name="Key figures").get_by_role("listitem")
+    expect(figures.nth(1)).to_contain_text("60 %")
+    expect(figures.nth(1)).to_contain_text("last 5 min")
+
+    # A quiet range between edges: whole minutes, no cause, and the line is still of now.
+    quiet = int(time.time()) - 3600
+    page.goto(f"{broken.url}?since={quiet - 601}&until={quiet}")
+    ready(page)
+    expect(page.get_by_role("region", name="This range")).to_contain_text("nothing stands out")
+    expect(status).to_have_class(re.compile("small"))
+    expect(status.get_by_role("link", name="/pay", exact=True).first).to_be_visible()
+    expect(page.get_by_role("list", name="What stands out")).to_have_count(0)
+    since, until = (int(at) for at in re.findall(r"since=(\d+)&until=(\d+)", page.url)[0])
+    assert (since % 60, until % 60) == (0, 0)
+    minutes = (until - since) // 60
+    expect(page.get_by_role("row", name=re.compile(f"^hits {110 * minutes:,}"))).to_be_visible()
+    expect(page.get_by_role("row", name="/pay")).to_contain_text(f"{10 * minutes}")

@@ -41,7 +41,7 @@ def test_exceptions_lead_to_their_traceback_and_routes(open_page: Open, failing:
     page = open_page("?range=60", of=failing)
     open_list(page)
     card = page.get_by_role("region", name="Exceptions", exact=True)
-    expect(card).to_contain_text("4 in 2 groups, 2 new, in the last 24 h")
+    expect(card).to_contain_text("4 in 2 groups, 2 new, since ")
     first = card.get_by_role("row").nth(1)
     expect(first).to_contain_text("new")
     expect(first).to_contain_text(HOSTILE)

@@ -39,7 +39,7 @@ def test_the_overview_shows_the_figures_of_the_log(open_page: Open, site: Site) 
     expect(tiles.get_by_role("listitem").filter(has_text="Errors logged")).to_contain_text("1")
     for heading in ("Traffic", "Routes", "Counters", "Messages", "Health"):
         expect(page.get_by_role("heading", name=heading, exact=True, level=2)).to_be_visible()
-    expect(page.get_by_text("payment %s refused")).to_be_visible()
+    expect(page.get_by_role("link", name="payment %s refused")).to_be_visible()
 
 
 def test_lines_of_finer_slices_are_drawn_to_their_end(open_page: Open, site: Site) -> None:

@@ -31,6 +31,22 @@ def test_statements_and_tasks_lead_to_their_charts(open_page: Open, homes: Homes
     expect(page.get_by_role("region", name="Percentiles", exact=True)).to_be_visible()
     page.goto(f"{site.url}?view=jobs")
     expect(page.get_by_role("row").filter(has_text="shop.send")).to_contain_text("failure 1")
+    page.set_viewport_size({"width": 390, "height": 800})
+    for view, rates in (("jobs", ("Failed", "p95")), ("database", ("Errors", "p95"))):
+        page.goto(f"{site.url}?view={view}")
+        table = page.locator("table").first
+        expect(table.locator("tbody tr")).to_have_count(1)
+        head, row = table.locator("thead tr"), table.locator("tbody tr").first
+        above, below = head.bounding_box(), row.bounding_box()
+        assert above
+        assert below
+        assert above["y"] + above["height"] <= below["y"] + 1
+        for title in rates:
+            box = head.get_by_text(title, exact=True).bounding_box()
+            assert box is not None
+            assert 0 <= box["x"] < box["x"] + box["width"] <= 390, title
+            assert above["y"] <= box["y"] < box["y"] + box["height"] <= above["y"] + above["height"]
+        assert page.evaluate("document.querySelector('.scroll').scrollWidth") <= 390
 
 
 def test_messages_of_a_window_have_a_link(open_page: Open, site: Site) -> None:

@@ -190,6 +190,7 @@ def test_progress_is_shown_and_leaves_nothing_behind(
     last = out.rpartition("\x1b[2K")[2]
     assert plain(last).splitlines() == [
         "30,000 lines: 30,000 requests, 30,000 within the retention",
+        "format: common",
         "next: redmeter series hits -p 1h · redmeter top http_requests --by route -p 1d",
     ]
     assert "\x1b" not in screen("replay", str(log), TERM="dumb").out

@@ -10,16 +10,17 @@ from typing import Any
 import pytest
 
 from redmeter import InvalidValue, LimitExceeded, Meter, UnknownPrecision
+from redmeter.health.doctor import examine
 from redmeter.maintenance.forgetting import forget_exception
 from redmeter.store import Store
 from redmeter.stored.exception import (
     EXCEPTION_LIFE,
     FINEST,
     INTERVALS,
+    MAX_COARSE,
     MAX_GROUPS,
     MAX_RELEASES,
     MAX_ROUTES,
-    SILENT,
     Details,
     Occurrences,
     Share,
@@ -72,11 +73,12 @@ def seen(
     route: str = "",
     release: str = "",
     details: Details | None = None,
+    coarse: str = "",
 ) -> Occurrences:
     """Return exceptions of one moment."""
     share = Share(events, time, time)
     routes, releases = ({name: share} if name else {} for name in (route, release))
-    return Occurrences(events, time, time, details, routes, releases)
+    return Occurrences(events, time, time, details, routes, releases, coarse)
 
 
 def write(
@@ -125,7 +127,7 @@ def test_an_exception_is_stored_with_its_origin_and_traceback(
 def test_lines_and_values_do_not_group_but_types_and_functions_do(
     client: Any, open_meter: OpenMeter
 ) -> None:
-    """The same function at another line is one group; another type or function is another."""
+    """Another type, function or text of the line is another group; its number and values not."""
     meter = open_meter()
 
     def first_line() -> None:
@@ -134,7 +136,7 @@ def test_lines_and_values_do_not_group_but_types_and_functions_do(
     def either(which: int) -> None:
         if which:
             raise KeyError(which)
-        raise KeyError("other line")
+        raise KeyError(which)
 
     def of(call: Callable[[], None]) -> BaseException:
         try:
@@ -240,7 +242,7 @@ def test_routes_and_releases_are_bounded(
 
 
 def test_groups_are_bounded(open_store: OpenStore, client: Any, set_time: SetTime) -> None:
-    """A group that was silent gives way to a new one; while all are busy, new ones are (other)."""
+    """Known groups keep counting, new ones get coarse ones, then (other); none is removed."""
     store = open_store()
     set_time(NOW)
     groups = {f"{number:016x}": seen(NOW - number) for number in range(MAX_GROUPS)}
@@ -248,21 +250,59 @@ def test_groups_are_bounded(open_store: OpenStore, client: Any, set_time: SetTim
     start = slice_start(NOW, FINEST)
     store.shard("").write(lambda _: exception_operations(keys, {start: groups}, FINEST))
     assert client.zcard(INDEX) == MAX_GROUPS
-    write(store, "f" * 16, seen(NOW, 3, route="/x"))
-    assert client.zcard(INDEX) == MAX_GROUPS
-    assert group_of(client, OTHER)["count"] == "3"
-    assert "routes" not in group_of(client, OTHER)
-    write(store, f"{5:016x}", seen(NOW, 1))
+    write(store, "f" * 16, seen(NOW, 3, route="/x", coarse="c" * 16))
+    write(store, "e" * 16, seen(NOW, 4, route="/x", coarse="c" * 16))
+    assert client.exists(HEAD + "f" * 16, HEAD + "e" * 16, HEAD + OTHER) == 0
+    stored = group_of(client, "c" * 16)
+    assert (stored["count"], stored["coarse"]) == ("7", "1")
+    assert json.loads(stored["routes"]) == [["/x", 7, NOW, NOW]]
+    write(store, f"{5:016x}", seen(NOW, 1, coarse="c" * 16))
     assert group_of(client, f"{5:016x}")["count"] == "2"
-    set_time(NOW + SILENT)
-    write(store, "f" * 16, seen(NOW + SILENT, 4))
-    assert group_of(client, "f" * 16)["count"] == "4"
-    assert group_of(client, OTHER)["evicted"] == "1"
-    assert client.zcard(INDEX) == MAX_GROUPS
-    assert len(client.keys(HEAD + "*")) == MAX_GROUPS + 1
-    set_time(NOW + EXCEPTION_LIFE + SILENT + 1)
-    write(store, "e" * 16, seen(NOW + EXCEPTION_LIFE + SILENT + 1))
-    assert client.zcard(INDEX) == 1
+    for number in range(MAX_COARSE - 1):
+        write(store, f"f{number:015x}", seen(NOW, coarse=f"c{number:015x}"))
+    assert client.zcard(INDEX) == MAX_GROUPS + MAX_COARSE
+    write(store, "f" * 16, seen(NOW, 5, route="/x", coarse="d" * 16))
+    write(store, "f" * 16, seen(NOW, 6))
+    assert group_of(client, OTHER)["count"] == "11"
+    assert "routes" not in group_of(client, OTHER)
+    write(store, "f" * 16, seen(NOW, coarse="c" * 16))
+    assert group_of(client, "c" * 16)["count"] == "8"
+    later = NOW + EXCEPTION_LIFE - 1
+    set_time(later)
+    write(store, "f" * 16, seen(later, coarse="d" * 16))
+    assert group_of(client, "f" * 16)["count"] == "1"  # those of before have expired
+    assert client.zcard(INDEX) < MAX_GROUPS
+
+
+def test_a_flood_of_groups_hides_no_other_one(any_server: Server, open_store: OpenStore) -> None:
+    """Known groups keep counting, new types are seen, and the limit is reported."""
+    with Meter(any_server.url, flush_interval=60) as real, MemoryMeter() as memory:
+        for meter in (real, memory):
+            for _ in range(100):
+                meter.record_exception(raised(KeyError()), group="known")
+            meter.flush()
+            for _ in range(50):
+                meter.record_exception(raised(KeyError()), group="known")
+            for number in range(1_200):
+                meter.record_exception(raised(ValueError()), group=f"flood {number}")
+            meter.flush()
+            for _ in range(500):
+                meter.record_exception(raised(MemoryError()))
+            for _ in range(7):
+                meter.record_exception(raised(KeyError()), group="known")
+            meter.flush()
+            answer = meter.exceptions(limit=MAX_GROUPS + MAX_COARSE)
+            assert (answer.count, answer.other, answer.found) == (1_857, 0, MAX_GROUPS + 2)
+            assert answer.coarse == 701
+            big, flood, known = answer.groups[:3]
+            assert (big.type, big.count, big.coarse) == ("MemoryError", 500, True)
+            assert (flood.type, flood.count, flood.coarse) == ("ValueError", 201, True)
+            assert flood.function == f"{__name__}.raised"
+            assert (known.count, known.coarse) == (157, False)
+        assert real.recorder_health().dropped == 0
+    (finding,) = [one for one in examine(open_store()).findings if one.topic == "exceptions"]
+    assert finding.level == "warn"
+    assert f"there are {MAX_GROUPS:,} groups" in finding.text
 
 
 @pytest.mark.parametrize("text", ["x", "[[1]]", '{"a":1}', '[["/a","b",1,1]]', "[" * 300, "17"])
@@ -391,7 +431,7 @@ def test_foreign_values_are_left_out(
         ({"precision": 60}, UnknownPrecision),
         ({"order": "age"}, InvalidValue),
         ({"limit": 0}, InvalidValue),
-        ({"limit": 1001}, LimitExceeded),
+        ({"limit": 1101}, LimitExceeded),
         ({"last": "2h", "since": 1}, InvalidValue),
     ],
 )

@@ -10,7 +10,7 @@ from redmeter.reading.page.overview import Overview, Watch
 from redmeter.reading.windows import Frame
 from redmeter.store import Store
 from redmeter.store.query import run_query
-from redmeter.stored.keys import slice_start
+from redmeter.stored.keys import Retention, slice_start
 from support.details import read_detail
 from support.observed import exact_quantile, near, put_observed
 from support.pages import read_routes
@@ -126,3 +126,56 @@ def test_a_list_of_a_window_that_ends_now_has_what_is_running(
     )[1]
     (hits,) = (row for row in found.rows if row.name == "hits")
     assert hits.count == 5
+
+
+@pytest.mark.parametrize("off", [0, 17, -41])
+def test_a_window_between_edges_has_whole_intervals_in_every_panel(
+    client: Any, open_store: OpenStore, off: int
+) -> None:
+    """Routes, tiles and the intervals of the chart have the same sum; so has the period before."""
+    store, now = open_store(), server_time(client)
+    end = slice_start(now, 60) - 20 * 60
+    fill(client, store, [end - 60 * n for n in range(60, -21, -1)])
+    overview = look(store, 60, Frame(end - 600 + off, end + off, None, now))
+    window, length = overview.window, 600 + (60 if off else 0)
+    assert (window.end - window.start, window.start % 60) == (length, 0)
+    assert window.start <= end - 600 + off < end + off <= window.end
+    assert (window.before_start, window.before_end) == (window.start - length, window.start)
+    chart = overview.chart[0]
+    drawn = {chart.start + 60 * n: int(value or 0) for n, value in enumerate(chart.values)}
+
+    def within(start: int, stop: int) -> int:
+        return sum(count for at, count in drawn.items() if start <= at < stop)
+
+    (route,) = overview.routes.rows
+    inside = within(window.start, window.end)
+    assert (overview.numbers.hits.count, route.count) == (inside, inside)
+    assert overview.numbers.hits.count_before == within(window.start - length, window.start)
+
+
+@pytest.mark.parametrize(
+    ("since", "until"), [(1, 300), (1_000_000_000, 1_000_000_300), (0, None), (4e9, 4.1e9)]
+)
+def test_a_window_of_any_time_has_intervals_that_are_kept_or_none(
+    client: Any, open_store: OpenStore, since: float, until: float | None
+) -> None:
+    """Longer than any retention, wholly before it, and in the future."""
+    store, now = open_store(), server_time(client)
+    fill(client, store, [slice_start(now, 60) - 60])
+    window = look(store, 60, Frame(since, until, None, now)).window
+    kept = Retention(store.seen.series)
+    oldest = min(kept.oldest(p, now) for p in kept)
+    assert window.start >= oldest or window.end - window.start == window.precision
+    assert window.end <= now + window.precision
+
+
+def test_a_window_up_to_now_has_a_length(client: Any, open_store: OpenStore) -> None:
+    """By the finest precision that keeps it; another day is compared at the same one only."""
+    store, now = open_store(), server_time(client)
+    fill(client, store, [slice_start(now, 60)])
+    lengths = {HOUR: (60, False), DAY: (HOUR, True), 7 * DAY: (HOUR, False)}
+    for last, (precision, compared) in lengths.items():
+        window = look(store, 60, Frame(None, None, 7 * DAY, now, last)).window
+        assert (window.end - window.start, window.precision) == (last, precision)
+        assert window.before is compared
+        assert window.before_precision in (None, precision)

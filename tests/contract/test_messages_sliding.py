@@ -16,7 +16,7 @@ from redmeter.store import Store
 from redmeter.stored.keys import HOUR, OTHER, STEP, slice_start
 from redmeter.stored.message import LogHour, PatternHour, message_operations
 from redmeter.stored.shards import ShardedKeys
-from redmeter.stored.steps import ALL, STEPS, is_complete, parse_steps, windows
+from redmeter.stored.steps import ALL, ROOM, STEPS, is_complete, parse_steps, windows
 from redmeter.testing import MemoryMeter
 from redmeter.types import Batch, Outcome
 from support.fixed_time import FixedTime
@@ -179,34 +179,83 @@ def test_a_clock_that_is_set_back_begins_anew(store: Store, client: Any, clock: 
 def test_patterns_are_bounded_and_leave_with_their_steps(
     store: Store, client: Any, clock: FixedTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What exceeds the most is (other); those whose steps have left make room."""
-    monkeypatch.setattr("redmeter.stored.steps.MAX_FIELDS", 3)
-    write(store, *((NOON, name) for name in "abcdd"))
+    """What exceeds the room is coarse, then (other); those whose steps have left make room."""
+    monkeypatch.setattr("redmeter.stored.steps.ROOM", 3)
+    monkeypatch.setattr("redmeter.stored.steps.COARSE_ROOM", 1)
+    write(store, *((NOON, name) for name in "abcdde"))
     write(store, (NOON, "d"), (NOON, "a"), (NOON, OTHER))
     assert stored(client) == {
-        ALL: f"{NOON} 8{zeros(24)}",
+        ALL: f"{NOON} 9{zeros(24)}",
         "a": f"{NOON} 2",
         "b": f"{NOON} 1",
         "c": f"{NOON} 1",
-        OTHER: f"{NOON} 4",
+        "d (1 word)": f"{NOON} 3",
+        OTHER: f"{NOON} 2",
     }
-    for step, patterns in ((24, {"a", "b", "c"}), (25, {"e", "f"})):
+    for step, patterns in (
+        (24, {"a", "b", "c", "d (1 word)", OTHER}),
+        (25, {"e", "f"}),
+    ):
         clock.now = NOON + step * STEP
         write(store, (clock.now, "e"), (clock.now, "f"))
-        assert set(stored(client)) == {ALL, *patterns, OTHER}
+        assert set(stored(client)) == {ALL, *patterns} | ({OTHER} if step == 25 else set())
 
 
-def test_a_hash_has_at_most_a_thousand_patterns(
+def test_a_hash_has_at_most_the_room_of_its_severity(
     store: Store, client: Any, clock: FixedTime
 ) -> None:
     """However many come in an hour, and of however many hours."""
     for hour in range(3):
         clock.now = NOON + hour * HOUR
         write(store, *((clock.now, f"{hour} {n}") for n in range(700)))
-    assert client.hlen(KEY) == 1_000 + len((ALL, OTHER))
+    assert client.hlen(KEY) == ROOM + len((ALL, "… (2 words)"))
     whole = parse_steps(client.hget(KEY, ALL))
     assert whole is not None
     assert windows(whole, clock.now) == (1400, 700)
+
+
+def test_patterns_that_differ_in_a_name_are_read_as_one(
+    open_meter: OpenMeter, open_store: OpenStore, clock: FixedTime, client: Any
+) -> None:
+    """By each reader, with their counts summed and their patterns listed; each is stored."""
+    meters = open_meter(), MemoryMeter(clock=ManualClock(clock.now))
+    names = [f"{a}{b}" for a in ("ama", "basti", "chi", "dori") for b in ("an", "elie", "ara")]
+    for meter in meters:
+        for name in [*names, names[0]]:
+            meter.log("shop", f"order of {name} failed", severity="error")
+    meters[0].flush()
+    variants = {f"order of {name} failed" for name in names}
+    stored = {member.decode() for member in client.zrange("redmeter:common:shop:error", 0, -1)}
+    assert stored == variants
+    overview = read_log_overview(open_store())
+    rows = [(*meter.log_frequencies("shop"), *meter.log_changes("shop")) for meter in meters]
+    for one in (*rows[0], *rows[1], *overview.frequent, *overview.changes):
+        assert (one.pattern, one.count, one.before) == ("order of <…> failed", 13, 0)
+        assert (one.variants[0], {*one.variants}) == (f"order of {names[0]} failed", variants)
+    assert [len(each) for each in (*rows, overview.frequent, overview.changes)] == [2, 2, 1, 1]
+
+
+def test_a_flood_hides_no_new_error(open_meter: OpenMeter, clock: FixedTime) -> None:
+    """An error of the same severity is counted and new, and the process reports the crowd."""
+    meters = open_meter(recent_messages=10), MemoryMeter(clock=ManualClock(clock.now))
+    for meter in meters:
+        for n in range(1200):
+            name = "".join(chr(97 + n // 26**power % 26) for power in range(3))
+            meter.log("pay", f"payment failed for cus_{name}", severity="error")
+        for _ in range(50):
+            meter.log("pay", "database is down", severity="error")
+        meter.log("pay", "card declined", severity="info")
+    meters[0].flush()
+    for meter in meters:
+        counts = {one.pattern: one.count for one in meter.log_frequencies("pay")}
+        assert sum(counts.values()) == 1251
+        assert (counts["database is down (3 words)"], counts["card declined"]) == (50, 1)
+        assert OTHER not in counts
+        changes = {one.pattern: one.kind for one in meter.log_changes("pay")}
+        assert changes["database is down (3 words)"] == "new"
+        health = meter.recorder_health()
+        assert health.coarse_messages["pay:error"] >= 250
+        assert health.other_messages == {}
 
 
 @pytest.mark.parametrize("prefix", ["redmeter:", ""])
@@ -285,7 +334,7 @@ def test_the_minute_of_the_hour_makes_no_difference(
 def test_a_meter_in_memory_compares_the_same_hours(store: Store, clock: FixedTime) -> None:
     """Three minutes past the hour."""
     now = NOON + 180
-    events = [(now - 70 * 60, "gone")] * 9 + [(now - 60 * n, "steady") for n in range(120)]
+    events = [(now - 70 * 60, "gone")] * 16 + [(now - 60 * n, "steady") for n in range(120)]
     memory = MemoryMeter(clock=ManualClock(min(events)[0]))
     for at, pattern in sorted(events):
         clock.now = at
@@ -295,7 +344,7 @@ def test_a_meter_in_memory_compares_the_same_hours(store: Store, clock: FixedTim
     clock.now = now
     memory.clock.advance(now - memory.clock.wall())
     assert told(memory.log_changes()) == told(read_changes(store))
-    assert told(memory.log_changes())["gone"] == ("gone", 0, 9, True)
+    assert told(memory.log_changes())["gone"] == ("gone", 0, 16, True)
     assert memory.log_changes().clock_hours == read_changes(store).clock_hours == 0
 
 

@@ -16,6 +16,7 @@ from redmeter.stored.message import (
     message_operations,
     parse_recent,
 )
+from redmeter.stored.steps import COARSE_ROOM, ROOM, URGENT_ROOM
 from redmeter.types import Batch, Outcome
 from support.stores import OpenMeter, OpenStore, SetTime, exchanges, send, server_time
 
@@ -237,21 +238,39 @@ def test_everything_expires(open_store: OpenStore, client: Any, hour: int) -> No
 # --- tally: bounds -------------------------------------------------------------------------
 
 
-def test_only_so_many_patterns_are_counted_in_an_hour(
+def test_beyond_the_room_of_a_severity_messages_count_under_coarse_patterns(
     open_store: OpenStore, client: Any, hour: int
 ) -> None:
-    """Of all writers together; what is known still counts, the others count together."""
+    """Of all writers together; what is known still counts under its own pattern."""
     store = open_store()
-    write(store, "app:info", *((hour, f"a{n}") for n in range(MAX_HOURLY_PATTERNS - 10)))
-    write(store, "app:info", *((hour, f"b{n}") for n in range(30)), count=2)
-    write(store, "app:info", (hour, "a0"), (hour, "c"))
+    write(store, "app:info", *((hour, f"a{n}") for n in range(ROOM - 10)))
+    outcome = write(store, "app:info", *((hour, f"b{n} failed") for n in range(30)), count=2)
+    assert outcome.answers == ((STEPS, "40 0"),)
+    write(store, "app:info", (hour, "a0"), (hour, "database is down"))
     found = counted(client)
-    assert len(found) == MAX_HOURLY_PATTERNS + 1
-    assert found[OTHER] == 20 * 2 + 1
-    assert found["a0"] == 2
-    assert sum(found.values()) == MAX_HOURLY_PATTERNS - 10 + 30 * 2 + 2
+    assert len(found) == ROOM + 2
+    assert (found["… (2 words)"], found["database is down (3 words)"], found["a0"]) == (40, 1, 2)
+    assert sum(found.values()) == ROOM - 10 + 30 * 2 + 2
+    assert {*found} == {field.decode() for field in client.hkeys(PATTERNS)}
+    assert {*found, ""} == {field.decode() for field in client.hkeys(STEPS)}
     write(store, "app:info", (hour - 1, "late"))
-    assert counted(client, f"{KEY}:last") == {"late": 1}
+    assert counted(client, f"{KEY}:last") == {"late (1 word)": 1}
+
+
+def test_beyond_the_places_of_coarse_patterns_messages_are_other(
+    open_store: OpenStore, client: Any, hour: int
+) -> None:
+    """The writer learns how many; no pattern that has a place loses it."""
+    store = open_store()
+    write(store, "app:error", *((hour, f"p{n} x") for n in range(URGENT_ROOM)))
+    words = [f"{'ab'[n % 2]}{chr(97 + n // 26)}{chr(97 + n % 26)} failed" for n in range(120)]
+    outcome = write(store, "app:error", *((hour, word) for word in words))
+    assert outcome.answers == (("redmeter:steps:app:error", f"{COARSE_ROOM} 20"),)
+    write(store, "app:error", (hour, words[0]), (hour, "p7 x"), (hour, OTHER))
+    found = counted(client, "redmeter:common:app:error")
+    assert len(found) == URGENT_ROOM + COARSE_ROOM + 1
+    assert (found[f"{words[0]} (2 words)"], found["p7 x"], found[OTHER]) == (2, 2, 21)
+    assert sum(found.values()) == URGENT_ROOM + 120 + 3
 
 
 def patterns_of(client: Any, hour: str = "") -> dict[str, int]:
@@ -263,43 +282,20 @@ def patterns_of(client: Any, hour: str = "") -> dict[str, int]:
     return found
 
 
-def test_the_bound_on_patterns_is_of_all_severities_together(
-    open_store: OpenStore, client: Any, hour: int
-) -> None:
-    """Of those that have no standard name too, and of each logger by itself."""
-    store = open_store()
-    write(store, "app:info", *((hour, f"a{n}") for n in range(600)))
-    write(store, "app:odd", *((hour, f"b{n}") for n in range(300)))
-    write(store, "app:error", *((hour, f"c{n}") for n in range(300)), count=2)
-    write(store, "app:info", (hour, "a0"), (hour, "new"), count=3)
-    write(store, "app:odd", (hour, "new"))
-    assert patterns_of(client) == {"info": 600, "error": 100, "odd": 300}
-    assert [counted(client, f"redmeter:common:app:{s}")[OTHER] for s in ("info", "error")] == [
-        3,
-        200 * 2,
-    ]
-    assert counted(client)["a0"] == 4
-    assert client.hgetall(DISTINCT) == {b"%d" % hour: b"%d" % MAX_HOURLY_PATTERNS}
-    write(store, "apples:info", (hour, "new"))
-    assert counted(client, "redmeter:common:apples:info") == {"new": 1}
-
-
-def test_severities_of_one_batch_share_the_bound(
-    open_store: OpenStore, client: Any, hour: int
-) -> None:
-    """In each of its hours; one message more of each is of no pattern."""
+def test_each_severity_has_room_of_its_own(open_store: OpenStore, client: Any, hour: int) -> None:
+    """Errors twice as much as others, also in one batch and in each of its hours."""
     store = open_store()
     starts = (hour - HOUR, hour)
     hours = {start: an_hour(*((start, f"p{n}") for n in range(700))) for start in starts}
-    made = {"app:info": hours, "app:error": hours}
-    assert store.shard("").write(lambda _: message_operations(store.keys, made)) == Outcome()
+    made = {f"app:{severity}": hours for severity in ("info", "error", "odd")}
+    store.shard("").write(lambda _: message_operations(store.keys, made))
     for which in ("", ":last"):
-        assert patterns_of(client, which) == {"info": 700, "error": 300, "odd": 0}
-        assert counted(client, f"redmeter:common:app:error{which}")[OTHER] == 400
-    assert {int(start): int(many) for start, many in client.hgetall(DISTINCT).items()} == {
-        hour - HOUR: MAX_HOURLY_PATTERNS,
-        hour: MAX_HOURLY_PATTERNS,
-    }
+        found = {"info": ROOM + 1, "error": 700, "odd": ROOM + 1}
+        assert patterns_of(client, which) == found
+        coarse = counted(client, f"redmeter:common:app:odd{which}")["… (1 word)"]
+        assert coarse == 700 - ROOM
+    both = {b"%d" % start: b"%d" % sum(found.values()) for start in starts}
+    assert client.hgetall(DISTINCT) == both
 
 
 def test_patterns_of_an_hour_that_is_over_do_not_count_for_the_next(
@@ -312,27 +308,24 @@ def test_patterns_of_an_hour_that_is_over_do_not_count_for_the_next(
     store = open_store()
     assert write(store, "app:info", (hour, "new"), (hour - 1, "late")) == Outcome()
     assert counted(client) == {"new": 1}
-    assert counted(client, f"{KEY}:last") == {OTHER: 1}
-    assert client.hgetall(DISTINCT) == {b"%d" % (hour - HOUR): b"1000", b"%d" % hour: b"1"}
+    assert counted(client, f"{KEY}:last") == {"late": 1}
+    assert client.hgetall(DISTINCT) == {b"%d" % (hour - HOUR): b"1001", b"%d" % hour: b"1"}
     write(store, "app:error", (hour, "new"), (hour - 1, "old1"))
     assert counted(client, "redmeter:common:app:error") == {"new": 1}
     assert counted(client, "redmeter:common:app:error:last")["old1"] == 2
 
 
-def test_patterns_that_other_programs_count_leave_fewer_for_ours(
+def test_patterns_that_other_programs_count_take_no_places(
     open_store: OpenStore, client: Any, hour: int
 ) -> None:
-    """As soon as one is added beside them; theirs stay, however many they are."""
-    client.zadd(KEY, {f"their{n}": 1 for n in range(MAX_HOURLY_PATTERNS - 2)} | {OTHER: 5})
+    """Theirs stay, however many they are, and count toward the number of the hour."""
+    client.zadd(KEY, {f"their{n}": 1 for n in range(MAX_HOURLY_PATTERNS)} | {OTHER: 5})
     client.set(f"{KEY}:start", hour)
     store = open_store()
-    write(store, "app:info", (hour, "a"))
-    write(store, "app:error", (hour, "b"), (hour, "c"))
-    assert patterns_of(client) == {"info": MAX_HOURLY_PATTERNS - 1, "error": 1, "odd": 0}
-    client.zadd(KEY, {f"more{n}": 1 for n in range(MAX_HOURLY_PATTERNS)})
-    write(store, "app:info", (hour, "more1"), (hour, "d"))
+    write(store, "app:info", (hour, "their1"), (hour, "a"))
     found = counted(client)
-    assert (found["more1"], found[OTHER], len(found)) == (2, 6, 2 * MAX_HOURLY_PATTERNS)
+    assert (found["their1"], found["a"], found[OTHER]) == (2, 1, 5)
+    assert client.hgetall(DISTINCT) == {b"%d" % hour: b"%d" % (MAX_HOURLY_PATTERNS + 1)}
 
 
 def test_a_pattern_that_is_there_costs_no_look_at_the_others(
@@ -353,14 +346,12 @@ def test_where_the_others_cannot_be_known_an_hour_has_its_own_bound(
 ) -> None:
     """What another program put there stays; all messages are counted, and it is told."""
     client.set(DISTINCT, "theirs")
-    outcome = write(
-        open_store(), "app:info", *((hour, f"a{n}") for n in range(MAX_HOURLY_PATTERNS))
-    )
+    outcome = write(open_store(), "app:info", *((hour, f"a{n}") for n in range(ROOM)))
     assert [(r.key, r.reason, r.amount) for r in outcome.rejections] == [(DISTINCT, "unkept", 0)]
     outcome = write(open_store(), "app:info", (hour, "a0"), (hour, "b"))
     assert (len(outcome.rejections), client.get(DISTINCT)) == (1, b"theirs")
     found = counted(client)
-    assert (found["a0"], found[OTHER], len(found)) == (2, 1, MAX_HOURLY_PATTERNS + 1)
+    assert (found["a0"], found["b (1 word)"], len(found)) == (2, 1, ROOM + 1)
 
 
 # --- push, seen, touch ---------------------------------------------------------------------
@@ -422,15 +413,17 @@ def test_what_is_known_of_a_pattern_grows(open_store: OpenStore, client: Any, ho
 
 
 def test_of_patterns_those_seen_last_are_known(
-    open_store: OpenStore, client: Any, hour: int
+    open_store: OpenStore, client: Any, hour: int, set_time: SetTime
 ) -> None:
     """When there are half as many again as may be, the others go."""
     store = open_store()
     for part in range(4):
-        some = range(part * 400, part * 400 + 400)
-        write(store, "app:info", *((hour + n / 1000, f"p{n}") for n in some))
+        start = hour + 3 * HOUR * part
+        set_time(start + HOUR // 2)
+        some = range(part * 300, part * 300 + 300)
+        write(store, "app:info", *((start + n / 1000, f"p{n}") for n in some))
     found = {field.decode() for field in client.hkeys(PATTERNS)}
-    assert found == {f"p{n}" for n in range(600, 1600)}
+    assert found == {f"p{n}" for n in range(1200 - ROOM - COARSE_ROOM, 1200)}
 
 
 def test_the_index_has_the_last_time_of_each(open_store: OpenStore, client: Any, hour: int) -> None:

@@ -68,6 +68,40 @@ def test_a_gauge_keeps_its_name_next_to_a_counter(meter: Meter) -> None:
     assert values(meter.query("max_over_time(queue[5m])")) == {(("le", "x"),): 4}
 
 
+def test_values_that_were_cut_are_named(open_meter: OpenMeter) -> None:
+    """A value has 120 bytes; a query of a longer value gets how the stored one begins."""
+    whole = "/orders/" + "x" * 300
+    for meter in (open_meter(), MemoryMeter(strict=False)):
+        meter.count("pages", 3, labels={"path": whole, "status": "5xx"})
+        meter.count("pages", 2, labels={"path": "/orders", "status": "2xx"})
+        (stored,) = {
+            one.labels["path"]
+            for one in meter.query("pages_total").series
+            if one.labels["status"] == "5xx"
+        }
+        assert stored.endswith("…")
+        info = (
+            'PromQL info: a value of the label "path" of metric name "pages_total" was cut, as a'
+            f' value has 120 bytes at most: "{stored}" may be the one that was meant'
+        )
+        for query, series, infos in (
+            (f'pages_total{{path="{whole}"}}', 0, [info]),
+            (f'sum(pages_total{{path!="{whole}"}})', 1, [info]),
+            (f'pages_total{{path=~"/orders|{whole}"}}', 1, [info]),
+            (f'pages_total{{path="{stored}"}}', 1, []),
+            ('pages_total{path=~"/orders/x+…"}', 1, []),
+            ('pages_total{path="/orders"}', 1, []),
+            ('pages_total{path="/orders/of/others"}', 0, []),
+            ("pages_total", 2, []),
+        ):
+            result = meter.query(query)
+            assert (len(result.series), list(result.infos)) == (series, infos), query
+        # Answers may have more labels than fit in a name.
+        longer = 'label_join(pages_total{status="5xx"}, "twice", "", "path", "path")'
+        (one,) = meter.query(longer).series
+        assert one.labels["twice"] == stored * 2
+
+
 def test_what_prometheus_3_has_is_understood() -> None:
     """Underscores in numbers, names that are modifiers elsewhere, the first value of a window."""
     clock = ManualClock(1_700_000_000.0)

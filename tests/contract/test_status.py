@@ -242,3 +242,15 @@ def test_what_is_new_is_named(meter: Meter) -> None:
     assert "New exception KeyError in test_status.py:" in status.sentence
     assert "New error in shop.pay: no answer from " in status.sentence
     assert [one.count for one in status.messages] == [30]
+
+
+def test_a_store_of_gauges_and_messages_names_them(meter: Meter) -> None:
+    """Nothing of it is judged."""
+    meter.gauge("queue_length").set(3)
+    meter.log("shop", "started", severity="info")
+    assert meter.flush(20)
+    status = meter.status()
+    assert status.state == "unknown"
+    assert status.sentence.startswith(
+        "Not enough data: gauges and messages are recorded, but no requests, no tasks and no "
+    )

@@ -25,7 +25,7 @@ from redmeter.dashboard.access import (
     new_access_token,
     read_users,
 )
-from redmeter.dashboard.login import Login
+from redmeter.dashboard.login import FREE, LONGEST_DELAY, MAX_DELAYED, Login
 from redmeter.dashboard.server import Credentials
 from redmeter.errors import InvalidSetting
 from support.asking import asking
@@ -33,6 +33,10 @@ from support.servers import Server
 
 TOKEN = "a-token-of-some-length"
 PATHS = ["/", "/assets/x.js", "/api/marks", "/api/openapi.json", "/nothing"]
+
+
+async def no_wait(_: float) -> None:
+    """Answer a failure at once."""
 
 
 def basic(name: str, password: str) -> dict[str, str]:
@@ -248,7 +252,7 @@ def test_files_of_secrets_are_read(tmp_path: Any) -> None:
 @pytest.fixture
 def locked(server: Server) -> Any:
     """A client of a dashboard that asks for credentials."""
-    login = Login([TOKEN], {"ada": "correct-horse"})
+    login = Login([TOKEN], {"ada": "correct-horse"}, sleep=no_wait)
     dashboard = Dashboard(server.url, access=login)
     with asking(dashboard) as client:
         yield client
@@ -339,7 +343,7 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 @pytest.fixture
 def signing(server: Server) -> Iterator[httpx.Client]:
     """A client of a dashboard that asks for a token."""
-    dashboard = Dashboard(server.url, access=Login([TOKEN, f"{TOKEN}-2"]))
+    dashboard = Dashboard(server.url, access=Login([TOKEN, f"{TOKEN}-2"], sleep=no_wait))
     with asking(dashboard) as client:
         yield client
     dashboard.close()
@@ -430,9 +434,9 @@ def test_nothing_but_the_form_is_taken(signing: httpx.Client, locked: httpx.Clie
     assert signing.post("/", content=b"&" * 50, headers=FORM).status_code == 401
 
 
-def test_without_a_token_there_is_no_form(server: Server) -> None:
-    """The browser itself asks for names and passwords; applications have forms of their own."""
-    for access in (Login(users={"ada": "correct-horse"}), only_ada, "open"):
+def test_an_application_has_a_form_of_its_own(server: Server) -> None:
+    """So there is none of ours."""
+    for access in (only_ada, "open"):
         dashboard = Dashboard(server.url, access=access)
         with asking(dashboard) as client:
             assert client.post("/", data={"token": TOKEN}).status_code == 405
@@ -446,3 +450,121 @@ def test_an_address_that_is_sent_back_is_here(path: str) -> None:
     """`//name` would be another host."""
     assert local(path).startswith("/")
     assert not local(path).startswith(("//", "/\\"))
+
+
+def test_names_and_passwords_have_the_form_too(server: Server) -> None:
+    """A browser gets a cookie for them; with tokens, one form takes both."""
+    dashboard = Dashboard(server.url, access=Login(users={"ada": "correct-horse"}, sleep=no_wait))
+    with asking(dashboard) as client:
+        form = client.get("/", headers=BROWSER)
+        assert is_form(form)
+        for text in ('<label for="username">Name', '<label for="token">Password', "--users-file"):
+            assert text in form.text
+        for name, password in (("ada", "wrong"), ("eve", "correct-horse"), ("", "correct-horse")):
+            answer = client.post("/", data={"username": name, "token": password})
+            assert is_form(answer)
+            assert "correct" not in answer.text
+        sent = {"username": "ada", "token": "correct-horse"}
+        assert client.post("/?range=60", data=sent).status_code == 303
+        assert client.get("/api/marks").status_code == 200
+    dashboard.close()
+    both = Dashboard(server.url, access=Login([TOKEN], {"ada": "correct-horse"}, sleep=no_wait))
+    for form_sent in (sent, {"username": "", "token": TOKEN}):
+        with asking(both) as client:
+            assert client.post("/", data=form_sent).status_code == 303
+            assert client.get("/api/marks").status_code == 200
+    both.close()
+
+
+def test_signing_out_ends_a_sign_in(signing: httpx.Client) -> None:
+    """By a link of the page; another site cannot do it. The page knows that it can by a cookie."""
+    signing.post("/", data={"token": TOKEN})
+    assert signing.cookies["redmeter-signed-in"] == "1"
+    other = signing.get("/sign-out", headers={"Sec-Fetch-Site": "cross-site"})
+    assert error_of(other)["code"] == "cross-site"
+    assert signing.get("/api/marks").status_code == 200
+    answer = signing.get("/sign-out")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert not signing.cookies
+    assert signing.get("/api/marks").status_code == 401
+
+
+def test_the_name_of_the_cookie_is_the_same_for_all_tokens(server: Server) -> None:
+    """It has the port, as cookies ignore ports, and nothing of the token."""
+    names = []
+    for token in (TOKEN, f"{TOKEN}-2"):
+        dashboard = Dashboard(server.url, access=Login([token]))
+        with asking(dashboard, base_url="http://localhost:8899") as client:
+            client.get(f"/?token={token}")
+            names.append(sorted(client.cookies))
+        dashboard.close()
+    assert names == [["redmeter-8899", "redmeter-signed-in"]] * 2
+
+
+WRONG: list[dict[str, Any]] = [
+    {"url": "/?token=guess-guess"},
+    {"url": "/api/marks", "headers": {"Authorization": "Bearer guess-guess"}},
+    {"url": "/api/marks", "headers": basic("ada", "guess-guess")},
+    {"url": "/", "method": "POST", "data": {"token": "guess-guess"}},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=["address", "bearer", "basic", "form"])
+def test_failures_are_answered_later_and_later_and_logged(
+    wrong: dict[str, Any], server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Those of one address; the log has the address, and no secret."""
+    waits: list[float] = []
+
+    async def waited(seconds: float) -> None:
+        waits.append(seconds)
+
+    login = Login([TOKEN], {"ada": "correct-horse"}, sleep=waited)
+    dashboard = Dashboard(server.url, access=login)
+    with asking(dashboard) as client, caplog.at_level("WARNING"):
+        client.get("/api/marks")  # without credentials, which is no guess
+        for _ in range(FREE + 7):
+            assert client.request(**{"method": "GET", **wrong}).status_code == 401
+        assert waits == [0.5, 1, 2, 4, LONGEST_DELAY, LONGEST_DELAY, LONGEST_DELAY]
+        for sent in ({"Authorization": f"Bearer {TOKEN}"}, basic("ada", "correct-horse")):
+            assert client.get("/api/marks", headers=sent).status_code == 200
+        assert client.post("/", data={"token": TOKEN}).status_code == 303
+        assert client.get("/api/marks").status_code == 200
+    dashboard.close()
+    assert len(waits) == 7
+    logged = [r.getMessage() for r in caplog.records if "sign-in failed" in r.getMessage()]
+    assert len(logged) == FREE + 7
+    assert "127.0.0.1" in logged[0]
+    assert "guess" not in "".join(logged)
+
+
+def test_failures_that_wait_are_bounded_and_delay_nobody_else(server: Server) -> None:
+    """Further ones are refused; valid credentials pass, from the same address too."""
+
+    async def attempt() -> list[int]:
+        until, full, held_now = asyncio.Event(), asyncio.Event(), list[float]()
+
+        async def held(seconds: float) -> None:
+            held_now.append(seconds)
+            if len(held_now) == MAX_DELAYED:
+                full.set()
+            await until.wait()
+
+        app = Dashboard(server.url, access=Login([TOKEN], sleep=held))
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            guesses = [
+                asyncio.create_task(client.get("/api/marks", headers={"Authorization": "Bearer x"}))
+                for _ in range(FREE + MAX_DELAYED)
+            ]
+            await asyncio.wait_for(full.wait(), 30)
+            refused = await client.get("/api/marks", headers={"Authorization": "Bearer x"})
+            passed = await client.get("/api/marks", headers={"Authorization": f"Bearer {TOKEN}"})
+            assert sum(guess.done() for guess in guesses) <= FREE
+            until.set()
+            answers = await asyncio.gather(*guesses)
+        app.close()
+        assert refused.headers["retry-after"] == "8"
+        return [refused.status_code, passed.status_code, *{each.status_code for each in answers}]
+
+    assert asyncio.run(attempt()) == [429, 200, 401]

@@ -83,6 +83,7 @@ QUESTIONS = {
     "/api/jobs": ["", "?order=failing&offset=1"],
     "/api/views": [""],
     "/api/verdict": ["?since=1700000000", "?since=1700000000&against=yesterday&precision=3600"],
+    "/api/alert": ["?name=nothing&since=1700000000"],
     "/api/alerts": ["", "?limit=1"],
     "/api/doctor": [""],
 }
@@ -287,6 +288,20 @@ def test_however_many_watch_the_server_is_asked_once_within_the_time(
             time.sleep(keep / 10)
         passed = time.monotonic() - began
     assert 1 <= len(seen) <= passed / keep + 1
+
+
+def test_what_a_page_repeats_is_shared_until_it_is_asked_again(
+    client: httpx.Client, filled: Meter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So tabs that were opened at different moments read once; other answers are shared shorter."""
+    monkeypatch.setattr(app, "KEEP", 1e-6)
+    monkeypatch.setattr(app, "REPEATED", 60e6)
+    for path, reads in (("/api/overview", 0), ("/api/status", 0), ("/api/routes", 5)):
+        client.get(path)
+        with exchanges(monkeypatch) as seen:
+            for _ in range(5):
+                assert client.get(path).status_code == 200
+        assert len(seen) >= reads if reads else not seen, path
 
 
 def test_ten_who_watch_cost_what_one_does(

@@ -143,7 +143,7 @@ def test_any_request_has_an_answer_that_keeps_browsers_in_bounds(
     root: str,
 ) -> None:
     """Never a failure of ours, and nothing in a header that would be a second one."""
-    access: Given = Login([TOKEN], {"ada": PASSWORD}) if guarded else "open"
+    access: Given = Login([TOKEN], {"ada": PASSWORD}, sleep=_no_wait) if guarded else "open"
     dashboard = Dashboard("off", access=access)
     scope = {
         "type": "http",
@@ -176,8 +176,12 @@ def nearly(right: str) -> str:
     return right[:-1] + ("-" if right[-1] != "-" else "_")
 
 
-LOGIN = Login([TOKEN], {"ada": PASSWORD})
-((COOKIE, VALUE),) = LOGIN._cookies.items()
+async def _no_wait(_: float) -> None:
+    """Answer a failure at once."""
+
+
+LOGIN = Login([TOKEN], {"ada": PASSWORD}, sleep=_no_wait)
+COOKIE, VALUE = "redmeter-0", LOGIN._cookies[LOGIN._digest(TOKEN)]
 #: The credentials, by the way on which they come.
 WAYS = ("basic", "bearer", "cookie", "query")
 SECRETS = {"basic": f"ada:{PASSWORD}", "bearer": TOKEN, "cookie": VALUE, "query": TOKEN}
@@ -193,6 +197,10 @@ def lets_pass(way: str, secret: str) -> bool:
         "query": ("", "", urlencode({"token": secret})),
     }
     return passes(*said[way])
+
+
+async def _ask(login: Login, scope: dict[str, Any]) -> Any:
+    return await login(Request(scope))
 
 
 def passes(header: str, cookie: str, query: str) -> bool:
@@ -211,7 +219,7 @@ def passes(header: str, cookie: str, query: str) -> bool:
         "headers": given_headers,
     }
     with contextlib.suppress(HTTPError):
-        answer = LOGIN(Request(scope))
+        answer = asyncio.run(_ask(LOGIN, scope))
         return answer is True or VALUE in getattr(answer, "headers", {}).get("set-cookie", "")
     return False
 
@@ -259,7 +267,7 @@ def decoded(header: str) -> str:
 @given(grown((*QUERIES, *HOSTS, *HOSTILE, BASIC, "&", "name=", "%7B", "a,", ";q=", "[", "token=")))
 def test_requests_take_work_by_their_length(of_length: object) -> None:
     """Whatever is repeated in them."""
-    login = Login([TOKEN], {"ada": PASSWORD})
+    login = Login([TOKEN], {"ada": PASSWORD}, sleep=_no_wait)
 
     def work(given_text: str) -> None:
         text = given_text.encode(errors="replace").decode()
@@ -280,6 +288,6 @@ def test_requests_take_work_by_their_length(of_length: object) -> None:
                 "headers": [(name, b"Basic " + data)],
             }
             with contextlib.suppress(HTTPError):
-                login(Request(scope))
+                asyncio.run(_ask(login, scope))
 
     assert_work_is_linear(work, of_length)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from support.stores import opened_store
 from support.waiting import eventually
 
 #: The key of a KeyError that has no traceback.
-EXCEPTION_KEY = f"redmeter:exception:{group_of('KeyError', ())}"
+EXCEPTION_KEY = f"redmeter:exception:{group_of(('KeyError',))}"
 
 
 @pytest.fixture

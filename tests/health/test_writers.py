@@ -374,3 +374,33 @@ def test_doctor_says_where_writers_cannot_be_read(
     (finding,) = [f for f in examine(limited).findings if f.topic == "writers"]
     limited.close()
     assert "access denied" in finding.text
+
+
+def test_loggers_with_too_many_patterns_are_named() -> None:
+    """With severity and numbers, over all writers; the most messages first."""
+
+    def crowded(coarse: object, other: object) -> Writer:
+        each = writer()
+        report = {**each.report, "coarse_messages": coarse, "other_messages": other}
+        return replace(each, report=report)
+
+    assert judged(crowded({}, {}), crowded("x", None)) == []
+    pay, mail = judged(
+        crowded({"shop.pay:error": 1200, "mail:info": 3}, {}),
+        crowded({"shop.pay:error": 34}, {"shop.pay:error": 5}),
+    )
+    assert pay.level == "warn"
+    assert pay.text == (
+        "shop.pay, severity error, has too many patterns of messages: 1,234 are counted under "
+        "coarse ones, 5 in (other), where new ones may be hidden"
+    )
+    assert mail.text == (
+        "mail, severity info, has too many patterns of messages: 3 are counted under coarse ones, "
+        "0 in (other)"
+    )
+    logs = {f"log{n}:info": n for n in range(1, 9)}
+    *first, rest = judged(crowded(logs, {}))
+    assert [finding.text.partition(",")[0] for finding in first] == [
+        f"log{n}" for n in range(8, 3, -1)
+    ]
+    assert rest.text == "… (3 more loggers with too many patterns)"

@@ -61,7 +61,8 @@ def test_an_exception_adds_its_type_and_place_to_the_pattern(
     assert patterns(meter) == {f"job %s failed {place}": 1, f"job <n> failed {place}": 1}
     for text in texts(meter):
         assert text.startswith("job 7 failed\n")
-        assert text.endswith(f"{Path(__file__).name}:{line} in fail\nKeyError: 'job 7'")
+        frame = f"{Path(__file__).name}:{line} in fail"
+        assert text.endswith(f"{frame}\n    raise KeyError(\"job 7\")\nKeyError: 'job 7'")
 
 
 @pytest.mark.parametrize(

@@ -362,6 +362,14 @@ def test_quantiles_of_buckets_have_the_full_resolution() -> None:
     )
 
 
+def test_stored_histograms_are_trimmed() -> None:
+    """</ and >/ read all buckets, also where only the count of the result is needed."""
+    of = histogram()
+    assert one(of, "histogram_count(h </ 1.5)", 99_995) == 60
+    assert one(of, "histogram_count(increase(h[1m]) >/ 1.5)", 99_995) == 40
+    assert one(of, "histogram_count(h_bucket </ 1.5)", 99_995) is None
+
+
 def full_resolution_of(query: str) -> str:
     """Return a query's nodes after they are rewritten, as text."""
     return repr(full_resolution(parse_query(query)))

@@ -57,6 +57,26 @@ def test_a_wrong_expectation_fails(wrong: str) -> None:
     assert outcome.problem
 
 
+def test_series_with_starts_of_counters_are_read() -> None:
+    """Evaluations that read them need a feature; the others are evaluated."""
+    script = """
+load 1m
+  y_total{a="1"}@st _ -30s-1mx2
+  y_total{a="1"} _ 0+60x2
+  y_total{a="2"} 0+60x3
+
+ eval instant at 3m increase(y_total[2m1ms])
+  {a="2"} 120
+
+eval instant at 3m y_total{a="2"}
+  y_total{a="2"} 180
+"""
+    assert [(each.status, each.problem) for each in run_script(script)] == [
+        ("unsupported", "start-timestamps"),
+        ("passed", ""),
+    ]
+
+
 def test_the_command_reports_failures_with_their_lines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

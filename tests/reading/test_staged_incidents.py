@@ -225,3 +225,26 @@ def test_a_clock_that_is_ahead_is_named() -> None:
     status = meter.status()
     assert "A writer's clock is 10 min ahead." in status.sentence
     assert status.state == "usual"
+
+
+@pytest.mark.parametrize(("hours", "note_is"), [(12, "low"), (25, "new"), (40, "")])
+def test_traffic_that_has_held_for_a_day_is_the_new_usual(hours: int, note_is: str) -> None:
+    """It is low until then, is named once, and is as expected from then on."""
+    meter = MemoryMeter()
+    end = END // 3600 * 3600 + 600
+    meter.clock.set_wall(end + 20)
+    draw = random.Random(hours)
+    for minute in range(6 * 1440, 0, -1):
+        mean = 600 * (0.3 if minute <= 60 * hours else 1)
+        meter.count("hits", round(draw.gauss(mean, mean**0.5)), at=end - 60 * minute)
+    status = meter.status()
+    check = status.checks[0]
+    note = re.search(
+        r"Requests 1[78]\d a minute since \w+day \d\d:\d\d, before (60\d|59\d)\.", status.sentence
+    )
+    if note_is == "low":
+        assert check.state == "low"
+        assert " for about 12 h" in status.sentence, status.sentence
+    else:
+        assert check.state == "usual", status.sentence
+    assert bool(note) == (note_is == "new"), status.sentence

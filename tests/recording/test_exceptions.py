@@ -8,6 +8,7 @@ import pytest
 
 from redmeter.recording.logging.exceptions import (
     MAX_OCCURRENCES,
+    MAX_WAITING,
     RECORDED_BY,
     Occurrence,
     OccurrencesByInterval,
@@ -17,15 +18,16 @@ from redmeter.recording.logging.exceptions import (
 )
 from redmeter.recording.logging.redact import MessageRules
 from redmeter.recording.logging.tracebacks import Origin, origin_of
-from redmeter.stored.exception import FINEST, MAX_GROUPS, Details, Occurrences, group_of
+from redmeter.stored.exception import FINEST, MAX_COARSE, Details, Occurrences, group_of
 from redmeter.stored.keys import OTHER
 
 NOW = 1_700_000_400.0
+COARSE = group_of(("coarse",), ("E", "f"))
 
 
 def fresh(number: int, group: str) -> Occurrence:
     """Return an exception as it waits."""
-    origin = Origin("E", str(number), "", "[E]", (), ())
+    origin = Origin("E", str(number), "", "[E]", "f", ())
     return Occurrence(NOW + number * 1e-3, NOW, 1, 0, group, "", origin, "traceback")
 
 
@@ -162,19 +164,43 @@ def test_a_recursion_is_one_function_at_any_depth() -> None:
             descend(depth)
         except KeyError as error:
             origin = origin_of(error)
-            groups.add(group_of(origin.kind, origin.functions))
-            assert origin.functions[-1].endswith("<locals>.descend")
+            groups.add(group_of(*origin.key))
+            assert origin.function.endswith("<locals>.descend")
     assert len(groups) == 1
 
 
-def test_too_many_groups_are_counted_as_other() -> None:
-    """The newest stay; no exception is lost."""
-    found = redacted([fresh(number, f"{number:016x}") for number in range(MAX_OCCURRENCES + 50)])
+def test_a_flood_that_waits_loses_texts_before_groups() -> None:
+    """The first stay as they are; beyond the most that wait, the coarse group counts."""
+    known = [fresh(0, "f" * 16)] * 50
+    flood = [fresh(number + 1, f"{number:016x}") for number in range(MAX_WAITING + 50)]
+    found = redacted(known + flood[:1200])
     ((start, groups),) = found.items()
     assert start % FINEST == 0
-    assert groups[OTHER].events >= 50
-    assert sum(one.events for one in groups.values()) == MAX_OCCURRENCES + 50
-    assert len(groups) <= MAX_GROUPS + 1
+    assert len(groups) == 1201
+    assert groups["f" * 16].events == 50
+    whole = [one for one in groups.values() if one.details and one.details.traceback]
+    assert len(whole) == MAX_OCCURRENCES
+    ((_, groups),) = redacted(known + flood + known).items()
+    assert groups["f" * 16].events == 100
+    assert groups[COARSE].events == 51
+    assert groups[COARSE].details is not None
+    assert sum(one.events for one in groups.values()) == MAX_WAITING + 150
+    assert len(groups) == MAX_WAITING + 1
+    pending = PendingExceptions()
+    pending.add(start, groups)
+    assert pending.events == MAX_WAITING + 150
+    assert len(pending) == MAX_WAITING + 1
+
+
+def test_too_many_coarse_groups_that_wait_are_other() -> None:
+    """No count is lost."""
+    flood = [
+        fresh(number, f"{number:016x}")._replace(origin=Origin("E", "", "", "", str(number), ()))
+        for number in range(MAX_WAITING + MAX_COARSE + 7)
+    ]
+    ((_, groups),) = redacted(flood).items()
+    assert groups[OTHER].events == 7
+    assert len(groups) == MAX_WAITING + MAX_COARSE + 1
 
 
 def test_under_memory_pressure_tracebacks_go_first_and_no_count() -> None:
@@ -182,13 +208,16 @@ def test_under_memory_pressure_tracebacks_go_first_and_no_count() -> None:
     pending = PendingExceptions()
     details = Details("E", "m", "p", "[E]", "f", "x" * 1000)
     for number in range(20):
-        one = Occurrences(2, NOW, NOW, details, {}, {})
+        one = Occurrences(2, NOW, NOW, details, {}, {}, COARSE)
         pending.add(300 * (number % 2), {f"{number:016x}": one})
     full = pending.bytes
     freed, lost = pending.give_up_texts(5_000)
     assert freed >= 5_000
     assert (lost, pending.events) == (0, 40)
     assert pending.bytes < full
+    assert pending.give_up_patterns(2_000) >= 2_000
+    assert {COARSE, OTHER} & {group for _, groups in pending for group in groups} == {COARSE}
+    assert pending.events == 40
     assert pending.give_up_patterns(full) > 0
     assert pending.events == 40
     assert {group for _, groups in pending for group in groups} == {OTHER}

@@ -21,7 +21,7 @@ from redmeter.recording.pending import PendingCounter
 from redmeter.recording.sending.shard_sender import ShardSender
 from redmeter.recording.status import RecorderStats
 from redmeter.store.producers import InFlightBatch
-from redmeter.stored.keys import DEFAULT_RETENTION, UNNAMED_HISTOGRAMS, Kept
+from redmeter.stored.keys import DEFAULT_RETENTION, UNNAMED_HISTOGRAMS, Kept, Keys
 from redmeter.types import Gap, Outcome
 
 KEPT = Kept(DEFAULT_RETENTION, UNNAMED_HISTOGRAMS)
@@ -45,7 +45,7 @@ class Shard:
         self._machine = machine
         self.clock: Any = machine.clock
         self.kept = KEPT
-        self.keys: Any = None
+        self.keys = Keys()
         self.born = ""
 
     def sending(self, batch: InFlightBatch) -> Generator[None, None, Outcome]:

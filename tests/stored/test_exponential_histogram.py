@@ -583,3 +583,12 @@ def test_reading_never_fails(junk: str | bytes, moments: str, cut: int, end: int
 
 
 # Values
+
+
+@pytest.mark.parametrize("distance", [1e-160, 1e-170, 5e-324])
+def test_a_spread_whose_squares_are_lost_is_unknown(distance: float) -> None:
+    """It is not 0, as that of equal values is."""
+    assert of(0.0, distance).moments.exact_stddev is None
+    assert of(distance, distance).moments.exact_stddev == 0.0
+    far = of(0.0, 1e-150).moments
+    assert far.exact_stddev == pytest.approx(1e-150 / 2**0.5, rel=1e-9)

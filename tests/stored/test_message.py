@@ -161,13 +161,13 @@ def test_a_group_grows_by_its_events() -> None:
 
 
 def test_only_so_many_patterns_are_told_apart() -> None:
-    """What comes after them is counted together; what is known still counts."""
+    """What comes after them is counted by coarse patterns; what is known still counts."""
     hour = LogHour(10)
     for n in range(MAX_HOURLY_PATTERNS + 5):
         hour.add(f"p{n}", PatternHour(2, 1.0, 1.0, ""))
     hour.add("p0", PatternHour(1, 1.0, 1.0, ""))
     assert len(hour.patterns) == MAX_HOURLY_PATTERNS + 1
-    assert hour.patterns[OTHER].events == 10
+    assert hour.patterns["… (1 word)"].events == 10
     assert hour.patterns["p0"].events == 3
     assert hour.events == 2 * (MAX_HOURLY_PATTERNS + 5) + 1
 
@@ -225,11 +225,22 @@ def test_an_hour_is_pushed_counted_seen_and_noted() -> None:
     key = "p:common:app:1:info"
     hourly = key, f"{key}:start", f"{key}:last", f"{key}:pstart"
     assert made["tally"].keys == ("p:distinct:app:1", *hourly)
-    assert made["tally"].args == ("2592000", "1000", "5", str(NOON), "2", "b", "2", "a", "1")
+    assert made["tally"].args == (
+        "2592000",
+        "1000",
+        "5",
+        "app:1:info",
+        str(NOON),
+        "2",
+        "b",
+        "2",
+        "a",
+        "1",
+    )
     assert list(made["tally"].at_stake())[1] == (str(NOON), 3)
     assert made["seen"].keys == ("p:patterns:app:1:info",)
     times = f"{NOON + 2}.000000", f"{NOON + 3}.000000", "b3"
-    assert made["seen"].args[:7] == ("2592000", "1000", "2", "b", *times)
+    assert made["seen"].args[:8] == ("2592000", "app:1:info", "600", "2", "b", *times)
     assert made["touch"].keys == ("p:messages:",)
     assert made["touch"].args == ("2592000", "app:1:info", f"{NOON + 3}.000000")
     for operation in made.values():
@@ -279,6 +290,6 @@ def test_the_book_counts_the_message_itself() -> None:
         "common:test:info:start",
         "common:test:info:pstart",
     )
-    assert made["tally"].args[2:] == ("7", str(THIS_HOUR), "1", "msg", "1")
+    assert made["tally"].args[2:] == ("7", "test:info", str(THIS_HOUR), "1", "msg", "1")
     made = by_code(book_operations(Keys(""), "test", "info", NOON, "msg", keep=100, tallied=False))
     assert set(made) == {"push", "touch"}

@@ -4,11 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redmeter.analysis.comparing.changes import KNOWN_SEVERITIES, severity_rank
 from redmeter.stored.keys import HOUR, STEP, Keys
 from redmeter.stored.steps import (
-    MAX_FIELDS,
+    COARSE_ROOM,
     STEPS,
+    URGENT,
     StepCounts,
+    coarse_of,
+    is_coarse,
     is_complete,
     parse_steps,
     step_operations,
@@ -87,9 +91,42 @@ def test_one_operation_counts_the_steps_of_several_logs() -> None:
     }
     (made,) = step_operations(Keys("p:"), counts)
     assert made.keys == ("p:messages:", *["p:steps:app:info"] * 2, "p:steps:db:error")
-    head = (str(STEP), str(STEPS), str(MAX_FIELDS))
-    older, newer = ("app:info", str(NOON - STEP), "1", "a", "3"), ("app:info", str(NOON), "2")
-    other = "db:error", str(NOON), "1", "c", "1"
-    assert made.args == (*head, *older, *newer, "a", "2", "b", "1", *other)
+    head = (str(STEP), str(STEPS), str(COARSE_ROOM))
+    older = "app:info", "500", str(NOON - STEP), "1", "a", "a (1 word)", "3"
+    newer = "app:info", "500", str(NOON), "2", "a", "a (1 word)", "2", "b", "b (1 word)", "1"
+    other = "db:error", "1000", str(NOON), "1", "c", "c (1 word)", "1"
+    assert made.args == (*head, *older, *newer, *other)
     assert list(made.at_stake()) == [("", 0)] * 4
     assert step_operations(Keys("p:"), {}) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "coarse"),
+    [
+        ("payment failed for cus_x8Kd", "payment failed for … (4 words)"),
+        ("order of amelie failed", "order of … (4 words)"),
+        ("database is down", "database is down (3 words)"),
+        ("Could not connect to <host>: refused", "Could not connect … (6 words)"),
+        ("x8Kd failed", "… (2 words)"),
+        ("<n> of <n> done", "… (4 words)"),
+        ("(empty)", "… (1 word)"),
+        (
+            '{"level": "error", "msg": "payment failed for cus_x", "user": <str>}',
+            "payment failed for … (4 words)",
+        ),
+        ('level=error msg="payment failed for cus_x" user=<str>', "payment failed for … (4 words)"),
+    ],
+)
+def test_a_coarse_pattern_has_the_first_words_and_their_number(pattern: str, coarse: str) -> None:
+    """It is made of the pattern alone, and that of a coarse pattern is itself."""
+    assert coarse_of(pattern) == coarse
+    assert coarse_of(coarse) == coarse
+    assert is_coarse(coarse)
+    assert not is_coarse(pattern)
+
+
+def test_severities_with_more_room_are_errors_and_above() -> None:
+    """As they are ranked where changes are sorted."""
+    assert {name for name in KNOWN_SEVERITIES if severity_rank(name) <= severity_rank("error")} == {
+        *URGENT
+    }

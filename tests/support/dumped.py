@@ -18,7 +18,7 @@ _PRODUCER = re.compile(r"\b[0-9a-f]{32}\b")
 #: Members of a writer's report that differ between runs, or are not part of the stored format.
 _PROCESS = re.compile(r'("(?:host|pid|batches|buffer_bytes)": )("[^"]*"|\d+)')
 #: How many frames of libraries a traceback leaves out.
-_LEFT_OUT = re.compile(r"\(\d+ more\)")
+_LEFT_OUT = re.compile(r"(?<=: )\d+(?= frames)")
 _WATERMARK = re.compile(r"^\d+")
 
 
@@ -67,5 +67,5 @@ def _text(raw: bytes) -> str:
 
 def settled(text: str) -> str:
     """Replace what differs between runs, or between versions of other libraries."""
-    text = _LEFT_OUT.sub("(<n> more)", _PRODUCER.sub("<producer>", text))
+    text = _LEFT_OUT.sub("<n>", _PRODUCER.sub("<producer>", text))
     return _PROCESS.sub(r'\1"…"', text)

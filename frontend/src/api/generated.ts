@@ -3,6 +3,28 @@ export type paths = Record<string, never>;
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description /api/alert. */
+        AlertAnswer: {
+            /** @description Those with the largest values, if the alert is of no single value of the label. */
+            lines: components["schemas"]["AlertLine"][];
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
+            now: number;
+            /** @description How many there are. */
+            of: number;
+            /** @description The rule; null: no evaluator has published it. */
+            rule: components["schemas"]["RuleStatus"] | null;
+            /** @description Changes of the alert, or of all alerts of the rule, the newest first. */
+            transitions: components["schemas"]["Transition"][];
+            window: components["schemas"]["Span"];
+        };
+        /** @description What a rule compares, for one value of its label. */
+        AlertLine: {
+            /** @description The value of the rule's label; null for a rule without `by`. */
+            label_value: string | null;
+            /** @description The values at the end of each interval, the last of which may be running; null: none. */
+            values: (number | null)[];
+        };
         /** @description One alert: a rule, or the rule for one value of its label. */
         AlertStatus: {
             detail: string;
@@ -108,6 +130,8 @@ export interface components {
             severity: string;
             /** @description Whether the hours are sliding hours; else clock hours, UTC. */
             sliding: boolean;
+            /** @description The stored patterns of which it is the sum, the most frequent first, if `pattern` stands for several that differ in one word: `order of <…> failed`. Otherwise empty. */
+            variants: string[];
         };
         /** @description The series that have one value of a label, before and after. */
         ChangedGroup: {
@@ -396,6 +420,8 @@ export interface components {
         };
         /** @description Exceptions of one type and origin. */
         ExceptionSummary: {
+            /** @description Whether it has the exceptions of several groups that found no room: all of one type whose innermost function of the application is the same. */
+            coarse: boolean;
             /** @description Number of exceptions in the window. */
             count: number;
             /** @description Time of the first one ever, Unix seconds. */
@@ -429,11 +455,13 @@ export interface components {
         };
         /** @description /api/exceptions. */
         ExceptionsAnswer: {
+            /** @description Exceptions in the window in coarse groups, of those in `count`. */
+            coarse: number;
             /** @description Exceptions in the window, of all groups that match, also of those beyond the limit. */
             count: number;
             /** @description End of the window, Unix seconds, excluded. */
             end: number;
-            /** @description Groups that were ever removed to make room for new ones. */
+            /** @description Groups that older releases, which still do, removed to make room for new ones. */
             evicted: number;
             /** @description Number of these groups. */
             found: number;
@@ -553,6 +581,8 @@ export interface components {
             /** @description Requests that failed, and before. */
             count: number;
             count_before: number | null;
+            /** @description The same of the last five complete minutes; null where the window does not end now. */
+            recent: number | null;
             /** @description Since when failures are known, Unix seconds; null: throughout the window. */
             since: number | null;
             value: number | null;
@@ -667,6 +697,8 @@ export interface components {
             severity: string;
             /** @description Whether the hours are sliding hours; else clock hours, UTC. */
             sliding: boolean;
+            /** @description The stored patterns of which it is the sum, the most frequent first, if `pattern` stands for several that differ in one word: `order of <…> failed`. Otherwise empty. */
+            variants: string[];
         };
         /** @description The frequency of a log pattern in the last hour, and in the hour before. */
         FrequencyRow: {
@@ -690,6 +722,8 @@ export interface components {
             severity: string;
             /** @description Whether the hours are sliding hours; else clock hours, UTC. */
             sliding: boolean;
+            /** @description The stored patterns of which it is the sum, the most frequent first, if `pattern` stands for several that differ in one word: `order of <…> failed`. Otherwise empty. */
+            variants: string[];
         };
         /** @description Series that have the same values of some labels, aggregated. */
         GroupedSeries: {
@@ -742,6 +776,8 @@ export interface components {
             count_before: number | null;
             /** @description The counter. */
             name: string | null;
+            /** @description The same of the last five complete minutes; null where the window does not end now. */
+            recent: number | null;
             sampled: boolean;
             value: number | null;
         };
@@ -975,7 +1011,6 @@ export interface components {
             counters: components["schemas"]["OverviewCounters"];
             /** @description The expected range of the first curve of the chart, if that is a counter. */
             expected: components["schemas"]["Forecast"] | null;
-            health: components["schemas"]["OverviewHealth"];
             marks: components["schemas"]["Mark"][];
             messages: components["schemas"]["OverviewMessages"];
             /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
@@ -995,14 +1030,6 @@ export interface components {
             ranked_at: number | null;
             rows: components["schemas"]["MetricRow"][];
             total: number;
-        };
-        /** @description Health of the store. */
-        OverviewHealth: {
-            findings: components["schemas"]["Finding"][];
-            /** @enum {string} */
-            level: "ok" | "warn" | "fail";
-            /** @description Number of writing processes. */
-            writers: number;
         };
         /** @description Changes in the log, and the most frequent patterns. */
         OverviewMessages: {
@@ -1028,6 +1055,8 @@ export interface components {
             found: number;
             /** @description Number of label sets of requests, and of those that were read. */
             of: number;
+            /** @description When they were read, if they are of very many label sets, which are kept for a while. */
+            ranked_at: number | null;
             rows: components["schemas"]["Route"][];
             sampled: boolean;
             values_precision: number;
@@ -1039,10 +1068,10 @@ export interface components {
              * @description What the piece is about, so that a page can link or highlight it.
              * @enum {string}
              */
-            kind: "text" | "metric" | "value" | "usual" | "group" | "mark" | "time" | "baseline" | "alert";
-            /** @description The label and its value, for `group`; a value of null means "without this label". */
+            kind: "text" | "metric" | "value" | "usual" | "group" | "mark" | "time" | "baseline" | "alert" | "exception" | "messages";
+            /** @description The label and its value, for `group`; a value of null means "without this label". The severity of `messages`. */
             label: string | null;
-            /** @description The metric, for `metric` and `group`. */
+            /** @description The metric, for `metric` and `group`; the ID of an `exception`; the logger of `messages`. */
             name: string | null;
             /** @description Its text. */
             text: string;
@@ -1063,6 +1092,8 @@ export interface components {
         /** @description The p95 response time of all requests. */
         Percentile: {
             before: number | null;
+            /** @description The same of the last five complete minutes; null where the window does not end now. */
+            recent: number | null;
             /** @description Whether only some requests were timed. */
             sampled: boolean;
             /** @description Since when durations are known, Unix seconds; null: throughout the window. */
@@ -1100,9 +1131,9 @@ export interface components {
             /** @description Requests within as long a time before the window; null where nothing keeps it. */
             before: number | null;
             count: number;
-            /** @description Requests that failed, and their part of its own, 0 to 1. */
-            failed: number;
-            failing: number;
+            /** @description Requests that failed, and their part of its own, 0 to 1; null where it is unknown. */
+            failed: number | null;
+            failing: number | null;
             /** @description The mean of its durations, and their p95, seconds; null where none is known. */
             mean: number | null;
             p95: number | null;
@@ -1126,6 +1157,8 @@ export interface components {
             now: number;
             /** @description Number of label sets of requests, and of those that were read. */
             of: number;
+            /** @description When they were read, if they are of very many label sets, which are kept for a while. */
+            ranked_at: number | null;
             rows: components["schemas"]["Route"][];
             sampled: boolean;
             /** @description Number of series of durations, and of those with percentiles. */
@@ -1142,12 +1175,15 @@ export interface components {
             by: string;
             /** @description The condition in words, and as PromQL; "" if no evaluator has published the rule. */
             condition: string;
+            /** @description The value that is compared with the limit, as PromQL, or ""; the limit; the unit of both. */
+            expression: string;
             for_seconds: number;
             keep: number;
             labels: {
                 [key: string]: string;
             };
             left_out: number;
+            limit: number | null;
             message: string;
             /** @description The metric without labels; "" if the condition is not about one. */
             metric: string;
@@ -1162,7 +1198,10 @@ export interface components {
              * @enum {string}
              */
             status: "firing" | "pending" | "ok";
+            unit: string;
             unknown: string;
+            /** @description The condition, a key of CONDITIONS in rules_file.py; "" if the rule is not published. */
+            when: string;
         };
         /**
          * @description The stored samples of one series at one precision, oldest first, without holes.
@@ -1217,13 +1256,18 @@ export interface components {
         };
         /** @description The time that is shown, Unix seconds. */
         Span: {
-            /** @description Whether a precision keeps the compared period; which, and where the period begins. */
+            /** @description Whether a precision keeps the compared period; which, and where the period begins and ends. */
             before: boolean;
+            before_end: number | null;
             before_precision: number | null;
             before_start: number | null;
             end: number;
             /** @description Interval width of the histograms that belong to it, and where they begin. */
             histograms: number;
+            histograms_before_end: number | null;
+            /** @description The same of the compared period of histograms. */
+            histograms_before_start: number | null;
+            histograms_end: number;
             histograms_start: number;
             precision: number;
             /** @description Seconds from the compared period to the window, 23 to 25 hours from yesterday by local time; null: it is the period right before. */
@@ -1579,6 +1623,8 @@ export interface components {
             troubles: {
                 [key: string]: number;
             };
+            /** @description Whether a finding reports these losses; events recorded with an old time are expected. */
+            unexpected: boolean;
         };
     };
     responses: never;

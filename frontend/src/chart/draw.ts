@@ -26,7 +26,7 @@ function clipped(u: uPlot, draw: (context: CanvasRenderingContext2D) => void): v
 /** Hatch the time before the retention. */
 export function drawUnknown(u: uPlot, before: number, colour: Colour): void {
   const { left, top, height } = u.bbox;
-  const edge = u.valToPos(before, "x", true);
+  const edge = Math.min(u.valToPos(before, "x", true), left + u.bbox.width);
   if (edge <= left + 1) return;
   clipped(u, (context) => {
     context.fillStyle = colour("--hatch-ground");

@@ -1,13 +1,13 @@
-// Days and hours are those of UTC.
+// Days and hours are those of the page's time zone.
 import { expect, test } from "vitest";
-import { days, extent, level } from "./grid";
+import { days, extent, level, placeIn } from "./grid";
 
 const series = (start: number, values: (number | null)[]) =>
   ({ name: "hits", kind: "counter", precision: 3600, start, values, partial: true }) as const;
 
 test("hours are grouped by UTC day, the newest day first", () => {
   const start = Date.UTC(2026, 10, 20, 22) / 1000;
-  const grid = days(series(start, [1, 2, 3]));
+  const grid = days(series(start, [1, 2, 3]), "utc");
   expect(grid.map((day) => day.start)).toEqual([
     Date.UTC(2026, 10, 21) / 1000,
     Date.UTC(2026, 10, 20) / 1000,
@@ -17,7 +17,7 @@ test("hours are grouped by UTC day, the newest day first", () => {
 });
 
 test("a gap differs from an hour that is not kept", () => {
-  expect(days(series(0, [null, 0]))[0]?.hours.slice(0, 3)).toEqual([null, 0, undefined]);
+  expect(days(series(0, [null, 0]), "utc")[0]?.hours.slice(0, 3)).toEqual([null, 0, undefined]);
 });
 
 test("levels go from the minimum to the maximum, even if all values are large or negative", () => {
@@ -31,4 +31,14 @@ test("the running hour is not a minimum, and a counter's zero has no level", () 
   expect(extent(series(0, [7, 0, null, 9, 1]))).toEqual([7, 9]);
   expect(extent({ ...series(0, [0, 5, 9]), kind: "gauge" })).toEqual([0, 5]);
   expect(extent(series(0, [4]))).toBeNull();
+});
+
+test("local days begin at local midnight, and every hour is in one of them", () => {
+  const start = Date.UTC(2026, 10, 20, 22) / 1000;
+  const grid = days(series(start, [1, 2, 3]), "local");
+  for (const { start: midnight } of grid) expect(new Date(midnight * 1000).getHours()).toBe(0);
+  const [day, hour] = placeIn(start, "local");
+  expect(hour).toBe(new Date(start * 1000).getHours());
+  expect(grid.find((each) => each.start === day)?.hours[hour]).toBe(1);
+  expect(grid.flatMap((each) => each.hours).filter((each) => each !== undefined)).toHaveLength(3);
 });

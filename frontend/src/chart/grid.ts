@@ -1,28 +1,37 @@
-// Hourly samples as days and hours of UTC, for the matrix.
+// Hourly samples as days and hours of the page's time zone, for the matrix.
 import type { Series } from "../api/types";
+import type { Clock } from "../lib/time";
 
 export interface Day {
-  /** Midnight UTC, Unix seconds. */
+  /** Midnight, Unix seconds. */
   start: number;
   /** One value per hour; undefined: not kept, or in the future. null: a gap. */
   hours: (number | null | undefined)[];
 }
 
-const DAY = 86_400;
 const HOUR = 3600;
 
-/** Group samples by day, the newest day first. */
-export function days(series: Series): Day[] {
+/** Midnight of the day of a moment, Unix seconds, and the hour of the day. */
+export function placeIn(at: number, clock: Clock): [number, number] {
+  const date = new Date(at * 1000);
+  if (clock === "utc") return [date.setUTCHours(0, 0, 0, 0) / 1000, new Date(at * 1000).getUTCHours()];
+  const hour = date.getHours();
+  return [date.setHours(0, 0, 0, 0) / 1000, hour];
+}
+
+/** Group samples by day, the newest day first. The hour that comes twice when clocks go back has the sum of
+ * a counter, and the later value of others. */
+export function days(series: Series, clock: Clock): Day[] {
   const byStart = new Map<number, Day>();
   series.values.forEach((value, i) => {
-    const at = series.start + i * HOUR;
-    const start = Math.floor(at / DAY) * DAY;
+    const [start, hour] = placeIn(series.start + i * HOUR, clock);
     let day = byStart.get(start);
     if (!day) {
       day = { start, hours: new Array<undefined>(24).fill(undefined) };
       byStart.set(start, day);
     }
-    day.hours[Math.floor((at - start) / HOUR)] = value;
+    const before = series.kind === "counter" ? (day.hours[hour] ?? 0) : 0;
+    day.hours[hour] = value === null ? (day.hours[hour] ?? null) : value + before;
   });
   return [...byStart.values()].sort((a, b) => b.start - a.start);
 }

@@ -5,7 +5,7 @@ import type { Mark } from "../api/types";
 import { useEffect, useState } from "preact/hooks";
 import { coverage, durationLabel } from "../lib/ranges";
 import type { Unit } from "../lib/units";
-import { set, state, store } from "../state/page";
+import { set, state, store, zoom } from "../state/page";
 import { Card } from "../parts/card";
 import { Empty } from "../parts/empty";
 import { Chart } from "./chart";
@@ -61,16 +61,16 @@ const HEIGHTS = { high: 250, middle: 150, low: 110 } as const;
 function zoomTo(precision: number, from: number, to: number): void {
   const since = Math.max(0, Math.floor(from / precision) * precision);
   const until = Math.max(since + 2 * precision, Math.ceil(to / precision) * precision);
-  set({ since, until }, true);
+  zoom({ from: since, to: until });
 }
 
 export function ChartGroup(props: Props) {
   const { title, id, lines, precision, end, now, marks, empty } = props;
-  const { since, until, log, hidden, tables, clock } = state.value;
+  const { since, log, hidden, tables, clock } = state.value;
   const [moment, point] = useState<number | null>(null);
   const last = hidden.includes(EXPECTED) ? undefined : props.expectedRange?.at(-1);
-  const from = since ?? props.start;
-  const to = until ?? Math.max(end, last ? last.start + precision : 0);
+  const from = props.start;
+  const to = since !== null ? end : Math.max(end, last ? last.start + precision : 0);
   const groups = together(lines);
   const places = props.places ?? lines.map((_, i) => i);
   // The first chart has the expected range.

@@ -90,13 +90,17 @@ export interface Figures {
   sum: number | null;
 }
 
-/** The legend's figures of a line, from the intervals that begin within [from, to). The running interval is
+/** Whether an interval touches [from, to). The window has whole intervals; those of a line can be wider. */
+export const touches = (start: number, precision: number, from: number, to: number) =>
+  start + precision > from && start < to;
+
+/** The legend's figures of a line, from the intervals that touch [from, to). The running interval is
  * incomplete: it counts toward the sum, but is not a minimum, and is shown separately. */
 export function figuresOf(line: Line, from: number, to: number): Figures {
   const figures: Figures = { last: null, running: null, low: null, high: null, sum: null };
   line.values.forEach((value, i) => {
     const start = line.start + i * line.precision;
-    if (value === null || start < from || start >= to) return;
+    if (value === null || !touches(start, line.precision, from, to)) return;
     if (line.sums) figures.sum = (figures.sum ?? 0) + value;
     if (line.partial && i === line.values.length - 1) {
       figures.running = value;

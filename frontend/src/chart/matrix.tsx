@@ -1,15 +1,18 @@
-// Days and hours: the 1 h samples as a table whose cells are shaded by their value. Hours of UTC.
+// Days and hours: the 1 h samples as a table whose cells are shaded by their value.
 import type { Series } from "../api/types";
 import { weekdayOf } from "../lib/time";
 import { value, type Unit } from "../lib/units";
-import { days, extent, level, LEVELS } from "./grid";
+import { state } from "../state/page";
+import { days, extent, level, LEVELS, placeIn } from "./grid";
 
 const HOURS = Array.from({ length: 24 }, (_, hour) => hour);
 
 export function Matrix({ series, unit }: { series: Series; unit: Unit }) {
-  const all = days(series);
+  const { clock } = state.value;
+  const all = days(series, clock);
   const scale = extent(series);
-  const running = series.partial ? series.start + (series.values.length - 1) * series.precision : null;
+  const last = series.start + (series.values.length - 1) * series.precision;
+  const running = series.partial ? placeIn(last, clock) : null;
   return (
     <>
       <div class="scroll" role="region" aria-label="Table: Days and hours" tabIndex={0}>
@@ -29,7 +32,7 @@ export function Matrix({ series, unit }: { series: Series; unit: Unit }) {
           <tbody>
             {all.map((day) => (
               <tr key={day.start}>
-                <th scope="row">{weekdayOf(day.start, "utc")}</th>
+                <th scope="row">{weekdayOf(day.start, clock)}</th>
                 {HOURS.map((hour) => {
                   const cell = day.hours[hour];
                   if (cell === undefined)
@@ -44,7 +47,7 @@ export function Matrix({ series, unit }: { series: Series; unit: Unit }) {
                         <span class="away">nothing measured</span>
                       </td>
                     );
-                  const open = day.start + hour * series.precision === running;
+                  const open = running?.[0] === day.start && running[1] === hour;
                   const text = value(cell, unit) + (open ? " so far" : "");
                   const nothing = cell === 0 && series.kind === "counter";
                   const shade = nothing || !scale ? 0 : level(cell, ...scale);
@@ -52,7 +55,7 @@ export function Matrix({ series, unit }: { series: Series; unit: Unit }) {
                     <td
                       key={hour}
                       class={`h${shade}${open ? " open" : ""}`}
-                      title={`${weekdayOf(day.start, "utc")}, ${hour}:00 UTC: ${text}`}
+                      title={`${weekdayOf(day.start, clock)}, ${hour}:00${clock === "utc" ? " UTC" : ""}: ${text}`}
                     >
                       <span class="away">{text}</span>
                     </td>

@@ -80,7 +80,7 @@ function lines(shape: Shape, live: Live): uPlot.Series[] {
     const stroke = () => live.colour(colourOf(live.places[i] ?? i)) + (faint() ? "90" : "");
     const fill = (u: uPlot) => {
       if (live.stacked) return stroke();
-      if (live.expectedRange.length > 0) return "transparent";
+      if (live.expectedRange.length > 0 || faint()) return "transparent";
       const { top, height } = u.bbox;
       const gradient = u.ctx.createLinearGradient(0, top, 0, top + height);
       gradient.addColorStop(0, stroke() + "38");

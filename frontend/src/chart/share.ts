@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import type { Period } from "../lib/frame";
 import { plain } from "../lib/text";
-import { columns, type Line } from "./lines";
+import { columns, touches, type Line } from "./lines";
 import { css } from "./palette";
 
 /** The lines of the chart in view; null: there is no chart. */
@@ -14,15 +14,20 @@ export function cell(text: string): string {
   return /[",\n\r]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
 }
 
+/** The value of the interval that begins then; undefined if none does. */
+const valueOf = (line: Line, at: number) => line.values[(at - line.start) / line.precision];
+
 /** Values by interval, the oldest first. */
 export function csvOf({ from, to }: Period): string {
   const lines = shared.peek() ?? [];
   const { x } = columns(lines);
   const rows = x
-    .filter((at) => at >= from && at < to)
+    .filter((at) =>
+      lines.some((line) => valueOf(line, at) !== undefined && touches(at, line.precision, from, to)),
+    )
     .map((at) => [
       new Date(at * 1000).toISOString(),
-      ...lines.map((line) => String(line.values[(at - line.start) / line.precision] ?? "")),
+      ...lines.map((line) => String(valueOf(line, at) ?? "")),
     ]);
   return [["time", ...lines.map((line) => cell(line.label))], ...rows]
     .map((row) => row.join(","))

@@ -4,7 +4,7 @@ import { durationLabel } from "../lib/ranges";
 import { intervalOf, type Clock } from "../lib/time";
 import { value } from "../lib/units";
 import { T } from "../parts/text";
-import { columns, valueAt, type Line } from "./lines";
+import { columns, touches, valueAt, type Line } from "./lines";
 import { within } from "./describe";
 
 interface Props {
@@ -48,7 +48,7 @@ function IntervalTable({
   clock,
 }: Props & { precision: number; alone: boolean }) {
   const moments = columns(lines)
-    .x.filter((at) => at >= from && at < to)
+    .x.filter((at) => touches(at, precision, from, to))
     .reverse();
   const newest = Math.max(...lines.map((line) => line.start + (line.values.length - 1) * line.precision));
   const running = lines.some((line) => line.partial);

@@ -24,6 +24,17 @@ export const timeOf = (at: number, clock: Clock) =>
 /** 12:03 */
 export const minuteOf = (at: number, clock: Clock) => written(at, clock, { hour: TWO, minute: TWO });
 
+/** The value of a date field, to the minute: "2026-11-21T12:03", and the moment that it means, if any. */
+export function fieldOf(at: number, clock: Clock): string {
+  const shift = clock === "utc" ? 0 : new Date(at * 1000).getTimezoneOffset() * 60;
+  return new Date((at - shift) * 1000).toISOString().slice(0, 16);
+}
+
+export function momentOfField(text: string, clock: Clock): number | null {
+  const at = new Date(clock === "utc" ? `${text}Z` : text).getTime() / 1000;
+  return Number.isFinite(at) && at >= 0 ? at : null;
+}
+
 /** 21 Nov */
 export const dayOf = (at: number, clock: Clock) => written(at, clock, { day: "numeric", month: "short" });
 

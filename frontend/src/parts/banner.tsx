@@ -36,7 +36,8 @@ export function Banner() {
       </div>
     );
   if (!away) return null;
-  const text = failure.fix ? `${failure.message}; ${failure.fix}` : failure.message;
+  // It is retried, as the next sentence says.
+  const text = failure.fix && !failure.passing ? `${failure.message}; ${failure.fix}` : failure.message;
   const wait = retryAt === null ? 0 : Math.max(0, Math.ceil((retryAt - Date.now()) / 1000));
   return (
     <div class="banner" role="alert">

@@ -28,6 +28,9 @@ const THEMES: Record<Theme, { next: Theme; icon: string; text: string }> = {
   dark: { next: "system", text: "dark", icon: "M16.500 12A7 7 0 0 1 8 3.500a7 7 0 1 0 8.500 8.500Z" },
 };
 
+/** A cookie that the server sets with the one of a sign-in, which scripts cannot see. */
+const SIGNED_IN = /(^|; )redmeter-signed-in=1/;
+
 export function Bar() {
   const { view, clock, theme } = state.value;
   const look = THEMES[theme];
@@ -129,6 +132,11 @@ export function Bar() {
             />
           </svg>
         </button>
+        {SIGNED_IN.test(document.cookie) && (
+          <a class="quiet sign-out" href="sign-out">
+            Sign out
+          </a>
+        )}
       </div>
     </header>
   );

@@ -3,7 +3,8 @@ import { useState } from "preact/hooks";
 import { csvOf, pictureOf, shared } from "../chart/share";
 import type { Period } from "../lib/frame";
 import { momentOf } from "../lib/time";
-import { state } from "../state/page";
+import { shortName } from "../lib/store";
+import { state, store } from "../state/page";
 import { ABOUT } from "../state/views";
 import { serialise } from "../state/url";
 
@@ -31,7 +32,9 @@ export function Share({ period }: { period: Period }) {
     }
   };
   const picture = () => {
-    const range = `${momentOf(period.from, clock)} to ${momentOf(period.to, clock)}`;
+    const zone = clock === "utc" ? "UTC" : Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const of = store.value ? `, ${shortName(store.value.location, store.value.prefix)}` : "";
+    const range = `${momentOf(period.from, clock)} to ${momentOf(period.to, clock)} ${zone}${of}`;
     pictureOf(title, range)?.toBlob((blob) => blob && save(`${file}.png`, blob));
   };
   return (

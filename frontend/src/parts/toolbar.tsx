@@ -1,8 +1,9 @@
 // Below the bar: the view's title, its range, and whether it is live.
-import { hovering, kept, live, set, state } from "../state/page";
+import { hovering, kept, live, set, state, zoom } from "../state/page";
 import { link } from "../state/live";
 import { timeOf } from "../lib/time";
-import { nearest } from "../lib/ranges";
+import { presets } from "../lib/frame";
+import { durationLabel } from "../lib/ranges";
 import { Choice } from "./choice";
 import { TimeBar } from "./timebar";
 import type { ComponentChildren } from "preact";
@@ -16,27 +17,27 @@ export function Toolbar({
   ranged: boolean;
   children?: ComponentChildren;
 }) {
-  const { range, clock } = state.value;
-  const all = kept.value;
+  const { range, last, since, clock } = state.value;
+  const all = presets(kept.value);
   const { now, late, failure } = link.value;
   const still = late || failure !== null;
-  const chosen = nearest(all, range)?.precision ?? range;
-  const options = all.map(({ precision, label, step }) => ({
-    value: precision,
+  const options = all.map(({ span, label, step }) => ({
+    value: span,
     text: label,
     title: `${label} by ${step}`,
   }));
-  const current = all.find((each) => each.precision === chosen);
+  const chosen = all.find((each) => each.precision === range && each.last === last);
+  const shown = link.value.window?.precision ?? chosen?.precision;
   return (
     <>
       <div class="toolbar">
         <div class="toolbar-title">
           <h1 tabIndex={-1}>{title}</h1>
           {children}
-          {ranged && current && (
+          {ranged && shown !== undefined && (
             <p class="about">
-              by {current.step}
-              {chosen >= 86_400 ? ", days of UTC" : ""}
+              by {durationLabel(shown)}
+              {shown >= 86_400 ? ", days of UTC" : ""}
             </p>
           )}
         </div>
@@ -44,10 +45,14 @@ export function Toolbar({
           <Choice
             label="Range"
             options={options}
-            chosen={chosen}
-            choose={(precision) =>
-              set({ range: precision, since: null, until: null, explain: "", offset: 0 }, true)
-            }
+            chosen={since === null ? (chosen?.span ?? 0) : 0}
+            choose={(span) => {
+              const { precision, last } = all.find((each) => each.span === span) ?? {
+                precision: range,
+                last: null,
+              };
+              zoom(null, { range: precision, last, explain: "" });
+            }}
           />
         )}
         <LiveButton />

@@ -1,6 +1,6 @@
 // Keys of the whole page: "/" searches, "?" lists the keys, Escape goes back to now.
 import { signal } from "@preact/signals";
-import { set, state } from "./page";
+import { set, state, zoom } from "./page";
 
 export const helped = signal(false);
 
@@ -31,5 +31,5 @@ function escape(at: Element | null): void {
     menu.querySelector("summary")?.focus();
   } else if (at instanceof HTMLInputElement) at.blur();
   else if (explain || mark !== null) set({ explain: "", mark: null }, true);
-  else if (since !== null) set({ since: null, until: null, offset: 0 }, true);
+  else if (since !== null) zoom(null);
 }

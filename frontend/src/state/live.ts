@@ -1,10 +1,11 @@
 // The hook of a view: it repeats one request while the page is live, and publishes the outcome for the
 // banner.
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Failure } from "../api/client";
 import { Feed, type Known } from "../api/feed";
-import { live } from "./page";
+import type { Span } from "../api/types";
+import { live, set, state } from "./page";
 
 export interface Link {
   failure: Failure | null;
@@ -15,6 +16,8 @@ export interface Link {
   late: boolean;
   /** The parts that the last answer lacks, as sentences. */
   missing: readonly string[];
+  /** The window of that data; null: it has none. */
+  window: Span | null;
   again: () => void;
 }
 
@@ -24,7 +27,15 @@ export const link = signal<Link>({
   now: null,
   late: false,
   missing: [],
+  window: null,
   again: () => undefined,
+});
+
+/** Whether the range ends in the past. */
+export const past = computed(() => {
+  const { now, window } = link.value;
+  const { since, until } = state.value;
+  return since !== null && now !== null && (window?.end ?? until ?? now) <= now;
 });
 
 /** The last answers, so that going back shows data immediately. */
@@ -47,8 +58,15 @@ export interface Fed<T> {
   stale: boolean;
 }
 
+/** The zoom of an address can have any edges; every panel shows the whole intervals that the answer names. */
+function snap(path: string, { start, end }: Span): void {
+  const { since, until } = state.peek();
+  if (path.includes(`since=${since}&until=${until}&`) && (since !== start || until !== end))
+    set({ since: start, until: end });
+}
+
 /** `reported`: whether the banner and the clock of the page are about this request. */
-export function useFeed<T extends { now: number; missing: string[] }>(
+export function useFeed<T extends { now: number; missing: string[]; window?: unknown }>(
   path: string,
   every: number,
   reported = true,
@@ -66,8 +84,11 @@ export function useFeed<T extends { now: number; missing: string[] }>(
     const made = new Feed<T>((next) => {
       if (next.data && !next.failure) remember(next.path, next.data);
       const { failure, retryAt, late } = next;
+      const window = (next.data?.window ?? null) as Span | null;
+      if (reported && window?.start && !next.failure) snap(`${next.path}&`, window);
       if (reported)
         link.value = {
+          window: window?.start ? window : null,
           failure,
           retryAt,
           late,

@@ -1,7 +1,7 @@
 // Global state of the page: view state, URL, theme, and whether it is live.
 import { computed, effect, signal } from "@preact/signals";
 import { ranges, type Range } from "../lib/ranges";
-import type { OverviewHealth, StoreInfo } from "../api/types";
+import type { Finding, Level, StoreInfo } from "../api/types";
 import { parse, serialise, type State, type Theme } from "./url";
 
 const THEME = "redmeter.theme";
@@ -31,7 +31,16 @@ export const live = computed(() => !state.value.paused && !hovering.value && vis
 export const palette = signal(0);
 
 export const store = signal<StoreInfo | null>(null);
-export const health = signal<OverviewHealth | null>(null);
+/** The doctor's judgment of the store, which every view shows. */
+export interface StoreJudgment {
+  level: Level;
+  /** Only problems. */
+  findings: readonly Finding[];
+  /** Processes that write. */
+  writers: number;
+}
+
+export const health = signal<StoreJudgment | null>(null);
 export const kept = computed<Range[]>(() => (store.value ? ranges(store.value.retention) : []));
 
 /** Change the state. `push`: as a history entry of its own. */
@@ -64,8 +73,14 @@ export function setTheme(theme: Theme): void {
 
 /** The window and its compared period, as parameters of the API. */
 export function frame() {
-  const { since, until, against } = state.value;
-  return { since, until, against };
+  const { since, until, against, last } = state.value;
+  return { since, until, against, last };
+}
+
+/** Zoom, or null: return to the present. */
+export function zoom(period: { from: number; to: number } | null, more: Partial<State> = {}): void {
+  const [since, until] = period ? [Math.max(0, period.from), period.to] : [null, null];
+  set({ since, until, ...(period ? { last: null } : {}), offset: 0, ...more }, true);
 }
 
 /** Connect state and browser; once. */

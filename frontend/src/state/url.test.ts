@@ -14,6 +14,7 @@ test("every field survives a round trip through the URL", () => {
     paused: true,
     clock: "utc",
     theme: "dark",
+    last: null,
     since: 1000,
     until: 2000,
     against: "yesterday",
@@ -32,6 +33,8 @@ test("every field survives a round trip through the URL", () => {
     severity: "error",
   };
   expect(parse(serialise(state))).toEqual(state);
+  const now = { ...state, since: null, until: null, last: 3600 };
+  expect(parse(serialise(now))).toEqual(now);
 });
 
 test("invalid values become defaults", () => {
@@ -43,6 +46,7 @@ test("invalid values become defaults", () => {
     "?range=1e308",
     "?since=5",
     "?since=9&until=3",
+    "?since=9&until=253402300799",
     "?clock=mars",
     "?theme=<script>",
     "?offset=-1",

@@ -15,6 +15,8 @@ export interface State {
   paused: boolean;
   clock: Clock;
   theme: Theme;
+  /** Length of a window that ends now, seconds; null: as far back as the precision reaches. */
+  last: number | null;
   /** The zoom, Unix seconds; both or none. */
   since: number | null;
   until: number | null;
@@ -49,6 +51,7 @@ export const USUAL: State = {
   paused: false,
   clock: "local",
   theme: "system",
+  last: null,
   since: null,
   until: null,
   against: "",
@@ -70,6 +73,8 @@ export const USUAL: State = {
 /** Maximum number of names in a list and of characters in a text of a URL. */
 const MOST = 20;
 const LONGEST = 1000;
+/** The latest moment that the API accepts, Unix seconds: the year 2100. */
+const LATEST = 4_102_444_800;
 
 function one<T extends string>(value: string | null, of: readonly T[], usual: T): T {
   return of.find((each) => each === value) ?? usual;
@@ -94,8 +99,8 @@ export function parse(query: string): State {
       .filter(Boolean)
       .slice(0, MOST)
       .map((each) => each.slice(0, LONGEST));
-  const since = whole(from.get("since"), 0, 253_402_300_799);
-  const until = whole(from.get("until"), 0, 253_402_300_799);
+  const since = whole(from.get("since"), 0, LATEST);
+  const until = whole(from.get("until"), 0, LATEST);
   const zoomed = since !== null && until !== null && since < until;
   const name = text("name");
   const view = one(from.get("view"), VIEWS, USUAL.view);
@@ -105,11 +110,12 @@ export function parse(query: string): State {
     paused: from.get("paused") === "1",
     clock: one(from.get("clock"), ["local", "utc"] as const, USUAL.clock),
     theme: one(from.get("theme"), ["system", "light", "dark"] as const, USUAL.theme),
+    last: zoomed ? null : whole(from.get("last"), 1, 31_622_400),
     since: zoomed ? since : null,
     until: zoomed ? until : null,
     against: one(from.get("against"), AGAINST, ""),
     explain: text("explain"),
-    mark: whole(from.get("mark"), 0, 253_402_300_799),
+    mark: whole(from.get("mark"), 0, LATEST),
     log: from.has("log") ? from.get("log") === "1" : null,
     series: list("series"),
     hidden: list("hidden"),
@@ -134,6 +140,7 @@ export function serialise(state: State): string {
   if (state.view === "route") to.set("name", state.name);
   else put("name", state.name, "");
   put("range", state.range, USUAL.range);
+  if (state.last !== null) to.set("last", String(state.last));
   if (state.since !== null && state.until !== null) {
     to.set("since", String(state.since));
     to.set("until", String(state.until));
@@ -160,6 +167,6 @@ export function serialise(state: State): string {
 
 /** The state of another view: it keeps the time window, but no state of the view before. */
 export function elsewhere(state: State, view: View, more: Partial<State> = {}): State {
-  const { range, since, until, against, paused, clock, theme, log } = state;
-  return { ...USUAL, range, since, until, against, paused, clock, theme, log, view, ...more };
+  const { range, last, since, until, against, paused, clock, theme, log } = state;
+  return { ...USUAL, range, last, since, until, against, paused, clock, theme, log, view, ...more };
 }

@@ -25,6 +25,7 @@ const TABLE = about({
   task: { title: "Task", of: "jobs" },
   exception: { title: "Exception", of: "exceptions" },
   series: { title: "Metric", of: "metrics" },
+  alert: { title: "Alert", of: "alerts" },
 });
 
 export type View = keyof typeof TABLE;

@@ -1,5 +1,5 @@
 // Alert rules, firing ones first: status, value and limit, and how to silence them.
-import type { AlertRule, AlertsAnswer, AlertStatus } from "../api/types";
+import type { AlertRule, AlertStatus } from "../api/types";
 import { command, word } from "../lib/command";
 import { momentOf } from "../lib/time";
 import { number } from "../lib/units";
@@ -7,19 +7,19 @@ import { Code } from "../parts/empty";
 import { Go } from "../parts/go";
 import { T } from "../parts/text";
 import { state, store } from "../state/page";
-import { around, literal, span } from "./alertwords";
+import { around, literal, placeOf, span } from "./alertwords";
 
-export function AlertRules({ answer }: { answer: AlertsAnswer }) {
+export function AlertRules({ rules, now }: { rules: readonly AlertRule[]; now: number }) {
   return (
     <ul class="alerts">
-      {answer.rules.map((rule) => (
-        <Rule rule={rule} answer={answer} key={rule.name} />
+      {rules.map((rule) => (
+        <Rule rule={rule} now={now} key={rule.name} />
       ))}
     </ul>
   );
 }
 
-function Rule({ rule, answer }: { rule: AlertRule; answer: AlertsAnswer }) {
+function Rule({ rule, now }: { rule: AlertRule; now: number }) {
   const quiet = rule.alerts.length === 0;
   return (
     <li>
@@ -53,7 +53,7 @@ function Rule({ rule, answer }: { rule: AlertRule; answer: AlertsAnswer }) {
           )}
         </p>
         {rule.alerts.map((alert) => (
-          <One rule={rule} alert={alert} answer={answer} key={alert.name} />
+          <One rule={rule} alert={alert} now={now} key={alert.name} />
         ))}
         {rule.by && (
           <p class="faint">
@@ -66,6 +66,12 @@ function Rule({ rule, answer }: { rule: AlertRule; answer: AlertsAnswer }) {
   );
 }
 
+/** The links of rules that compare no number. */
+const CHARTS: Record<string, string> = {
+  new_exception: "Exception",
+  new_pattern: "Message",
+  verdict: "Verdict",
+};
 const STATUSES = { firing: "spiking", pending: "new", ok: "gone", unknown: "gone" } as const;
 
 function Status({ status }: { status: keyof typeof STATUSES }) {
@@ -73,9 +79,8 @@ function Status({ status }: { status: keyof typeof STATUSES }) {
 }
 
 /** One alert of a rule: its start, its value, and the chart of that time. */
-function One({ rule, alert, answer }: { rule: AlertRule; alert: AlertStatus; answer: AlertsAnswer }) {
+function One({ rule, alert, now }: { rule: AlertRule; alert: AlertStatus; now: number }) {
   const { clock } = state.value;
-  const { now } = answer;
   const { since, status, label_value: value } = alert;
   return (
     <p class="alert">
@@ -102,15 +107,12 @@ function One({ rule, alert, answer }: { rule: AlertRule; alert: AlertStatus; ans
       )}{" "}
       {alert.silence && <span class="pill">silenced</span>}{" "}
       {alert.maintenance && <span class="pill">maintenance</span>}{" "}
-      {rule.metric && (
-        <Go
-          view="series"
-          more={{ name: rule.metric, ...(status !== "ok" && since !== null ? around(since, now) : {}) }}
-          label={`Chart of ${rule.metric}${value === null ? "" : `, ${rule.by}=${value}`}`}
-        >
-          Chart
-        </Go>
-      )}
+      <Go
+        {...placeOf(rule, alert.name, status !== "ok" && since !== null ? around(since, now) : {}, value)}
+        label={`${CHARTS[rule.when] ?? "Chart"} of ${alert.name}`}
+      >
+        {CHARTS[rule.when] ?? "Chart"}
+      </Go>
     </p>
   );
 }

@@ -6,13 +6,13 @@ import { ago, momentOf } from "../lib/time";
 import { Card } from "../parts/card";
 import { Code, Empty } from "../parts/empty";
 import { Gate } from "../parts/gate";
-import { Go } from "../parts/go";
 import { T } from "../parts/text";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
 import { state, store } from "../state/page";
+import { Changes } from "./alertchanges";
 import { AlertRules } from "./alertrules";
-import { around, span, summary, windowOf } from "./alertwords";
+import { span, summary, windowOf } from "./alertwords";
 
 /** Milliseconds between two requests. */
 const EVERY = 10_000;
@@ -37,10 +37,10 @@ export function Alerts() {
             <>
               <Evaluator answer={answer} />
               <Card title="Rules" about={summary(answer)}>
-                <AlertRules answer={answer} />
+                <AlertRules rules={answer.rules} now={answer.now} />
               </Card>
               <div class="panels even">
-                <Changes answer={answer} />
+                <Changes {...answer} />
                 <Muted answer={answer} />
               </div>
             </>
@@ -74,46 +74,6 @@ function Evaluator({ answer }: { answer: AlertsAnswer }) {
       </p>
       <Code code={command(RUN, store.value)} />
     </div>
-  );
-}
-
-function Changes({ answer }: { answer: AlertsAnswer }) {
-  const { clock } = state.value;
-  const metrics = new Map(answer.rules.map((rule) => [rule.name, rule.metric]));
-  return (
-    <Card title="Latest changes">
-      {answer.transitions.length === 0 ? (
-        <Empty title="No alert has fired yet" />
-      ) : (
-        <ul class="alerts">
-          {answer.transitions.map((each) => {
-            const metric = metrics.get(each.name.split("{")[0] ?? "");
-            return (
-              <li key={`${each.time} ${each.name} ${each.status}`}>
-                <span class={`what ${each.status === "firing" ? "spiking" : "gone"}`}>{each.status}</span>
-                <div class="grow">
-                  <p>
-                    {metric ? (
-                      <Go view="series" more={{ name: metric, ...around(each.time, answer.now) }}>
-                        <T text={each.name} most={160} />
-                      </Go>
-                    ) : (
-                      <T text={each.name} most={160} />
-                    )}{" "}
-                    <span class="faint">{momentOf(each.time, clock)}</span>
-                  </p>
-                  {each.detail && (
-                    <p class="message-about">
-                      <T text={each.detail} most={300} />
-                    </p>
-                  )}
-                </div>
-              </li>
-            );
-          })}
-        </ul>
-      )}
-    </Card>
   );
 }
 

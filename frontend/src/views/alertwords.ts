@@ -1,5 +1,7 @@
 // Words of the alerts view: patterns of silences, days, times of a window.
-import type { AlertsAnswer, MaintenanceStatus } from "../api/types";
+import type { AlertRule, AlertsAnswer, MaintenanceStatus } from "../api/types";
+import type { State } from "../state/url";
+import type { View } from "../state/views";
 
 const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
@@ -53,6 +55,40 @@ export function firingOf({ rules, transitions, now }: AlertsAnswer, series: stri
     until.set(name, time);
   }
   return periods;
+}
+
+/** The periods in which alerts fired, by their changes, the newest first. */
+export function firedIn(transitions: AlertsAnswer["transitions"], now: number) {
+  const periods: { name: string; from: number; to: number }[] = [];
+  const until = new Map<string, number>();
+  for (const { name, time, status } of transitions) {
+    if (status === "firing") periods.push({ name, from: time, to: until.get(name) ?? now });
+    until.set(name, time);
+  }
+  return periods;
+}
+
+/** Where an alert is looked at: its chart, or the group of messages or exceptions that it found. */
+export function placeOf(
+  rule: Pick<AlertRule, "when" | "name">,
+  name: string,
+  window: Partial<State>,
+  value: string | null = valueOf(name),
+): { view: View; more: Partial<State> } {
+  if (rule.when === "new_exception") return { view: "exceptions", more: { filter: value ?? "", ...window } };
+  if (rule.when === "new_pattern") return { view: "messages", more: { filter: value ?? "", ...window } };
+  if (rule.when === "verdict") return { view: "overview", more: window };
+  return { view: "alert", more: { name, ...window } };
+}
+
+/** The value of the label of an alert's name: `queue{shop="rome"}` has "rome". */
+function valueOf(name: string): string | null {
+  const text = name.slice(name.indexOf("=") + 1, -1);
+  try {
+    return name.includes("{") ? String(JSON.parse(text)) : null;
+  } catch {
+    return null;
+  }
 }
 
 /** The window of a chart: half an hour before and after a moment, but no later than now. */

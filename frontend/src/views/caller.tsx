@@ -2,9 +2,11 @@
 import { address } from "../api/client";
 import type { ExceptionsAnswer, MessagesAnswer, StatementsAnswer } from "../api/types";
 import { pollEvery } from "../lib/ranges";
+import { momentOf } from "../lib/time";
 import { number } from "../lib/units";
 import { Card } from "../parts/card";
 import { Go } from "../parts/go";
+import { sinceUntil } from "../parts/timebar";
 import { useFeed } from "../state/live";
 import { frame, state } from "../state/page";
 import { ExceptionList } from "./exceptionlist";
@@ -63,9 +65,8 @@ export function CallerMessages({ name }: { name: string }) {
 }
 
 export function CallerExceptions({ name }: { name: string }) {
-  const { since, until } = frame();
   const { data } = useFeed<ExceptionsAnswer>(
-    address("exceptions", { route: name, since, until, limit: MOST }),
+    address("exceptions", { route: name, ...sinceUntil(), limit: MOST }),
     Math.max(pollEvery(state.value.range), 10_000),
     false,
   );
@@ -74,7 +75,7 @@ export function CallerExceptions({ name }: { name: string }) {
   return (
     <Card
       title="Exceptions"
-      about={`${number(data.count)} in ${groups}${since === null ? ", in the last 24 h" : ""}`}
+      about={`${number(data.count)} in ${groups}, since ${momentOf(data.start, state.value.clock)}`}
     >
       <ExceptionList rows={data.groups} now={data.now} />
     </Card>

@@ -10,7 +10,7 @@ import { Empty } from "../parts/empty";
 import { Gate } from "../parts/gate";
 import { Go } from "../parts/go";
 import { T } from "../parts/text";
-import { TimeBar } from "../parts/timebar";
+import { sinceUntil } from "../parts/timebar";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
 import { state } from "../state/page";
@@ -22,15 +22,14 @@ const EVERY = 10_000;
 const OTHER = "(other)";
 
 export function ExceptionPage() {
-  const { name, since, until } = state.value;
-  const fed = useFeed<ExceptionAnswer>(address("exception", { id: name, since, until }), EVERY);
+  const { name } = state.value;
+  const fed = useFeed<ExceptionAnswer>(address("exception", { id: name, ...sinceUntil() }), EVERY);
   const group = fed.data?.exception;
   return (
     <>
-      <Toolbar title={group ? <T text={typeOf(group.type)} most={120} /> : "Exception"} ranged={false}>
+      <Toolbar title={group ? <T text={typeOf(group.type)} most={120} /> : "Exception"} ranged>
         <span class="tag">exception</span>
       </Toolbar>
-      {since !== null && <TimeBar />}
       <Gate fed={fed}>
         {(answer) =>
           answer.exception ? (

@@ -1,13 +1,14 @@
-// Exceptions of the last 24 hours, or of the zoom: in groups by type and place.
+// Exceptions of the range: in groups by type and place.
 import { address } from "../api/client";
 import type { ExceptionsAnswer } from "../api/types";
 import { durationLabel } from "../lib/ranges";
+import { momentOf } from "../lib/time";
 import { number } from "../lib/units";
 import { Card } from "../parts/card";
 import { Choice } from "../parts/choice";
 import { Empty } from "../parts/empty";
 import { Gate } from "../parts/gate";
-import { TimeBar } from "../parts/timebar";
+import { sinceUntil } from "../parts/timebar";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
 import { set, state } from "../state/page";
@@ -24,21 +25,20 @@ const ORDERS = [
 ] as const;
 
 export function Exceptions() {
-  const { since, until, order } = state.value;
+  const { order } = state.value;
   const chosen = ORDERS.find((each) => each.value === order)?.value ?? "count";
   const fed = useFeed<ExceptionsAnswer>(
-    address("exceptions", { since, until, order: chosen, limit: LIMIT }),
+    address("exceptions", { ...sinceUntil(), order: chosen, limit: LIMIT }),
     EVERY,
   );
   return (
     <>
-      <Toolbar title="Exceptions" ranged={false} />
-      {since !== null && <TimeBar />}
+      <Toolbar title="Exceptions" ranged />
       <Gate fed={fed}>
         {(answer) => (
           <Card
             title="Exceptions"
-            about={aboutOf(answer, since === null)}
+            about={aboutOf(answer)}
             actions={
               <Choice
                 label="Order"
@@ -63,12 +63,13 @@ export function Exceptions() {
 }
 
 /** "57 in 12 groups, 2 new, in the last 24 h by 5 min". */
-function aboutOf(answer: ExceptionsAnswer, recent: boolean): string {
-  const { count, found, groups, precision, other } = answer;
+function aboutOf(answer: ExceptionsAnswer): string {
+  const { coarse, count, found, groups, precision, other, start } = answer;
   const parts = [`${number(count)} in ${number(found)} ${found === 1 ? "group" : "groups"}`];
   if (groups.length < found) parts.push(`${number(groups.length)} listed`);
   if (answer.new > 0) parts.push(`${number(answer.new)} new`);
+  if (coarse > 0) parts.push(`${number(coarse)} only by type and function, for lack of room`);
   if (other > 0) parts.push(`${number(other)} more in no group`);
-  parts.push(`${recent ? "in the last 24 h " : ""}by ${durationLabel(precision)}`);
+  parts.push(`since ${momentOf(start, state.value.clock)} by ${durationLabel(precision)}`);
   return parts.join(", ");
 }

@@ -9,7 +9,7 @@ import { Choice } from "../parts/choice";
 import { Gate } from "../parts/gate";
 import { Go } from "../parts/go";
 import { T } from "../parts/text";
-import { useFeed } from "../state/live";
+import { past, useFeed } from "../state/live";
 import { set, state } from "../state/page";
 import { typeOf } from "./exceptionnames";
 import { Patterns } from "./patterns";
@@ -26,20 +26,62 @@ const MEASURES = [
   { value: "hits_seconds", text: "p95 response time" },
 ];
 
+/** The request that explains a measure within the zoom; "" without a zoom. */
+function pathOf(measure: string): string {
+  const { since, until, against } = state.value;
+  const failing = measure === "error rate";
+  if (since === null || until === null) return "";
+  return address("explain", {
+    name: failing ? "http_requests" : measure,
+    failing: failing ? "status=5xx" : null,
+    since,
+    until,
+    against: against || "previous",
+  });
+}
+
 export function ExplainPanel() {
-  const { explain, since, until, against } = state.value;
-  if (explain === "" || since === null || until === null) return null;
-  const failing = explain === "error rate";
+  const { explain } = state.value;
+  const path = explain ? pathOf(explain) : "";
+  return path ? <Explained path={path} /> : null;
+}
+
+/** What stands out of a range in the past, by each measure. */
+export function useRangeAnswers() {
+  return MEASURES.map(({ value, text }) => {
+    const { data, stale } = useFeed<ExplainAnswer>(past.value ? pathOf(value) : "", EVERY, false);
+    return { value, text, answer: past.value && !stale ? data : null };
+  });
+}
+
+/** Its sentences, above the chart, each with the way to its details. */
+export function RangeAnswer({ answers }: { answers: ReturnType<typeof useRangeAnswers> }) {
+  if (!past.value || state.value.explain !== "") return null;
+  const known = answers.flatMap(({ answer, ...measure }) => (answer ? [{ ...measure, answer }] : []));
+  const causes = known.filter(
+    ({ answer: { state: of, changed, uneven } }) => of === "not kept" || changed || uneven,
+  );
+  const nothing = known.every(({ answer }) => answer.state === "no data")
+    ? "In this range there are no requests."
+    : "In this range nothing stands out.";
   return (
-    <Explained
-      path={address("explain", {
-        name: failing ? "http_requests" : explain,
-        failing: failing ? "status=5xx" : null,
-        since,
-        until,
-        against: against || "previous",
-      })}
-    />
+    <section class="status-line" aria-label="This range" aria-busy={known.length < answers.length}>
+      {causes.map(({ value, text, answer }) => (
+        <p key={value}>
+          {answer.state === "compared" ? (
+            <Sentence parts={answer.parts} />
+          ) : (
+            <span class="faint">
+              {text}: <T text={answer.reason} most={400} />
+            </span>
+          )}{" "}
+          <button type="button" class="quiet" onClick={() => set({ explain: value, mark: null }, true)}>
+            Details
+          </button>
+        </p>
+      ))}
+      {known.length === answers.length && causes.length === 0 && nothing}
+    </section>
   );
 }
 

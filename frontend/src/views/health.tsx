@@ -135,7 +135,14 @@ function Writers({ writers, now }: { writers: readonly Writer[]; now: number }) 
         { title: "Stored", cell: (writer) => number(writer.stored) },
         { title: "Waiting", cell: (writer) => number(writer.buffered) },
         { title: "Dropped", cell: (writer) => bad(writer.dropped) },
-        { title: "Lost", cell: (writer) => bad(lostOf(writer)) },
+        {
+          title: "Lost",
+          // What a precision does not keep so far back is in coarser ones: nothing is wrong.
+          cell: (writer) =>
+            writer.unexpected || lostOf(writer) === 0
+              ? bad(lostOf(writer))
+              : `${number(lostOf(writer))} too old`,
+        },
         { title: "Trouble", class: "grow", cell: (writer) => <Trouble writer={writer} /> },
       ]}
     />

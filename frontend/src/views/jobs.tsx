@@ -54,7 +54,7 @@ function TaskTable({ rows, order, sort }: TableProps) {
   return (
     <Table
       label="Tasks"
-      class="named wide"
+      class="named routes"
       rows={rows}
       keyOf={(row) => row.task}
       order={order}
@@ -86,10 +86,10 @@ function TaskTable({ rows, order, sort }: TableProps) {
           cell: (row) =>
             row.failed === 0 ? <span class="faint">0</span> : <Share share={row.failing} tone="bad" />,
         },
-        { title: "Queue", cell: (row) => value(row.wait, "seconds") },
-        { title: "Mean", cell: (row) => value(row.mean, "seconds") },
+        { title: "Queue", class: "figure rare", cell: (row) => value(row.wait, "seconds") },
+        { title: "Mean", class: "figure rare", cell: (row) => value(row.mean, "seconds") },
         { title: "p95", order: "p95", cell: (row) => value(row.p95, "seconds") },
-        { title: "Database", cell: (row) => value(row.database, "seconds") },
+        { title: "Database", class: "figure rare", cell: (row) => value(row.database, "seconds") },
         { title: "Share of time", order: "total", cell: (row) => <Share share={row.share} /> },
       ]}
     />

@@ -3,7 +3,7 @@ import { nearest } from "../lib/ranges";
 import { Choice } from "../parts/choice";
 import { Filter } from "../parts/paging";
 import { Toolbar } from "../parts/toolbar";
-import { kept, set, state } from "../state/page";
+import { kept, set, state, zoom } from "../state/page";
 import { KINDS } from "./names";
 import { ORDERS, SeriesList } from "./serieslist";
 
@@ -48,11 +48,7 @@ function Silent() {
   return (
     <p class="fine">
       Active in the last {at.label}.{" "}
-      <button
-        type="button"
-        class="quiet"
-        onClick={() => set({ range: widest.precision, since: null, until: null, offset: 0 }, true)}
-      >
+      <button type="button" class="quiet" onClick={() => zoom(null, { range: widest.precision, last: null })}>
         Show the last {widest.label}
       </button>
     </p>

@@ -1,33 +1,36 @@
 // The overview: is it normal now, what changed, and which page, message or deploy is it?
 import { useEffect, useState } from "preact/hooks";
 import { address } from "../api/client";
-import type { OverviewAnswer, StatusAnswer } from "../api/types";
+import type { MessagesAnswer, OverviewAnswer, StatusAnswer } from "../api/types";
 import { ChartGroup } from "../chart/group";
 import { FAINT } from "../chart/palette";
 import { comparison } from "../lib/hours";
 import { durationLabel, pollEvery } from "../lib/ranges";
 import { number, percent, rate } from "../lib/units";
+import { ERRORS, severitiesOf } from "../lib/severity";
 import { plain } from "../lib/text";
 import { Card } from "../parts/card";
 import { Empty, MIDDLEWARE } from "../parts/empty";
 import { Gate } from "../parts/gate";
 import { Go } from "../parts/go";
+import { T } from "../parts/text";
 import { Toolbar } from "../parts/toolbar";
 import { announce } from "../state/announce";
-import { useFeed } from "../state/live";
-import { frame, health, set, state, store } from "../state/page";
+import { past, useFeed } from "../state/live";
+import { frame, health, set, state, store, type StoreJudgment } from "../state/page";
 import { MetricTable } from "./metrictable";
 import { expectedRangeOf } from "./detaillines";
-import { ExplainPanel } from "./explainpanel";
+import { ExplainPanel, RangeAnswer, useRangeAnswers } from "./explainpanel";
 import { Findings } from "./findings";
 import { Gauges } from "./gauges";
-import { Changed, Frequent } from "./messagelists";
+import { Changed, Frequent, Recent } from "./messagelists";
 import { RouteTable } from "./routetable";
 import { Marks, openMark, picked } from "./picked";
 import { refusedOf } from "./names";
 import { Picker } from "./picker";
 import { madeFrom } from "./ranking";
 import { referenceLine } from "./reference";
+import { standoutsNow, standoutsOf, type Standout } from "./standouts";
 import { StatusLine } from "./statusline";
 import { Tiles, useOther } from "./tiles";
 import { VerdictCard } from "./verdictcard";
@@ -43,6 +46,11 @@ export function Overview() {
   );
   const status = useFeed<StatusAnswer>(address("status"), STATUS_EVERY, false);
   const { data, failure } = fed;
+  const answers = useRangeAnswers();
+  const log = useRangeLog();
+  const standouts = past.value
+    ? standoutsOf(answers.map(({ answer }) => answer))
+    : standoutsNow(status.data?.checks ?? []);
   useEffect(() => {
     // An invalid name is reported next to the chart; the rest of the page stays.
     if (failure && !failure.passing && series.length > 0)
@@ -51,7 +59,6 @@ export function Overview() {
   useEffect(() => {
     if (!data) return;
     store.value = data.store;
-    health.value = data.health;
   }, [data]);
   useEffect(() => {
     if (data) announce(spoken(data));
@@ -60,11 +67,34 @@ export function Overview() {
     <>
       <Toolbar title="Overview" ranged />
       <StatusLine {...status} />
+      <RangeAnswer answers={answers} />
       <Gate fed={fed}>
-        {(answer) => <Answer answer={answer} refused={refused} checks={status.data?.checks ?? []} />}
+        {(answer) => <Answer {...{ answer, refused, standouts, log }} checks={status.data?.checks ?? []} />}
       </Gate>
     </>
   );
+}
+
+/** The log of a range in the past: its messages, and its errors; null without such a range. */
+function useRangeLog() {
+  const { since, until } = state.value;
+  const path = (more: object) => (past.value ? address("messages", { since, until, ...more }) : "");
+  const all = useFeed<MessagesAnswer>(path({ limit: 6 }), STATUS_EVERY, false);
+  const errors = useFeed<MessagesAnswer>(
+    path({ severity: severitiesOf(ERRORS), limit: 500 }),
+    STATUS_EVERY,
+    false,
+  );
+  const { since: from, until: to, counted_since: counted, frequent } = errors.data ?? { frequent: [] };
+  if (!past.value || all.stale || errors.stale || !all.data || !from || !to || !counted) return null;
+  const sum = (side: "count" | "before") => frequent.reduce((total, each) => total + (each[side] ?? 0), 0);
+  return {
+    messages: all.data,
+    errors: {
+      value: counted <= from ? sum("count") : null,
+      before: counted <= from - (to - from) ? sum("before") : null,
+    },
+  };
 }
 
 /** Milliseconds between two requests for the status, which changes each minute. */
@@ -130,6 +160,57 @@ function busiest({ rows }: OverviewAnswer["routes"]): string {
   return rows.length > ROUTES ? `the busiest ${ROUTES} and the slowest` : `the busiest ${rows.length}`;
 }
 
+/** Before the answer is there. */
+const NOT_YET = { value: null, before: null };
+
+/** The patterns that were first seen in a range in the past, else its most frequent ones. */
+function RangeMessages({ log, now }: { log: MessagesAnswer; now: number }) {
+  const { changes, frequent, recent } = log;
+  if (changes.length > 0) return <Changed changes={changes.slice(0, 6)} now={now} windowed brief />;
+  if (frequent.length > 0) return <Frequent rows={frequent} now={now} against="" brief />;
+  return <Recent rows={recent} windowed />;
+}
+
+/** What fails or is slow, with the reason, before all other rows. */
+function Standouts({ rows }: { rows: readonly Standout[] }) {
+  if (rows.length === 0) return null;
+  return (
+    <ul class="breakdown" aria-label="What stands out">
+      {rows.slice(0, MOST_STANDOUTS).map(({ kind, name, reason }) => (
+        <li key={`${kind} ${name}`} class="named-cause">
+          <span class="grow">
+            <Go view={kind} more={{ name }}>
+              <T text={name} most={120} />
+            </Go>
+          </span>
+          <span class="bad-text">{reason}</span>
+        </li>
+      ))}
+      {rows.length > MOST_STANDOUTS && <li class="faint">{number(rows.length - MOST_STANDOUTS)} more</li>}
+    </ul>
+  );
+}
+
+const MOST_STANDOUTS = 10;
+
+/** The judgment of the view Health, with its first findings. */
+function StoreHealth({ level, findings, writers }: StoreJudgment) {
+  return (
+    <>
+      <Findings level={level} findings={findings.slice(0, MOST_FINDINGS)} />
+      <p class="fine">
+        {writers === 0
+          ? "No process has written in the last 3 minutes."
+          : writers === 1
+            ? "1 process writing."
+            : `${number(writers)} processes writing.`}
+      </p>
+    </>
+  );
+}
+
+const MOST_FINDINGS = 3;
+
 /** The titles of the axes. */
 function captionsOf(chart: OverviewAnswer["chart"]) {
   const web = chart.some((each) => each.name === "hits");
@@ -142,9 +223,11 @@ interface AnswerProps {
   answer: OverviewAnswer;
   refused: readonly string[];
   checks: StatusAnswer["checks"];
+  standouts: readonly Standout[];
+  log: ReturnType<typeof useRangeLog>;
 }
 
-function Answer({ answer, refused, checks }: AnswerProps) {
+function Answer({ answer, refused, checks, standouts, log }: AnswerProps) {
   const { window, numbers, chart, marks, routes, messages, counters, now } = answer;
   const { clock, series } = state.value;
   const traffic = trafficLines(chart, series.length > 0);
@@ -155,7 +238,14 @@ function Answer({ answer, refused, checks }: AnswerProps) {
   const faint = referenceLine(traffic.lines[0], answer.window, state.value);
   return (
     <>
-      <Tiles numbers={numbers} window={window} now={now} rows={counters.rows} {...{ other, checks }} />
+      <Tiles
+        numbers={numbers}
+        window={window}
+        now={now}
+        rows={counters.rows}
+        {...{ other, checks }}
+        range={past.value ? (log?.errors ?? NOT_YET) : null}
+      />
       <VerdictCard marks={marks} />
       <ExplainPanel />
       {(other.messages.size === 0 || other.gauges.length > 0 || series.length > 0) && (
@@ -197,6 +287,7 @@ function Answer({ answer, refused, checks }: AnswerProps) {
                 </Go>
               }
             >
+              <Standouts rows={standouts} />
               <RouteTable rows={routes.rows} order="count" brief />
             </Card>
             <Card
@@ -218,14 +309,16 @@ function Answer({ answer, refused, checks }: AnswerProps) {
         <div class="column">
           <Card
             title="Messages"
-            about={comparison(messages)}
+            about={past.value ? "in this range" : comparison(messages)}
             actions={
               <Go view="messages" class="to">
                 All messages
               </Go>
             }
           >
-            {messages.changes.length > 0 ? (
+            {past.value ? (
+              log && <RangeMessages log={log.messages} now={now} />
+            ) : messages.changes.length > 0 ? (
               <Changed changes={messages.changes} now={now} brief />
             ) : (
               <Frequent rows={messages.frequent} now={now} brief />
@@ -239,14 +332,7 @@ function Answer({ answer, refused, checks }: AnswerProps) {
               </Go>
             }
           >
-            <Findings level={answer.health.level} findings={answer.health.findings} />
-            <p class="fine">
-              {answer.health.writers === 0
-                ? "No process has written in the last 3 minutes."
-                : answer.health.writers === 1
-                  ? "1 process writing."
-                  : `${number(answer.health.writers)} processes writing.`}
-            </p>
+            {health.value && <StoreHealth {...health.value} />}
           </Card>
         </div>
       </div>

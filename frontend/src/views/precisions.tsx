@@ -4,7 +4,7 @@ import { Chart } from "../chart/chart";
 import { durationLabel } from "../lib/ranges";
 import { unitOf } from "../lib/units";
 import { Card } from "../parts/card";
-import { set, state, store } from "../state/page";
+import { state, store, zoom } from "../state/page";
 import { smallLine } from "./detaillines";
 
 export function Precisions({ answer }: { answer: DetailAnswer }) {
@@ -25,7 +25,7 @@ export function Precisions({ answer }: { answer: DetailAnswer }) {
                 type="button"
                 class="small-chart"
                 aria-pressed={precision === shown}
-                onClick={() => set({ range: precision, since: null, until: null }, true)}
+                onClick={() => zoom(null, { range: precision, last: null })}
               >
                 <span class="small-title">
                   {durationLabel(precision * samples)}{" "}

@@ -6,7 +6,6 @@ import { durationLabel } from "../lib/ranges";
 
 interface Chosen {
   since: number | null;
-  until: number | null;
   against: string;
 }
 
@@ -23,8 +22,7 @@ export function referenceLine(
   chosen: Chosen,
 ): Reference {
   if (!line || (chosen.since === null && chosen.against === "")) return { line: null, note: "" };
-  const from = chosen.since ?? window.start;
-  const to = chosen.until ?? window.end;
+  const { start: from, end: to } = window;
   const shift = window.shift ?? Math.ceil((to - from) / line.precision) * line.precision;
   const name = referenceOf(chosen.against, to - from);
   const start = line.start + shift;

@@ -27,7 +27,11 @@ export function RoutePage() {
       linesOf={statusLines}
       figures={(row) => [
         { title: "Requests", value: number(row.count), note: rate(row.per_second) },
-        { title: "Error rate", value: percent(row.failing), note: `${number(row.failed)} failed` },
+        {
+          title: "Error rate",
+          value: row.count === 0 ? "–" : row.failing === null ? "unknown" : percent(row.failing),
+          note: row.failed === null ? "unknown" : `${number(row.failed)} failed`,
+        },
         {
           title: "p95 response time",
           value: value(row.p95, "seconds"),

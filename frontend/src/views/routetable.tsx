@@ -35,7 +35,7 @@ export function RouteTable({ rows, order, brief = false, sort }: Props) {
   return (
     <Table
       label="Routes"
-      class={brief ? "named routes" : "named wide"}
+      class="named routes"
       rows={rows}
       keyOf={(row) => row.route ?? ""}
       order={order}
@@ -70,12 +70,16 @@ export function RouteTable({ rows, order, brief = false, sort }: Props) {
             </>
           ),
         },
-        !brief && { title: "Rate", cell: (row) => rate(row.per_second) },
+        !brief && { title: "Rate", class: "figure rare", cell: (row) => rate(row.per_second) },
         {
           title: "Error rate",
           order: "failing",
           cell: (row) =>
-            row.failed === 0 ? (
+            row.failed === null || row.failing === null ? (
+              <span class="faint" title="unknown: their labels are lost beyond the limit of label sets">
+                unknown
+              </span>
+            ) : row.failed === 0 ? (
               <span class="faint">0</span>
             ) : (
               <>
@@ -84,7 +88,7 @@ export function RouteTable({ rows, order, brief = false, sort }: Props) {
               </>
             ),
         },
-        !brief && { title: "Mean", cell: (row) => value(row.mean, "seconds") },
+        !brief && { title: "Mean", class: "figure rare", cell: (row) => value(row.mean, "seconds") },
         { title: "p95", order: "p95", cell: (row) => value(row.p95, "seconds") },
         { title: "Share of time", order: "total", cell: (row) => <Share share={row.total_share} /> },
       ]}

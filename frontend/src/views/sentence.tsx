@@ -3,8 +3,9 @@ import type { Part } from "../api/types";
 import { Go } from "../parts/go";
 import { spaced } from "../lib/units";
 import { T } from "../parts/text";
-import { set } from "../state/page";
-import type { State } from "../state/url";
+import { minuteOf } from "../lib/time";
+import { set, state } from "../state/page";
+import type { State, View } from "../state/url";
 
 interface Props {
   parts: readonly Part[];
@@ -24,15 +25,26 @@ export function Sentence({ parts, explain }: Props) {
 
 const none = () => null;
 
+/** The page of a noun; null if it has none of its own. */
+function placeOf({ kind, name, label, value }: Part): { view: View; more: Partial<State> } | null {
+  if (kind === "group" && (label === "route" || label === "task") && value !== null)
+    return { view: label, more: { name: value } };
+  if (kind === "exception" && name) return { view: "exception", more: { name } };
+  if (kind === "messages") return { view: "messages", more: { logger: name ?? "", severity: label ?? "" } };
+  return kind === "alert" ? { view: "alerts", more: {} } : null;
+}
+
 function Noun({ part, explain }: { part: Part; explain: (name: string) => Partial<State> | null }) {
-  const { kind, text, name, label, value, time } = part;
+  const { kind, text, name, time } = part;
   const shown = <T text={spaced(text)} most={200} />;
-  if (kind === "group" && label === "route" && value !== null)
+  const to = placeOf(part);
+  if (to)
     return (
-      <Go view="route" more={{ name: value }}>
+      <Go view={to.view} more={to.more}>
         {shown}
       </Go>
     );
+  if (kind === "time" && time !== null && /^\d\d:\d\d$/.test(text)) return minuteOf(time, state.value.clock);
   if (kind === "mark" && time !== null)
     return (
       <button type="button" class="noun" onClick={() => set({ mark: Math.floor(time), explain: "" }, true)}>

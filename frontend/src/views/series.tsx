@@ -88,7 +88,7 @@ function Detail({ answer }: { answer: DetailAnswer }) {
   const { added, siblings_of: of } = answer;
   const unit = unitOf(name);
   const lines = detailLines(answer);
-  const precision = kind === "histogram" ? window.histograms : window.precision;
+  const precision = window.precision;
   const expected = kind === "histogram" ? {} : expectedRangeOf(forecast, precision);
   const fired = alerts.value ? firingOf(alerts.value, name) : [];
   const seen = fired.filter((each) => each.to > window.start && each.from < window.end);
@@ -99,7 +99,7 @@ function Detail({ answer }: { answer: DetailAnswer }) {
         id="values"
         lines={lines}
         precision={precision}
-        start={kind === "histogram" ? window.histograms_start : window.start}
+        start={window.start}
         end={window.end}
         now={now}
         marks={marks}
@@ -116,7 +116,7 @@ function Detail({ answer }: { answer: DetailAnswer }) {
             On the overview
           </Go>
         }
-        note={added > 0 && added < of ? `The busiest ${number(added)} of ${number(of)} label sets.` : ""}
+        note={added > 0 && added < of ? `${number(added)} of ${number(of)} label sets.` : ""}
       />
       <dl class="stats">
         {total !== null && (
@@ -200,7 +200,7 @@ function Detail({ answer }: { answer: DetailAnswer }) {
       {hours && hours.values.length > 0 && (
         <Card
           title="Days and hours"
-          about={`${kind === "histogram" ? "the p95 of each hour; " : ""}days and hours of UTC`}
+          about={`${kind === "histogram" ? "the p95 of each hour; " : ""}days and hours ${state.value.clock === "utc" ? "of UTC" : "of local time"}`}
         >
           <Matrix series={hours} unit={unit} />
         </Card>

@@ -22,7 +22,7 @@ export function StatementTable({ rows, caller, order, sort }: Props) {
   return (
     <Table
       label="Statements"
-      class="named wide"
+      class="named routes"
       rows={rows}
       keyOf={(row) => row.statement}
       order={order}
@@ -51,15 +51,20 @@ export function StatementTable({ rows, caller, order, sort }: Props) {
           title: "From here",
           cell: (row) => number(row.callers.find((each) => each.name === caller)?.count ?? 0),
         },
-        { title: "Count", order: "count", cell: (row) => number(row.count) },
-        { title: "Mean", cell: (row) => value(row.mean, "seconds") },
+        {
+          title: "Count",
+          order: "count",
+          class: caller === undefined ? "figure" : "figure rare",
+          cell: (row) => number(row.count),
+        },
+        { title: "Mean", class: "figure rare", cell: (row) => value(row.mean, "seconds") },
         { title: "p95", order: "p95", cell: (row) => value(row.p95, "seconds") },
         {
           title: "Errors",
           order: "errors",
           cell: (row) => <span class={row.errors === 0 ? "faint" : "bad-text"}>{number(row.errors)}</span>,
         },
-        { title: "Total time", cell: (row) => value(row.total, "seconds") },
+        { title: "Total time", class: "figure rare", cell: (row) => value(row.total, "seconds") },
         { title: "Share of time", order: "total", cell: (row) => <Share share={row.share} /> },
       ]}
     />

@@ -1,7 +1,10 @@
-// Is it normal now? One sentence about the last five complete minutes; its nouns are links.
+// Is it normal now? One sentence about the last five complete minutes; its nouns are links. It is always of
+// now; where the range ends in the past it is small, and the answer for the range follows.
 import type { StatusAnswer } from "../api/types";
 import { T } from "../parts/text";
-import { link, type Fed } from "../state/live";
+import { minuteOf } from "../lib/time";
+import { link, past, type Fed } from "../state/live";
+import { state as page } from "../state/page";
 import { alerts } from "../state/alerts";
 import { Go } from "../parts/go";
 import { Sentence } from "./sentence";
@@ -15,7 +18,10 @@ export function StatusLine({ data, failure: own }: Fed<StatusAnswer>) {
   const firing = (alerts.value?.firing ?? 0) > 0;
   const state = failure ? "unknown" : firing ? "unusual" : data?.state;
   return (
-    <section class={`status-line ${state === "unusual" ? "" : "faint"}`} aria-label="Status">
+    <section
+      class={`status-line ${state === "unusual" && !past.value ? "" : "faint"} ${past.value ? "small" : ""}`}
+      aria-label="Status"
+    >
       {state && <span class={`dot ${LEVELS[state]}`} aria-hidden="true" />}{" "}
       {failure ? (
         <>
@@ -31,11 +37,9 @@ export function StatusLine({ data, failure: own }: Fed<StatusAnswer>) {
       ) : (
         data && (
           <>
-            <Sentence
-              parts={data.parts.filter((part) => part.kind !== "alert")}
-              explain={(name) => explanationOf(data, name)}
-            />
-            <Firing />
+            Now, {minuteOf(data.until, page.value.clock)}:{" "}
+            <Sentence parts={data.parts} explain={(name) => explanationOf(data, name)} />
+            <Firing known={data.firing.length} />
             {data.missing.length > 0 && " A part of the store is unreachable and not included."}
           </>
         )
@@ -44,10 +48,10 @@ export function StatusLine({ data, failure: own }: Fed<StatusAnswer>) {
   );
 }
 
-/** Alerts that fire now, as a link; those in the sentence are of the minute that it judges. */
-function Firing() {
+/** Alerts that fire now, as a link, unless the sentence has them: that is of the minute that it judges. */
+function Firing({ known }: { known: number }) {
   const firing = alerts.value?.firing ?? 0;
-  if (firing === 0) return null;
+  if (firing <= known) return null;
   return (
     <>
       {" "}

@@ -11,7 +11,7 @@ import { Figure } from "../parts/figure";
 import { Gate } from "../parts/gate";
 import { T } from "../parts/text";
 import { Toolbar } from "../parts/toolbar";
-import { useFeed } from "../state/live";
+import { past, useFeed } from "../state/live";
 import { frame, state } from "../state/page";
 import { CallerExceptions, CallerMessages, CallerStatements } from "./caller";
 import { latencyLines } from "./routelines";
@@ -29,6 +29,18 @@ const PLACES: Record<string, number> = {
   p99: 3,
 };
 
+interface FigureRow {
+  title: string;
+  value: string;
+  note: string;
+}
+
+/** The figure of now, with that of the range as its note. */
+function now(recent: FigureRow | undefined, { value, note }: FigureRow): Partial<FigureRow> {
+  const range = `${value} in this range${note && `: ${note}`}`;
+  return recent ? { value: recent.value, note: `last 5 min; ${range}` } : {};
+}
+
 interface Props<A, R> {
   tag: "route" | "task";
   /** The list of the API that has a row of it. */
@@ -41,7 +53,7 @@ interface Props<A, R> {
   by: string;
   durations: string;
   linesOf: (series: readonly GroupedSeries[]) => Line[];
-  figures: (row: R) => { title: string; value: string; note: string }[];
+  figures: (row: R) => FigureRow[];
   title: string;
   captions: { "": string; seconds: string };
   actions: ComponentChildren;
@@ -53,9 +65,9 @@ interface Props<A, R> {
 
 export function Subject<A extends { now: number; missing: string[]; window: Span }, R>(about: Props<A, R>) {
   const { name, range } = state.value;
+  const zoomed = state.value.since !== null;
   const { tag } = about;
   const every = pollEvery(range);
-  const until = frame().until;
   const listed = useFeed<A>(
     address(about.list, { precision: range, ...frame(), filter: name, limit: about.limit }),
     every,
@@ -70,7 +82,7 @@ export function Subject<A extends { now: number; missing: string[]; window: Span
       by: about.by,
       precision: window?.precision ?? range,
       since: window?.start ?? null,
-      until,
+      until: zoomed && window ? window.end : null,
     }),
     every,
   );
@@ -83,11 +95,16 @@ export function Subject<A extends { now: number; missing: string[]; window: Span
       q: ["0.5", "0.95", "0.99"],
       over_time: "1",
       since: window?.histograms_start ?? null,
-      until,
+      until: zoomed && window ? window.histograms_end : null,
     }),
     every,
   );
   const summary = durations.data?.summaries[0] ?? null;
+  // Where the range ends now, the figures are of the last five complete minutes first.
+  const minute = Math.floor((listed.data?.now ?? 0) / 60) * 60;
+  const five = { precision: 60, since: minute - 300, until: minute, filter: name, limit: about.limit };
+  const latest = useFeed<A>(minute > 0 && !past.value ? address(about.list, five) : "", 60_000, false);
+  const recent = !past.value && latest.data ? about.rowOf(latest.data, name) : undefined;
   return (
     <>
       <Toolbar title={<T text={name || `(no ${tag})`} most={160} />} ranged>
@@ -111,8 +128,12 @@ export function Subject<A extends { now: number; missing: string[]; window: Span
           return (
             <>
               <ul class="tiles" aria-label="Key figures">
-                {about.figures(row).map((each) => (
-                  <Figure key={each.title} {...each} />
+                {about.figures(row).map((each, i) => (
+                  <Figure
+                    key={each.title}
+                    {...each}
+                    {...(recent ? now(about.figures(recent)[i], each) : {})}
+                  />
                 ))}
               </ul>
               <ChartGroup

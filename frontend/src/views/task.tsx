@@ -25,7 +25,7 @@ export function TaskPage() {
         },
         {
           title: "Failed",
-          value: percent(row.failing),
+          value: row.count > 0 ? percent(row.failing) : "–",
           note: `${number(row.failed)} of ${number(row.count)}`,
         },
         {

@@ -14,20 +14,24 @@ import type {
 import { ERRORS } from "../lib/severity";
 import { hourBefore } from "../lib/hours";
 import { coverage, durationLabel, pollEvery } from "../lib/ranges";
-import { momentOf } from "../lib/time";
+import { minuteOf, momentOf } from "../lib/time";
 import { link, useFeed } from "../state/live";
 import { frame, state } from "../state/page";
 import type { State, View } from "../state/url";
-import { number, percent, rate, seconds, unitOf, value } from "../lib/units";
+import { number, percent, rate, seconds, unitOf, value, type Unit } from "../lib/units";
 import type { Counts, Meaning } from "../lib/change";
-import { referenceOf } from "../lib/frame";
+import { comparedText } from "../lib/frame";
 import { Go } from "../parts/go";
-import { inView } from "../parts/timebar";
 import { Pill } from "../parts/pill";
 import { T } from "../parts/text";
 
 interface TileProps {
   title: string;
+  /** Of the last five complete minutes, shown large; then `value` is that of the range, named by `range`. */
+  recent?: number | null | undefined;
+  range?: string;
+  /** Whether it is out of its expected range now, and the usual value. */
+  check?: Check | undefined;
   value: number | null;
   before: number | null;
   written: (value: number) => string;
@@ -47,8 +51,13 @@ interface TileProps {
   none: string;
 }
 
+type Check = StatusAnswer["checks"][number];
+
 function Tile({
   title,
+  recent = null,
+  range = "",
+  check,
   value,
   before,
   written,
@@ -63,14 +72,18 @@ function Tile({
   detail = "",
   none,
 }: TileProps) {
-  const text = value === null ? "–" : written(value);
+  const shown = recent ?? value;
+  const text = shown === null ? "–" : written(shown);
   const [figure = "", ...unit] = text.split(" ");
+  const off = check?.state === "high" || check?.state === "low";
+  // Only one judgment has a color: now that of the status, in the past the comparison.
+  const judged = recent === null ? meaning : "neutral";
   return (
     <li>
       <Go view={to} more={more} class="tile">
         <span class="tile-title">{title}</span>
         <span class="tile-value">
-          {sampled && value !== null && (
+          {sampled && shown !== null && (
             <span class="about-sign" title="An estimate, from a sample">
               ~
             </span>
@@ -79,6 +92,17 @@ function Tile({
           {unit.length > 0 && <small> {unit.join(" ")}</small>}
         </span>
         <span class="tile-foot">
+          {recent !== null && (
+            <span class={off ? "pill bad" : "faint"}>
+              last 5 min
+              {off && check?.mid !== null && check !== undefined && `, usually ${usually(check)}`}
+            </span>
+          )}
+          {range && value !== null && (
+            <span class="tile-note words">
+              {recent !== null && written(value)} {range}
+            </span>
+          )}
           {value === null ? (
             <span class="faint">
               {link.value.missing.length > 0 ? "on the part that is unreachable" : none}
@@ -89,7 +113,7 @@ function Tile({
             <Pill
               value={value}
               before={before}
-              meaning={meaning}
+              meaning={judged}
               counts={counts}
               against={against ?? reference()}
               unknown={against === null && !compared.value ? "not kept" : ""}
@@ -104,13 +128,17 @@ function Tile({
   );
 }
 
+/** The usual value of a check; requests are per five minutes. */
+const usually = ({ measure, mid, unit }: Check) =>
+  measure === "requests" ? rate((mid ?? 0) / 300) : value(mid, unit as Unit);
+
 /** Whether the compared period is kept. */
 const compared = signal(true);
 
-/** The name of the compared period. */
-function reference(): string {
-  const { from = 0, to = 0 } = inView() ?? {};
-  return referenceOf(state.value.against, to - from);
+/** The name of the compared period, of counters or of histograms. */
+function reference(histograms = false): string {
+  const { window } = link.value;
+  return window ? comparedText(window, state.value.against, state.value.clock, histograms) : "";
 }
 
 /** Number of requests above which a change of the p95 is more than chance. */
@@ -122,7 +150,7 @@ export function roughly(count: number): string {
 }
 
 /** Without a web application: the busiest counters, and the errors logged. */
-function MetricTiles({ rows, logged }: { rows: readonly MetricRow[]; logged: Numbers["logged"] }) {
+function MetricTiles({ rows, logged }: { rows: readonly MetricRow[]; logged: ComponentChildren }) {
   return (
     <ul class="tiles" aria-label="Key figures">
       {rows.slice(0, 4).map((row) => (
@@ -138,7 +166,7 @@ function MetricTiles({ rows, logged }: { rows: readonly MetricRow[]; logged: Num
           none=""
         />
       ))}
-      <LoggedTile logged={logged} />
+      {logged}
     </ul>
   );
 }
@@ -160,7 +188,7 @@ export function useOther({ counters, routes }: OverviewAnswer) {
 type Other = ReturnType<typeof useOther>;
 
 /** Without counters: gauges with their range within the window; without these, messages by severity. */
-function OtherTiles({ other, logged, within }: { other: Other; logged: Numbers["logged"]; within: string }) {
+function OtherTiles({ other, logged, within }: { other: Other; logged: ComponentChildren; within: string }) {
   const rows = other.gauges;
   return (
     <ul class="tiles" aria-label="Key figures">
@@ -198,7 +226,7 @@ function OtherTiles({ other, logged, within }: { other: Other; logged: Numbers["
             none=""
           />
         ))}
-      <LoggedTile logged={logged} />
+      {logged}
     </ul>
   );
 }
@@ -211,45 +239,54 @@ interface TilesProps {
   other: Other;
   /** The last five complete minutes. */
   checks: StatusAnswer["checks"];
+  /** Errors logged within a range in the past. */
+  range: Logged | null;
 }
 
-export function Tiles({ numbers, window, now, rows, other, checks }: TilesProps) {
+export function Tiles({ numbers, window, now, rows, other, checks, range }: TilesProps) {
   const { hits, errors, p95, slowest, logged } = numbers;
   compared.value = window.before;
   if (hits.name === null && rows.length > 0 && link.value.missing.length === 0)
-    return <MetricTiles rows={rows} logged={logged} />;
+    return <MetricTiles rows={rows} logged={<LoggedTile logged={logged} range={range} />} />;
   const zoomed = state.value.since !== null;
   const within = zoomed ? "in this window" : `in the last ${durationLabel(window.end - window.start)}`;
   if (hits.name === null && link.value.missing.length === 0)
-    return <OtherTiles {...{ other, logged, within }} />;
-  const [often = "", ...per] = rate(hits.value ?? 0).split(" ");
+    return <OtherTiles {...{ other, within }} logged={<LoggedTile logged={logged} range={range} />} />;
+  const [, ...per] = rate(hits.recent ?? hits.value ?? 0).split(" ");
   const since = (at: number | null) => (at === null ? "" : `since ${momentOf(at, state.value.clock)}`);
   const span = coverage(window.histograms_start, window.histograms, now);
   const observed = zoomed ? "in this window" : `in the last ${span}`;
-  const latest = (measure: string, written: (value: number) => string) => {
-    const { value } = checks.find((each) => each.measure === measure) ?? { value: null };
-    return zoomed || value === null ? "" : `${written(value)} in the last 5 min`;
-  };
-  // Histograms and counters have different retentions. What is said of a tile's figure comes before
-  // the figure of the last five minutes.
-  const apart =
-    window.histograms !== window.precision ? `${observed}, by ${durationLabel(window.histograms)}` : "";
+  const checked = (measure: string) =>
+    checks.find((each) => each.measure === measure && Object.keys(each.labels).length === 0);
+  // Histograms and counters have different retentions.
+  const wider = window.histograms_start !== window.start || window.histograms_end !== window.end;
+  const { clock } = state.value;
+  const apart = !wider
+    ? ""
+    : zoomed
+      ? `${minuteOf(window.histograms_start, clock)} to ${minuteOf(window.histograms_end, clock)}, by ${durationLabel(window.histograms)}`
+      : `${observed}, by ${durationLabel(window.histograms)}`;
   return (
     <ul class="tiles" aria-label="Key figures">
       <Tile
         title={`${hits.name && hits.name !== "hits" ? hits.name : "Requests"} ${per.join(" ")}`}
+        recent={hits.recent}
+        range={zoomed ? "" : within}
+        check={checked("requests")}
         value={hits.value}
         before={hits.before}
         sampled={hits.sampled}
-        written={() => often}
+        written={(often) => rate(often).split(" ")[0] ?? ""}
         meaning="neutral"
         to={hits.name ? "series" : "metrics"}
         more={hits.name ? { name: hits.name } : {}}
         none={`no requests ${within}`}
-        detail={latest("requests", (count) => rate(count / 300))}
       />
       <Tile
         title="Error rate"
+        recent={errors.recent}
+        range={zoomed ? "" : within}
+        check={checked("error rate")}
         value={errors.value}
         before={errors.before}
         counts={errors.count_before === null ? null : [errors.count, errors.count_before]}
@@ -258,10 +295,14 @@ export function Tiles({ numbers, window, now, rows, other, checks }: TilesProps)
         to="routes"
         more={{ order: "failing" }}
         none={`${hits.count > 0 ? "not counted" : "no requests"} ${within}`}
-        detail={[since(errors.since), latest("error rate", percent)].filter(Boolean).join(", ")}
+        detail={since(errors.since)}
       />
       <Tile
         title="p95 response time"
+        recent={p95.recent}
+        range={zoomed ? "" : apart || within}
+        check={checked("p95")}
+        against={reference(true)}
         value={p95.value}
         before={p95.before}
         sampled={p95.sampled}
@@ -270,11 +311,7 @@ export function Tiles({ numbers, window, now, rows, other, checks }: TilesProps)
         to="routes"
         more={{ order: "p95" }}
         none={`no response times ${observed}`}
-        detail={
-          p95.value === null
-            ? ""
-            : [apart, since(p95.since), latest("p95", seconds)].filter(Boolean).join(", ")
-        }
+        detail={p95.value === null ? "" : [zoomed && apart, since(p95.since)].filter(Boolean).join(", ")}
       />
       <Tile
         title="Slowest route, p95"
@@ -285,15 +322,35 @@ export function Tiles({ numbers, window, now, rows, other, checks }: TilesProps)
         to={slowest.route === null ? "routes" : "route"}
         more={slowest.route === null ? { order: "p95" } : { name: slowest.route }}
         none={`no routes ${observed}`}
-        detail={slowest.value === null ? "" : apart}
+        detail={slowest.value === null ? "" : apart || within}
+        against={reference(true)}
         note={slowest.route !== null && slowest.value !== null && <T text={slowest.route} most={80} />}
       />
-      <LoggedTile logged={logged} />
+      <LoggedTile logged={logged} range={range} />
     </ul>
   );
 }
 
-function LoggedTile({ logged }: { logged: Numbers["logged"] }) {
+/** Errors logged within a range; null: those of that time are not counted any more. */
+interface Logged {
+  value: number | null;
+  before: number | null;
+}
+
+function LoggedTile({ logged, range }: { logged: Numbers["logged"]; range: Logged | null }) {
+  if (range)
+    return (
+      <Tile
+        title="Errors logged"
+        {...range}
+        counts={range.value === null || range.before === null ? null : [range.value, range.before]}
+        written={number}
+        meaning="lower-is-better"
+        to="messages"
+        more={{ severity: ERRORS }}
+        none="counted for two hours"
+      />
+    );
   return (
     <Tile
       title={logged.sliding ? "Errors logged, last 60 min" : "Errors logged this hour"}

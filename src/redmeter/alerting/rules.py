@@ -222,22 +222,10 @@ def describe_condition(rule: Rule) -> str:
 def describe_query(rule: Rule) -> str:
     """Return the condition as PromQL; in words where there is no such expression."""
     match rule.when:
-        case "threshold":
-            percentile = percentile_of(rule.value)
-            if rule.value in ("rate", "count"):
-                function = "rate" if rule.value == "rate" else "increase"
-                expression = _events(rule, rule.metric, rule.window, function)
-            elif percentile is not None:
-                inner = f"rate({_selector(rule.metric, 'histogram')}[{span(rule.window)}])"
-                expression = f"histogram_quantile({percentile / 100:g}, {_sum(rule)}({inner}))"
-            else:
-                inner = f"{_selector(rule.metric, 'gauge')}[{span(rule.window)}]"
-                expression = f"{_sum(rule)}({_OVER_TIME[rule.value]}({inner}))"
-            return f"{expression} {_comparison(rule)}"
-        case "ratio":
-            return f"{_share(rule, rule.window)} {_comparison(rule)}"
+        case "threshold" | "ratio":
+            return f"{expression_of(rule)} {_comparison(rule)}"
         case "absent":
-            return f"{_events(rule, rule.metric, rule.window)} == 0"
+            return f"{expression_of(rule)} == 0"
         case "burn":
             budget = f"(1 - {rule.objective:g})"
             pairs = [
@@ -249,6 +237,43 @@ def describe_query(rule: Rule) -> str:
             return pairs[0] if len(pairs) == 1 else " or ".join(f"({pair})" for pair in pairs)
         case _:
             return describe_condition(rule)
+
+
+def expression_of(rule: Rule) -> str:
+    """Return what a rule compares with its limit, as PromQL; "" where there is no such expression.
+
+    Of a burn rate, the share over its longest window.
+    """
+    match rule.when:
+        case "threshold":
+            percentile = percentile_of(rule.value)
+            if rule.value in ("rate", "count"):
+                function = "rate" if rule.value == "rate" else "increase"
+                return _events(rule, rule.metric, rule.window, function)
+            if percentile is not None:
+                inner = f"rate({_selector(rule.metric, 'histogram')}[{span(rule.window)}])"
+                return f"histogram_quantile({percentile / 100:g}, {_sum(rule)}({inner}))"
+            inner = f"{_selector(rule.metric, 'gauge')}[{span(rule.window)}]"
+            return f"{_sum(rule)}({_OVER_TIME[rule.value]}({inner}))"
+        case "ratio":
+            return _share(rule, rule.window)
+        case "absent":
+            return _events(rule, rule.metric, rule.window)
+        case "burn":
+            return _share(rule, rule.windows[0][0])
+        case _:
+            return ""
+
+
+def compared_limit(rule: Rule) -> float | None:
+    """Return the number that expression_of() is compared with; None if there is none."""
+    match rule.when:
+        case "absent":
+            return 0.0
+        case "burn":
+            return rule.windows[0][2] * (1 - rule.objective)
+        case _:
+            return rule.limit
 
 
 def _limit(rule: Rule) -> str:

@@ -8,7 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, cast
 
-from redmeter.alerting.rules import Rule, Rules, describe_condition, describe_query
+from redmeter.alerting.rules import (
+    Rule,
+    Rules,
+    compared_limit,
+    describe_condition,
+    describe_query,
+    expression_of,
+    unit_of_values,
+)
 from redmeter.alerting.state import FIRING, OK, PENDING, AlertState, split_name
 from redmeter.alerting.store import AlertSnapshot, AlertStore, Notice, Silence, Transition
 from redmeter.errors import RedmeterError
@@ -52,6 +60,12 @@ class RuleStatus:
     #: The condition in words, and as PromQL; "" if no evaluator has published the rule.
     condition: str
     query: str
+    #: The value that is compared with the limit, as PromQL, or ""; the limit; the unit of both.
+    expression: str
+    limit: float | None
+    unit: str
+    #: The condition, a key of CONDITIONS in rules_file.py; "" if the rule is not published.
+    when: str
     #: The metric without labels; "" if the condition is not about one.
     metric: str
     by: str
@@ -162,6 +176,10 @@ def make_status(snapshot: AlertSnapshot) -> AlertsStatus:
             name=name,
             condition=describe_condition(rule) if rule.when else "",
             query=describe_query(rule) if rule.when else "",
+            expression=expression_of(rule),
+            limit=compared_limit(rule),
+            unit="ratio" if rule.when == "burn" else unit_of_values(rule),
+            when=rule.when,
             metric=_base(rule.metric),
             by=rule.by,
             severity=rule.severity,

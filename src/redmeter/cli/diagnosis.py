@@ -70,7 +70,7 @@ def status_command(url: Url = None, prefix: Prefix = None, json: AsJson = False)
                 ["MEASURE", "STATE", "VALUE", "LOW", "HIGH"],
                 [
                     [
-                        check.measure,
+                        _measure(check),
                         check.state,
                         *("" if v is None else v for v in (check.value, check.low, check.high)),
                     ]
@@ -266,10 +266,14 @@ def _list_patterns(title: str, patterns: Sequence[LogPattern]) -> None:
     )
 
 
+def _measure(check: Check) -> str:
+    return " of ".join([check.measure, *check.labels.values()])
+
+
 def _check_cells(check: Check) -> list[output.Cell]:
     expected = check.reason
     if check.low is not None:
         low, high = (value_text(value, check.unit) for value in (check.low, check.high))
         expected = f"{low} to {high}"
     value = "" if check.value is None else value_text(check.value, check.unit)
-    return [check.measure, value, expected, "" if check.state == "unknown" else check.state]
+    return [_measure(check), value, expected, "" if check.state == "unknown" else check.state]

@@ -70,7 +70,8 @@ def exceptions_command(
 ) -> None:
     """Show recorded exceptions, grouped by type and place.
 
-    A group has the exceptions of one type that came through the same functions of the application.
+    A group has the exceptions of one type that came through the same functions and line of the
+    application.
     With an ID, shows the routes, releases and the traceback of the newest exception of that group.
     The window is the last 24 hours by default; intervals of five minutes are kept for a day, hours
     for 254 hours, days for 90 days. Exits with 0 if there are none.
@@ -131,6 +132,9 @@ def _list(result: ExceptionSummaries) -> None:
         output.note(f"… ({output.many(more, 'more group')}; --limit {result.found} shows all)")
     if result.other:
         output.note(f"{output.many(result.other, 'exception')} beyond the limit of groups")
+    if result.coarse:
+        text = f"{output.many(result.coarse, 'exception')} grouped only by type and function"
+        output.note(f"{text}: there was no room for more groups; see redmeter doctor")
 
 
 def _row(one: ExceptionSummary) -> Sequence[Any]:
@@ -157,6 +161,8 @@ def _show(one: ExceptionSummary) -> None:
     output.line(f"{one.type}: {one.message}" if one.message else one.type)
     if one.place:
         output.line(f"{one.place} ({one.function})")
+    if one.coarse:
+        output.line("there was no room for more groups: all of this type and function")
     output.line(
         f"{output.many(one.count, 'exception')} in the window, {one.total:,} ever; "
         f"first {output.time_text(one.first, zone=True)}, "

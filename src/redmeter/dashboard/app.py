@@ -52,8 +52,12 @@ from redmeter.queries import Queries
 from redmeter.store import Store
 
 #: How long an answer is shared, seconds: for precisions below a minute, which show events soon, and
-#: for others, which pages request every 10 s.
+#: for others.
 KEEP_FINE, KEEP = 0.2, 3.0
+#: What open pages repeat, every 10 s or more rarely, is shared so many times as long: by all who
+#: watch, each from another moment on.
+REPEATED = 3.2
+_REPEATED_PATHS = frozenset({"/api/overview", "/api/status", "/api/alerts", "/api/views"})
 #: How many times as long lists of percentiles are shared: they take that much longer to read, and
 #: their finest intervals are 5 s and a minute.
 PERCENTILES_FINE, PERCENTILES = 30, 10
@@ -166,6 +170,8 @@ class Dashboard(Starlette):
         check_order_of_times(values)
         fine = (values.get("precision") or 60) < 60
         keep = KEEP_FINE if fine else KEEP
+        if not fine and endpoint.path in _REPEATED_PATHS:
+            keep *= REPEATED
         if values.get("kind") == "histogram" and endpoint.path == "/api/metrics":
             keep *= PERCENTILES_FINE if fine else PERCENTILES
         key = endpoint.path, tuple(sorted(values.items()))

@@ -62,6 +62,8 @@ HEADERS = {
 #: this process does: a probe that fails with the store would restart a page that is fine.
 ALIVE = "/-/healthy"
 VITAL = (ALIVE, "/-/ready", "/healthz")
+#: Where the page's own server ends a sign-in.
+SIGN_OUT = "/sign-out"
 #: What may be asked; nothing here changes state.
 ALLOWED_METHODS = ("GET", "HEAD")
 #: Longest path, bytes.
@@ -229,8 +231,10 @@ class Guard:
                 "where it is mounted allowed_hosts=[NAME] does",
             )
         login = self._access if isinstance(self._access, Login) else None
-        if request.method == "POST" and login and login.has_form and path == "/":
+        if request.method == "POST" and login and path == "/":
             return await login.sign_in(request)
+        if request.method == "GET" and login and path == SIGN_OUT:
+            return login.sign_out(request)
         form = request.method == "POST" and path in prometheus.FORMS
         if request.method not in ALLOWED_METHODS and not form:
             allow = ", ".join(ALLOWED_METHODS)

@@ -1,9 +1,13 @@
 """Tokens, names and passwords, and the sign-in page for browsers.
 
-A token opens the page by a link, or by the sign-in form. It is exchanged for a cookie, and the
-address is left without it. Programs send it as `Authorization: Bearer`. Names and passwords are
-`Authorization: Basic`. Comparisons take constant time: digests under a random key are compared, all
-of them.
+A token opens the page by a link, or by the sign-in form; a name and its password by the form. They
+are exchanged for a cookie, and the address is left without the token. Programs send a token as
+`Authorization: Bearer`, names and passwords as `Authorization: Basic`. Comparisons take constant
+time: digests under a random key are compared, all of them.
+
+Guessing is slow: after FREE failures of an address, each further one is answered later than the one
+before, see FailedAttempts. Credentials are compared before that, so valid ones never wait, also
+behind a proxy, where all have one address.
 
 The sign-in page needs no scripts and no further files, because those require the token as well: its
 only style sheet is inline, and the policy allows it by its hash. The form is sent to the address of
@@ -14,11 +18,15 @@ import base64
 import binascii
 import hashlib
 import hmac
+import logging
 import secrets
-from collections.abc import Iterable, Mapping
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from http import HTTPStatus
 from urllib.parse import parse_qs, quote, urlencode
 
+import anyio
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 
@@ -26,8 +34,18 @@ from redmeter.dashboard.access import MIN_SECRET, AccessAnswer, local
 from redmeter.dashboard.errors import HTTPError
 from redmeter.errors import InvalidSetting
 
+logger = logging.getLogger("redmeter")
+
 #: Largest form that is read, bytes. A token is shorter.
 MAX_FORM = 4_096
+#: Failures of an address that are answered at once; the longest delay of others, seconds.
+FREE, LONGEST_DELAY = 3, 8.0
+#: How long failures of an address are remembered, seconds, and of how many addresses.
+REMEMBERED_SECONDS, ADDRESSES = 600.0, 1_000
+#: Failures that wait at once; further ones are refused.
+MAX_DELAYED = 64
+#: The beginning of a cookie's name, and the cookie by which the page knows that it can sign out.
+COOKIE, SIGNED_IN = "redmeter-", "redmeter-signed-in"
 
 _STYLE = """
 :root { color-scheme: light; --ground: #f5f6f8; --surface: #ffffff; --line: #c9ced6;
@@ -49,7 +67,7 @@ p { margin: 0 0 16px; color: var(--text-2); font-size: 14px; overflow-wrap: anyw
 code { color: var(--text); white-space: nowrap;
   font-family: ui-monospace, Menlo, Consolas, monospace; }
 p.problem { padding: 8px 12px; border-radius: 6px; color: var(--bad); background: var(--bad-soft); }
-label { display: block; margin-bottom: 4px; font-size: 14px; font-weight: 600; }
+label { display: block; margin: 12px 0 4px; font-size: 14px; font-weight: 600; }
 input, button { width: 100%; min-height: 44px; padding: 8px 12px; border-radius: 6px;
   font: inherit; }
 input { border: 1px solid var(--text-2); background: var(--ground); color: var(--text); }
@@ -72,10 +90,9 @@ _PAGE = """<!doctype html>
 <main>
 <h1>Sign in to Redmeter</h1>
 {problem}<form method="post">
-<label for="token">Token</label>
+{name}<label for="token">{secret}</label>
 <p id="hint">{hint}</p>
-<input hidden name="username" autocomplete="username" value="redmeter">
-<input id="token" name="token" type="password" required autofocus maxlength="1000"
+<input id="token" name="token" type="password" required{focus} maxlength="1000"
   autocomplete="current-password" autocapitalize="none" spellcheck="false"
   aria-describedby="{described}"{invalid}>
 <button type="submit">Sign in</button>
@@ -89,8 +106,21 @@ _HINT = (
     "The one that <code>redmeter up</code> printed when it started, or the one that was set for it "
     "with <code>REDMETER_TOKEN</code> or <code>--token-file</code>."
 )
-_WRONG = '<p class="problem" id="problem" role="alert">This token is not valid.</p>\n'
+_NO_NAME = '<input hidden name="username" autocomplete="username" value="redmeter">\n'
+_NAME = """<label for="username">Name</label>
+<input id="username" name="username" required autofocus maxlength="200" autocomplete="username"
+  autocapitalize="none" spellcheck="false">
+"""
+_EITHER = _NAME.replace(" required", "").replace("Name<", "Name (none, to sign in with a token)<")
+#: Whether there are tokens, and users -> the field of the name, the label of the secret, the hint.
+_FIELDS = {
+    (True, False): (_NO_NAME, "Token", _HINT),
+    (False, True): (_NAME, "Password", "As in the file of <code>--users-file</code>."),
+    (True, True): (_EITHER, "Password or token", _HINT),
+}
+_WRONG = '<p class="problem" id="problem" role="alert">This {secret} is not valid.</p>\n'
 
+_BEARER = 'Bearer realm="redmeter"'
 _POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -105,75 +135,139 @@ _POLICY = "; ".join(
 )
 
 
+class FailedAttempts:
+    """Delays the answers to failed attempts, in turn for each address.
+
+    Args:
+        sleep: waits, for tests.
+    """
+
+    def __init__(self, sleep: Callable[[float], Awaitable[object]]) -> None:
+        self._sleep = sleep
+        self._waiting = 0
+        # Address -> failures, and when the last one was, by the monotonic clock.
+        self._known: OrderedDict[str, tuple[int, float]] = OrderedDict()
+
+    async def wait(self, request: Request, way: str) -> None:
+        """Note a failure in the log, and delay its answer.
+
+        Args:
+            way: the kind of credentials, for the log: no secret.
+
+        Raises:
+            HTTPError: 429, too many wait already.
+        """
+        address, now = request.client.host if request.client else "unknown", time.monotonic()
+        count, last = self._known.pop(address, (0, now))
+        count = 1 if now - last > REMEMBERED_SECONDS else count + 1
+        self._known[address] = count, now
+        if len(self._known) > ADDRESSES:
+            self._known.popitem(last=False)
+        if self._waiting >= MAX_DELAYED:
+            fix = "send valid credentials, or try again later"
+            retry = {"Retry-After": f"{LONGEST_DELAY:.0f}"}
+            raise HTTPError(429, "too-many-attempts", "too many attempts failed", fix, retry)
+        logger.warning(
+            "redmeter: sign-in failed: wrong %s from %s, failure %d", way, ascii(address), count
+        )
+        if count <= FREE:
+            return
+        self._waiting += 1
+        try:
+            await self._sleep(min(LONGEST_DELAY, 0.5 * 2.0 ** (count - FREE - 1)))
+        finally:
+            self._waiting -= 1
+
+
 class Login:
     """Lets those pass who know a token, or a name and its password.
 
     Args:
         tokens: each of MIN_SECRET characters or more.
         users: name -> password.
+        sleep: delays answers to failures, for tests.
 
     Raises:
         InvalidSetting: there is neither, or a token is too short.
     """
 
-    def __init__(self, tokens: Iterable[str] = (), users: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        tokens: Iterable[str] = (),
+        users: Mapping[str, str] | None = None,
+        sleep: Callable[[float], Awaitable[object]] = anyio.sleep,
+    ) -> None:
         self._key = secrets.token_bytes(32)
         known = list(tokens)
         if any(len(token) < MIN_SECRET or not token.isascii() for token in known):
             raise InvalidSetting("token", f"{MIN_SECRET} ASCII characters or more")
         if not known and not users:
             raise InvalidSetting("access", "neither a token nor users are given")
-        self._tokens = [self._digest(token) for token in known]
-        self._users = [
-            self._digest(f"{name}:{password}") for name, password in (users or {}).items()
-        ]
-        # Derived from a token, so that a cookie is valid as long as it is; not the token itself.
-        self._cookies = {_cookie_name(token): _cookie_value(token) for token in known}
-        self._named = {self._digest(token): _cookie_name(token) for token in known}
+        pairs = [f"{name}:{password}" for name, password in (users or {}).items()]
+        self._tokens, self._users = list(map(self._digest, known)), list(map(self._digest, pairs))
+        # Derived from a secret, so that a cookie is valid as long as it is; not the secret itself.
+        self._cookies = {self._digest(secret): _cookie_value(secret) for secret in known + pairs}
+        self._valid = [self._digest(value) for value in self._cookies.values()]
+        self._failures = FailedAttempts(sleep)
 
     def _digest(self, text: str) -> bytes:
         return hmac.digest(self._key, text.encode(errors="replace"), "sha256")
 
-    def __call__(self, request: Request) -> AccessAnswer:
+    async def __call__(self, request: Request) -> AccessAnswer:
         """Let a request pass, answer it, or refuse it: a browser by the form to sign in.
 
         Raises:
-            HTTPError: 401.
+            HTTPError: 401, or 429 where too many have failed.
         """
+        way = ""
         tokens = request.query_params.getlist("token")
         if tokens and request.method in ("GET", "HEAD"):
             if self._is_one(tokens[-1], self._tokens):
                 return self._admit(request, tokens[-1])
-            return self._refused(request, wrong=True)
+            way = "token in an address"
+        elif self._passes(request):
+            return True
+        elif request.headers.get("authorization"):
+            way = "credentials in a header"
+        if way:
+            await self._failures.wait(request, way)
+        return self._refused(request, wrong=bool(tokens))
+
+    def _passes(self, request: Request) -> bool:
         scheme, _, rest = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._is_one(rest.strip(), self._tokens):
             return True
         if scheme.lower() == "basic" and self._is_one(_decoded(rest), self._users):
             return True
         # All are compared, so that the duration does not depend on the position of the right one.
-        passed = [
-            hmac.compare_digest(self._digest(request.cookies.get(name, "")), self._digest(value))
-            for name, value in self._cookies.items()
-        ]
-        if any(passed):
-            return True
-        return self._refused(request)
-
-    @property
-    def has_form(self) -> bool:
-        """Whether one may sign in by a form: with a token."""
-        return bool(self._tokens)
+        passed = [self._is_one(value, self._valid) for value in _cookies_of(request).values()]
+        return any(passed)
 
     async def sign_in(self, request: Request) -> Response:
         """Answer the form: by the page and a cookie, or by the form again.
 
         Raises:
-            HTTPError: it is no such form.
+            HTTPError: it is no such form, or 429 where too many have failed.
         """
-        token = await _read_token(request)
-        if not self._is_one(token, self._tokens):
-            return sign_in_page(self._unauthorized().headers, wrong=True)
-        return self._admit(request, token)
+        name, secret = await _read_form(request)
+        for text, known in ((secret, self._tokens), (f"{name}:{secret}", self._users)):
+            if self._is_one(text, known):
+                return self._admit(request, text)
+        await self._failures.wait(request, "form")
+        return self._form(wrong=True)
+
+    def sign_out(self, request: Request) -> Response:
+        """Return the page's address, without the cookies.
+
+        Raises:
+            HTTPError: another site sent it.
+        """
+        _check_origin(request)
+        root = quote(request.scope.get("root_path", "")) + "/"
+        answer = Response(status_code=303, headers={"Location": local(root)})
+        for name in [*_cookies_of(request), SIGNED_IN]:
+            answer.delete_cookie(name, path=root)
+        return answer
 
     def _is_one(self, text: str, known: list[bytes]) -> bool:
         digest = self._digest(text)
@@ -185,15 +279,16 @@ class Login:
         Raises:
             HTTPError: 401, for all others.
         """
-        error = self._unauthorized()
         root = request.scope.get("root_path", "")
-        if self.has_form and request.scope["path"] in ("/", f"{root}/") and _wants_html(request):
-            return sign_in_page(error.headers, wrong=wrong)
-        raise error
+        if request.scope["path"] in ("/", f"{root}/") and _wants_html(request):
+            return self._form(wrong=wrong)
+        raise self._unauthorized()
 
-    def _admit(self, request: Request, token: str) -> Response:
+    def _form(self, *, wrong: bool) -> Response:
+        return sign_in_page(_FIELDS[bool(self._tokens), bool(self._users)], wrong=wrong)
+
+    def _admit(self, request: Request, secret: str) -> Response:
         """Return the page's address without a token, and the cookie."""
-        name = self._named[self._digest(token)]
         left = [(k, v) for k, v in request.query_params.multi_items() if k != "token"]
         root = quote(request.scope.get("root_path", "")) + "/"
         address = local(quote(request.scope["path"])) + (f"?{urlencode(left)}" if left else "")
@@ -203,26 +298,29 @@ class Login:
             answer.headers["Refresh"] = f"0; url={address}"
         else:
             answer = Response(status_code=303, headers={"Location": address})
-        answer.set_cookie(
-            name,
-            self._cookies[name],
-            path=root,
-            httponly=True,
-            samesite="strict",
-            secure=request.url.scheme == "https",
-        )
+        value = self._cookies[self._digest(secret)]
+        # Cookies ignore ports, so two pages on one host would share a fixed name.
+        for name, text in ((f"{COOKIE}{request.url.port or 0}", value), (SIGNED_IN, "1")):
+            answer.set_cookie(
+                name,
+                text,
+                path=root,
+                httponly=name != SIGNED_IN,
+                samesite="strict",
+                secure=request.url.scheme == "https",
+            )
         return answer
 
     def _unauthorized(self) -> HTTPError:
         ways = ['Basic realm="redmeter", charset="UTF-8"'] if self._users else []
         if self._tokens and not ways:  # with both, browsers do not ask for a password
-            ways = ['Bearer realm="redmeter"']
+            ways = [_BEARER]
         fix = (
             "send the token (Authorization: Bearer), or open the page and sign in: it is the one "
             "that `redmeter up` printed, or that REDMETER_TOKEN or --token-file set"
         )
         if self._users:
-            fix = "send name and password (Authorization: Basic)"
+            fix = "send name and password (Authorization: Basic), or open the page and sign in"
         return HTTPError(
             401,
             "login-needed",
@@ -232,25 +330,30 @@ class Login:
         )
 
 
-def sign_in_page(headers: dict[str, str], *, wrong: bool) -> Response:
+def sign_in_page(fields: tuple[str, str, str], *, wrong: bool) -> Response:
     """Return the form, which is the answer to a browser that has not signed in.
 
     Args:
-        headers: of the answer, e.g. WWW-Authenticate.
-        wrong: whether a token was given, and is none.
+        fields: the field of the name, the label of the secret, and the hint, as HTML.
+        wrong: whether something was sent that is not valid.
     """
+    name, secret, hint = fields
     text = _PAGE.format(
         style=_STYLE,
-        hint=_HINT,
-        problem=_WRONG if wrong else "",
+        name=name,
+        secret=secret,
+        hint=hint,
+        problem=_WRONG.format(secret=secret.lower()) if wrong else "",
         described="problem hint" if wrong else "hint",
         invalid=' aria-invalid="true"' if wrong else "",
+        focus="" if "autofocus" in name else " autofocus",
     )
     return HTMLResponse(
         text,
         HTTPStatus.UNAUTHORIZED,
         {
-            **headers,
+            # With Basic, a browser would open a window of its own.
+            "WWW-Authenticate": _BEARER,
             "Content-Security-Policy": _POLICY,
             "Cache-Control": "no-store",
             "Vary": "Accept, Cookie",
@@ -263,17 +366,15 @@ def _wants_html(request: Request) -> bool:
     return request.method == "GET" and "text/html" in request.headers.get("accept", "")
 
 
-async def _read_token(request: Request) -> str:
-    """Return the token of a form that was sent; "" if it has none.
+async def _read_form(request: Request) -> tuple[str, str]:
+    """Return the name and the secret of a form that was sent; "" for a missing one.
 
     Starlette's request.form() needs another package and has no limit for a body.
 
     Raises:
         HTTPError: another site sent it, it is too large, or it is no form.
     """
-    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        fix = "open the page by its own address"
-        raise HTTPError(403, "cross-site", "another site sent this form", fix)
+    _check_origin(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise HTTPError(415, "not-a-form", "this is not a form", "send token=… as a form does")
@@ -287,16 +388,24 @@ async def _read_token(request: Request) -> str:
     except ClientDisconnect:
         raise HTTPError(400, "disconnected", "the client has left", "send the form again") from None
     fields = parse_qs(body.decode("ascii", "replace"))
-    return fields.get("token", [""])[-1].strip()
+    name, secret = (fields.get(each, [""])[-1].strip() for each in ("username", "token"))
+    return name, secret
 
 
-def _cookie_name(token: str) -> str:
-    # By the token: cookies ignore ports, so two pages on one host would share a fixed name.
-    return "redmeter-" + hashlib.sha256(b"name:" + token.encode()).hexdigest()[:12]
+def _check_origin(request: Request) -> None:
+    """Raise an HTTPError if another site sent a request."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        fix = "open the page by its own address"
+        raise HTTPError(403, "cross-site", "another site sent this form", fix)
 
 
-def _cookie_value(token: str) -> str:
-    return hmac.new(token.encode(), b"redmeter cookie", "sha256").hexdigest()
+def _cookies_of(request: Request) -> dict[str, str]:
+    """Return the cookies that may be of a sign-in, with any port."""
+    return {n: v for n, v in request.cookies.items() if n.startswith(COOKIE) and n != SIGNED_IN}
+
+
+def _cookie_value(secret: str) -> str:
+    return hmac.new(secret.encode(), b"redmeter cookie", "sha256").hexdigest()
 
 
 def _decoded(text: str) -> str:

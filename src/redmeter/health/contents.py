@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from redmeter.errors import StoreError
 from redmeter.health.check import DoctorCheck, Finding, Seen, listed
+from redmeter.health.room import exception_findings
 from redmeter.maintenance.sizes import typed_keys_of
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Query, Read, in_parts, together
@@ -232,6 +233,7 @@ def _other_findings(samples: Mapping[str, IndexSample], _: Seen) -> Iterator[Fin
                 f"{sample.size} of {sample.count:,} index entries",
                 "reads skip them: choose another prefix, or remove these keys",
             )
+    yield from exception_findings(samples["exceptions"].count)
 
 
 OTHER_CONTENTS = DoctorCheck(_read_others, _other_findings)

@@ -7,13 +7,14 @@ that is not a number or a text counts as 0 or "".
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import methodcaller
 from typing import Any, NoReturn
 
 from redmeter.errors import StoreError
-from redmeter.health.check import DoctorCheck, Finding, Level, Seen, listed, worst
+from redmeter.health.check import DoctorCheck, Finding, Seen, listed
 from redmeter.health.servers import SERVERS, OtherKeys
 from redmeter.lazy_regex import late
 from redmeter.reading.foreign_keys import there
@@ -23,6 +24,7 @@ from redmeter.store.producers import INSTANCE_SECONDS, WRITER_SECONDS
 from redmeter.store.query import Query
 from redmeter.store.servers.replies import Command, Reply, pairs, raised, scored
 from redmeter.stored.keys import MAX_TIME, Keys, span
+from redmeter.stored.message import parse_source
 
 #: Most writers that are read, the newest ones.
 MAX_WRITERS = 1000
@@ -181,8 +183,6 @@ def _number(value: object) -> int:
 
 #: Events that have been buffered for longer are reported, seconds.
 STUCK_SECONDS = 60.0
-#: Findings that the overview shows.
-PANEL = 3
 #: Most reasons, precisions and writers that are listed one by one.
 MAX_FINDINGS = 5
 
@@ -231,6 +231,10 @@ _TROUBLES = (
         "a callback must not wait for anything: have it return what another thread has measured",
     ),
 )
+_FEWER_PATTERNS = (
+    "log values as arguments, so that the format is the pattern: log.error('order %s failed', id); "
+    "redmeter logs LOGGER lists the patterns"
+)
 #: For a reason that is not in the table: an error code of the server.
 _OTHER_REASON = LossReason("events", "", "the warnings in the writers' own logs have the details")
 
@@ -262,6 +266,7 @@ def writer_findings(
     yield from _lost_events(writers)
     for field, text, fix in _TOTALS:
         yield from _counted(writers, methodcaller("number", field), text, fix)
+    yield from _crowded_logs(writers)
     yield from _stuck_writers(now, writers)
     yield from _vanished_writers(now, writers)
     for kind, text, fix in _TROUBLES:
@@ -275,26 +280,6 @@ def writer_findings(
             "update this redmeter if a newer version writes here; otherwise find out which program "
             "writes them",
         )
-
-
-@dataclass(slots=True)
-class HealthPanel:
-    """The state of the writers, as the overview shows it."""
-
-    level: Level
-    #: The first warnings.
-    findings: list[Finding]
-    #: Active writers.
-    writers: int
-
-
-def health_panel(keys: Keys) -> Query[HealthPanel]:
-    """Read the reports of the writers; one round trip."""
-    view, replies = yield writer_commands(keys)
-    writers, unreadable = parse_writers(view.now, replies, needed=False)
-    findings = writer_findings(view.now, writers, unreadable)
-    bad = [finding for finding in findings if finding.is_problem]
-    return HealthPanel(worst(bad), bad[:PANEL], sum(writer.alive(view.now) for writer in writers))
 
 
 def emptied_events(writers: Sequence[Writer]) -> int:
@@ -323,7 +308,7 @@ def _lost_events(writers: Sequence[Writer]) -> Iterator[Finding]:
     """Report lost events by reason, the largest losses first."""
     lost: dict[str, dict[int, int]] = {}
     for writer in writers:
-        for reason, by_precision in _unexpected(writer).items():
+        for reason, by_precision in unexpected_losses(writer).items():
             sums = lost.setdefault(reason, {})
             for precision, events in by_precision.items():
                 sums[precision] = sums.get(precision, 0) + events
@@ -331,7 +316,7 @@ def _lost_events(writers: Sequence[Writer]) -> Iterator[Finding]:
     for reason in ordered[:MAX_FINDINGS]:
 
         def amount(writer: Writer, reason: str = reason) -> int:
-            return max(_unexpected(writer).get(reason, {}).values(), default=0)
+            return max(unexpected_losses(writer).get(reason, {}).values(), default=0)
 
         known = LOSS_REASONS.get(reason, _OTHER_REASON)
         text = f"{known.events} ({_plain(reason)}) are missing: {_missing(lost[reason])}"
@@ -342,7 +327,7 @@ def _lost_events(writers: Sequence[Writer]) -> Iterator[Finding]:
         yield Finding("warn", "writers", text, _OTHER_REASON.fix)
 
 
-def _unexpected(writer: Writer) -> dict[str, dict[int, int]]:
+def unexpected_losses(writer: Writer) -> dict[str, dict[int, int]]:
     """Return the losses of a writer that deserve a warning: reason -> {precision: events}.
 
     Events recorded with an old `at=` cannot be in charts that do not go back that far, as their
@@ -360,6 +345,25 @@ def _counted(
     """Report a problem that writers count, if one has."""
     if total := sum(map(amount, writers)):
         yield Finding("warn", "writers", f"{total:,} {text}; by {_by(writers, amount)}", fix)
+
+
+def _crowded_logs(writers: Sequence[Writer]) -> Iterator[Finding]:
+    """Report the loggers whose severities have too many patterns, the most messages first."""
+    coarse, other = Counter[str](), Counter[str]()
+    for writer in writers:
+        coarse.update(writer.counts("coarse_messages"))
+        other.update(writer.counts("other_messages"))
+    crowded = (coarse + other).most_common()
+    for source, _ in crowded[:MAX_FINDINGS]:
+        logger, severity = parse_source(source)
+        text = f"{_plain(logger)}, severity {_plain(severity)}, has too many patterns of messages"
+        text += f": {coarse[source]:,} are counted under coarse ones, {other[source]:,} in (other)"
+        if other[source]:
+            text += ", where new ones may be hidden"
+        yield Finding("warn", "writers", text, _FEWER_PATTERNS)
+    if len(crowded) > MAX_FINDINGS:
+        rest = f"… ({len(crowded) - MAX_FINDINGS:,} more loggers with too many patterns)"
+        yield Finding("warn", "writers", rest, _FEWER_PATTERNS)
 
 
 def _stuck_writers(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:

@@ -42,6 +42,7 @@ from redmeter.errors import StoreError
 from redmeter.integrations.shared.interface import Intake, busy, error_of, text_of
 from redmeter.integrations.shared.meters import meter_for, off_meter
 from redmeter.recording.logging.coalesce import Fingerprint, Phrase, is_wordless, with_place
+from redmeter.recording.logging.shortening import with_traceback
 from redmeter.recording.logging.tracebacks import describe_error, place_of
 from redmeter.stored.keys import MAX_TIME
 
@@ -159,22 +160,19 @@ class RedmeterHandler(logging.Handler):
         self, record: logging.LogRecord, pattern: Fingerprint, text: str
     ) -> tuple[Fingerprint, str]:
         """Add an error and a stack: its place to the pattern, the traceback to the text."""
-        parts = [text]
         error = error_of(record.exc_info)
         if error is not None:
             place, frames = describe_error(error)
-            parts.append(frames)
             self._intake.record_exception(record.name, record.levelno, error, frames)
         else:
-            trace = record.exc_text if isinstance(record.exc_text, str) else ""
-            place = place_of(trace)
-            parts.append(trace)
-        if isinstance(record.stack_info, str):
-            parts.append(record.stack_info)
+            frames = record.exc_text if isinstance(record.exc_text, str) else ""
+            place = place_of(frames)
         if place:
             pattern = with_place(pattern, place)
-        # A formatter's text includes the traceback.
-        return pattern, text if self.formatter else "\n".join(part for part in parts if part)
+        if self.formatter:  # its text includes the traceback
+            return pattern, text
+        stack = record.stack_info if isinstance(record.stack_info, str) else ""
+        return pattern, "\n".join(filter(None, (with_traceback(text, frames), stack)))
 
     def _note(self, record: logging.LogRecord, text: str, note: str = "") -> None:
         """Count a record that cannot be read, as far as possible."""

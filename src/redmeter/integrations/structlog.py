@@ -40,6 +40,7 @@ from redmeter.recording.logging.coalesce import (
     with_place,
 )
 from redmeter.recording.logging.messages import format_message
+from redmeter.recording.logging.shortening import with_traceback
 from redmeter.recording.logging.tracebacks import describe_error, describe_parsed_error, place_of
 
 #: Values that need no quotes. Quotes show where a value ends, for masking secrets.
@@ -99,7 +100,7 @@ class RedmeterProcessor:
             if error is not None:
                 self._intake.record_exception(name, level, error, frames)
             stack = event.get("stack")
-            parts = (text, frames, stack if isinstance(stack, str) else "")
+            parts = (with_traceback(text, frames), stack if isinstance(stack, str) else "")
             pattern: Fingerprint = with_place(fingerprint, place) if place else fingerprint
             self._intake.put(name, level, pattern, "\n".join(filter(None, parts)), time.time())
         except Exception as problem:  # noqa: BLE001 - a value's, or the object is not an event

@@ -6,7 +6,7 @@ import numpy as np
 
 from redmeter.promql.errors import Note, Notes, QueryError
 from redmeter.promql.functions import check_label_name
-from redmeter.promql.histogram import NativeHistogram, mean_of, total_of
+from redmeter.promql.histogram import NativeHistogram, mean_of, resets_conflict, total_of
 from redmeter.promql.nodes import Aggregation
 from redmeter.promql.values import (
     METRIC_NAME,
@@ -167,18 +167,22 @@ def aggregate(vector: Vector, node: Aggregation, parameter: Floats | str, notes:
             histograms = np.full(shape, None, dtype=object)
         assert vector.histograms is not None
         mean = node.operator == "avg"
-        histograms[group] = _total(vector.histograms[rows], native & ~mixed, mean=mean)
+        combined = native & ~mixed
+        histograms[group] = _total(vector.histograms[rows], combined, mean=mean)
+        columns = np.flatnonzero(combined.any(axis=0))
+        if any(resets_conflict(vector.histograms[rows][combined[:, c], c]) for c in columns):
+            notes.add(Note.CONFLICTING_RESETS, node.expression.position, "aggregation")
         present[group] = (present[group] | native.any(axis=0)) & ~mixed
     if node.operator == "quantile":
         assert not isinstance(parameter, str)
         assert node.parameter is not None
-        check_quantiles(parameter, present, node.parameter.position, notes)
+        check_quantiles(parameter, node.parameter.position, notes)
     return Vector(list(members), values, present, histograms, nameless).nonempty()
 
 
-def check_quantiles(quantiles: Floats, present: Bools, position: str, notes: Notes) -> None:
-    """Warn about quantiles outside of 0 to 1, at the times at which a row of results has one."""
-    for quantile in np.unique(quantiles[present.any(axis=0)]):
+def check_quantiles(quantiles: Floats, position: str, notes: Notes) -> None:
+    """Warn about quantiles outside of 0 to 1."""
+    for quantile in np.unique(quantiles):
         if not 0 <= quantile <= 1:
             notes.add(Note.BAD_QUANTILE, position, format_float(quantile))
 

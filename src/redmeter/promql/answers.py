@@ -144,14 +144,13 @@ def _histogram(histogram: NativeHistogram) -> dict[str, Any]:
     buckets = []
     for bucket in histogram.buckets():
         numbers = (bucket.lower, bucket.upper, bucket.count)
-        which = _BOUNDARIES[bucket.lower_inclusive, bucket.upper_inclusive]
-        buckets.append([which, *(format_float(number) for number in numbers)])
+        buckets.append([_BOUNDARIES[bucket.side], *(format_float(number) for number in numbers)])
     totals = {"count": format_float(histogram.count), "sum": format_float(histogram.sum)}
     return {**totals, "buckets": buckets} if buckets else totals
 
 
-#: Whether the lower and the upper bound are in a bucket -> how the API writes this.
-_BOUNDARIES = {(False, True): 0, (True, False): 1, (False, False): 2, (True, True): 3}
+#: Side of a bucket -> how the API writes which of its bounds belong to it.
+_BOUNDARIES = {"positive": 0, "negative": 1, "zero": 3}
 
 
 # --- Parameters ----------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from redmeter.promql.errors import Limits, Note, Notes, QueryError, quoted
-from redmeter.promql.histogram import NativeHistogram
+from redmeter.promql.histogram import NativeHistogram, resets_conflict
+from redmeter.promql.histogram_functions import trimmed
 from redmeter.promql.nodes import Binary, Matching
 from redmeter.promql.values import (
     METRIC_NAME,
@@ -41,6 +42,8 @@ COMPARISONS: dict[str, Callable[[Floats, Floats], Bools]] = {
     ">=": np.greater_equal,
     "<=": np.less_equal,
 }
+#: Operators that remove the observations of a histogram above or below a number.
+TRIMS = ("</", ">/")
 SETS = ("and", "or", "unless")
 
 _NOT_GROUPED = (
@@ -57,7 +60,11 @@ def scalars(operator: str, left: Floats, right: Floats) -> Floats:
 
 
 def keeps_name(node: Binary) -> bool:
-    """Return whether a result keeps the metric name of its left side: where it is a filter."""
+    """Return whether a result keeps the metric name of its left side."""
+    return node.operator in TRIMS or _is_filter(node)
+
+
+def _is_filter(node: Binary) -> bool:
     return node.operator in COMPARISONS and not node.returns_bool
 
 
@@ -68,7 +75,12 @@ def _combine(
     both = left.present & right.present
     left_native, right_native = left.is_histogram & both, right.is_histogram & both
     present = both & ~left_native & ~right_native
-    if node.operator in ARITHMETIC:
+    if node.operator in TRIMS:
+        values = np.zeros(present.shape)
+        if present.any():
+            _incompatible(node, "float", "float", notes)
+        present = np.zeros(present.shape, bool)
+    elif node.operator in ARITHMETIC:
         values = ARITHMETIC[node.operator](left.values, right.values)
     else:
         true = COMPARISONS[node.operator](left.values, right.values)
@@ -102,6 +114,9 @@ def _combine_histograms(
     operator = node.operator
     if isinstance(left, NativeHistogram) and isinstance(right, NativeHistogram):
         if operator in ("+", "-"):
+            if resets_conflict((left, right)):
+                name = "addition" if operator == "+" else "subtraction"
+                notes.add(Note.CONFLICTING_RESETS, node.left.position, name)
             result = left + right if operator == "+" else left - right
             return result.as_gauge() if operator == "-" else result.compacted()
         if operator in ("==", "!="):
@@ -110,13 +125,19 @@ def _combine_histograms(
     elif isinstance(left, NativeHistogram) and isinstance(right, float) and operator in ("*", "/"):
         result = left.scaled(right) if operator == "*" else left.divided(right)
         return result.compacted()
+    elif isinstance(left, NativeHistogram) and isinstance(right, float) and operator in TRIMS:
+        return trimmed(left, right, above=operator == ">/").compacted()
     elif isinstance(right, NativeHistogram) and isinstance(left, float) and operator == "*":
         return right.scaled(left).compacted()
     kinds = [
         "histogram" if isinstance(side, NativeHistogram) else "float" for side in (left, right)
     ]
-    notes.add(Note.INCOMPATIBLE_TYPES, node.left.position, kinds[0], operator, kinds[1])
+    _incompatible(node, kinds[0], kinds[1], notes)
     return None
+
+
+def _incompatible(node: Binary, left: str, right: str, notes: Notes) -> None:
+    notes.add(Note.INCOMPATIBLE_TYPES, node.left.position, left, node.operator, right)
 
 
 def with_scalar(
@@ -127,8 +148,8 @@ def with_scalar(
     other = Vector(vector.labels, np.broadcast_to(scalar, shape), np.ones(shape, bool))
     sides = (other, vector) if swapped else (vector, other)
     values, present, histograms = _combine(node, *sides, notes)
-    if keeps_name(node):
-        # A filter keeps the sample of the vector, on whichever side it is.
+    if _is_filter(node):
+        # It keeps the sample of the vector, on whichever side it is.
         values, histograms = vector.values, vector.histograms
         if histograms is not None:
             histograms = only_where(present, histograms)

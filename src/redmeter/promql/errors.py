@@ -113,6 +113,10 @@ class Note(Enum):
     MIXED_SAMPLES = "warning: encountered a mix of histograms and floats for metric name {name}"
     MIXED_AGGREGATION = "warning: encountered a mix of histograms and floats for aggregation"
     MIXED_HISTOGRAMS = "warning: vector contains a mix of classic and native histograms{of_metric}"
+    CONFLICTING_RESETS = "warning: conflicting counter resets during histogram {}"
+    SORTED_RANGE = (
+        "warning: sort is ineffective for range queries since results are always ordered by labels"
+    )
     NO_COUNTER_HISTOGRAM = "warning: this native histogram metric is not a counter: {name}"
     NO_GAUGE_HISTOGRAM = "warning: this native histogram metric is not a gauge: {name}"
     POSSIBLY_NO_COUNTER = (

@@ -8,7 +8,7 @@ import numpy as np
 
 from redmeter.promql import binary, functions, histogram_functions, nodes
 from redmeter.promql.aggregation import aggregate
-from redmeter.promql.errors import BadQuery, Limits, Notes, QueryError
+from redmeter.promql.errors import BadQuery, Limits, Note, Notes, QueryError
 from redmeter.promql.histogram import NativeHistogram
 from redmeter.promql.parser import parse_query
 from redmeter.promql.range_functions import FUNCTIONS, apply
@@ -266,6 +266,8 @@ class _Evaluation:
             case "scalar":
                 return functions.to_scalar(vector)
             case "sort" | "sort_desc":
+                if len(times) > 1:
+                    self._notes.add(Note.SORTED_RANGE, node.position)
                 return functions.sorted_by_value(vector, descending=name == "sort_desc")
             case "label_replace":
                 return functions.label_replace(vector, self._texts(arguments[1:], times))

@@ -142,7 +142,7 @@ def label_join(vector: Vector, texts: Sequence[str]) -> Vector:
 
 def sorted_by_value(vector: Vector, *, descending: bool) -> Vector:
     """Return the floats of an instant vector in the order of their values, NaN last."""
-    vector = vector.rows(vector.is_float[:, 0]) if vector.columns == 1 else vector
+    vector = vector.masked(vector.is_float).nonempty()
     if vector.columns != 1:
         return vector
     values = vector.values[:, 0]

@@ -14,18 +14,25 @@ from typing import Literal
 from redmeter.promql.values import format_float
 
 Hint = Literal["unknown", "reset", "not_reset", "gauge"]
+Side = Literal["negative", "zero", "positive"]
 Buckets = Mapping[int, float]
 
 
 @dataclass(slots=True)
 class NativeBucket:
-    """One bucket: its bounds, which of them belong to it, its count."""
+    """One bucket: its bounds, its count, and its place in the histogram.
+
+    Attributes:
+        lower, upper: the bounds; the one further from zero belongs to it, of the zero bucket both.
+        side: the sign of its values.
+        index: its index on that side.
+    """
 
     lower: float
     upper: float
     count: float
-    lower_inclusive: bool = False
-    upper_inclusive: bool = True
+    side: Side = "positive"
+    index: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +82,7 @@ class NativeHistogram:
         return scaled if divisor else replace(scaled, positive={}, negative={})
 
     def _mapped(self, change: Callable[[float], float]) -> "NativeHistogram":
+        """Return a histogram with all numbers changed; a gauge if that turns their signs."""
         return replace(
             self,
             count=change(self.count),
@@ -82,6 +90,7 @@ class NativeHistogram:
             zero_count=change(self.zero_count),
             positive={index: change(count) for index, count in self.positive.items()},
             negative={index: change(count) for index, count in self.negative.items()},
+            hint="gauge" if change(1.0) < 0 else self.hint,
         )
 
     def compacted(self) -> "NativeHistogram":
@@ -157,20 +166,18 @@ class NativeHistogram:
         """Yield the populated buckets in ascending order, the zero bucket among them."""
         for index in sorted(compact(self.negative), reverse=True):
             lower, upper = -upper_bound(index, self.schema), -upper_bound(index - 1, self.schema)
-            yield NativeBucket(lower, upper, self.negative[index], True, False)
+            yield NativeBucket(lower, upper, self.negative[index], "negative", index)
         if self.zero_count:
-            yield NativeBucket(
-                -self.zero_threshold, self.zero_threshold, self.zero_count, True, True
-            )
+            yield NativeBucket(-self.zero_threshold, self.zero_threshold, self.zero_count, "zero")
         for index in sorted(compact(self.positive)):
             lower, upper = upper_bound(index - 1, self.schema), upper_bound(index, self.schema)
-            yield NativeBucket(lower, upper, self.positive[index])
+            yield NativeBucket(lower, upper, self.positive[index], "positive", index)
 
     def __str__(self) -> str:
         parts = [f"count:{format_float(self.count)}", f"sum:{format_float(self.sum)}"]
         for bucket in self.buckets():
-            left = "[" if bucket.lower_inclusive else "("
-            right = "]" if bucket.upper_inclusive else ")"
+            left = "(" if bucket.side == "positive" else "["
+            right = ")" if bucket.side == "negative" else "]"
             # Shortest, with an exponent.
             bounds = ",".join(
                 repr(edge).removesuffix(".0") for edge in (bucket.lower, bucket.upper)
@@ -218,9 +225,6 @@ def _combined(left: NativeHistogram, right: NativeHistogram, sign: float) -> Nat
         left, right = left.widened(right.zero_threshold), right.widened(left.zero_threshold)
     schema = min(left.schema, right.schema)
     left, right = left.at_schema(schema), right.at_schema(schema)
-    hint: Hint = left.hint if left.hint == right.hint else "unknown"
-    if "gauge" in (left.hint, right.hint):
-        hint = "gauge"
     return NativeHistogram(
         schema,
         left.count + sign * right.count,
@@ -229,8 +233,13 @@ def _combined(left: NativeHistogram, right: NativeHistogram, sign: float) -> Nat
         left.zero_count + sign * right.zero_count,
         _merged(left.positive, right.positive, sign),
         _merged(left.negative, right.negative, sign),
-        hint,
+        _common_hint((left, right)),
     )
+
+
+def resets_conflict(histograms: Iterable[NativeHistogram]) -> bool:
+    """Return whether some of several histograms follow a reset, and others do not."""
+    return {"reset", "not_reset"} <= {one.hint for one in histograms}
 
 
 def total_of(histograms: Sequence[NativeHistogram]) -> NativeHistogram:
@@ -251,8 +260,6 @@ def _reduced(
     while len({one.zero_threshold for one in aligned}) > 1:
         widest = max(one.zero_threshold for one in aligned)
         aligned = [one.widened(widest) for one in aligned]
-    hints = {one.hint for one in aligned}
-    hint: Hint = "gauge" if "gauge" in hints else hints.pop() if len(hints) == 1 else "unknown"
 
     def merged(sides: Iterable[Buckets]) -> dict[int, float]:
         counts: dict[int, list[float]] = {}
@@ -273,8 +280,13 @@ def _reduced(
         reduce([one.zero_count for one in aligned]),
         merged(one.positive for one in aligned),
         merged(one.negative for one in aligned),
-        hint,
+        _common_hint(aligned),
     )
+
+
+def _common_hint(histograms: Iterable[NativeHistogram]) -> Hint:
+    hints = {one.hint for one in histograms}
+    return "gauge" if "gauge" in hints else hints.pop() if len(hints) == 1 else "unknown"
 
 
 def _exact_sum(numbers: Sequence[float]) -> float:

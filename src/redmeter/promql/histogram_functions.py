@@ -3,13 +3,13 @@ are series with a label `le`."""
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from redmeter.promql.aggregation import beyond_range, check_quantiles
 from redmeter.promql.errors import Note, Notes, quoted
-from redmeter.promql.histogram import NativeBucket, NativeHistogram, divide
+from redmeter.promql.histogram import NativeBucket, NativeHistogram, Side, divide
 from redmeter.promql.values import (
     METRIC_NAME,
     Bools,
@@ -29,12 +29,16 @@ def _variance(histogram: NativeHistogram) -> float:
     mean = divide(histogram.sum, histogram.count)
     total = 0.0
     for bucket in histogram.buckets():
-        middle = 0.0
-        if bucket.lower > 0 or bucket.upper < 0:
-            middle = math.sqrt(abs(bucket.lower)) * math.sqrt(abs(bucket.upper))
-            middle = middle if bucket.lower > 0 else -middle
-        total += bucket.count * (middle - mean) ** 2
+        total += bucket.count * (_middle(bucket) - mean) ** 2
     return divide(total, histogram.count)
+
+
+def _middle(bucket: NativeBucket) -> float:
+    """Return the value that stands for a bucket's observations."""
+    if bucket.side == "zero":
+        return (bucket.lower + bucket.upper) / 2
+    middle = math.sqrt(abs(bucket.lower)) * math.sqrt(abs(bucket.upper))
+    return middle if bucket.side == "positive" else -middle
 
 
 HISTOGRAM_VALUES: dict[str, Callable[[NativeHistogram], float]] = {
@@ -68,7 +72,7 @@ def histogram_quantile(
         positions: those of quantile and vector.
         of_native: returns that of a native histogram.
     """
-    check_quantiles(quantile, vector.present, positions[0], notes)
+    check_quantiles(quantile, positions[0], notes)
 
     def classic(columns: Bools, bounds: Floats, counts: Floats) -> Floats:
         return classic_quantile(quantile[columns], bounds, counts)
@@ -278,9 +282,9 @@ def _narrowed(bucket: NativeBucket, histogram: NativeHistogram) -> NativeBucket:
     if bucket.lower < 0 < bucket.upper:
         positive, negative = any(histogram.positive.values()), any(histogram.negative.values())
         if positive and not negative:
-            return NativeBucket(0.0, bucket.upper, bucket.count)
+            return replace(bucket, lower=0.0)
         if negative and not positive:
-            return NativeBucket(bucket.lower, 0.0, bucket.count)
+            return replace(bucket, upper=0.0)
     return bucket
 
 
@@ -333,6 +337,8 @@ def _share_below(value: float, bucket: NativeBucket) -> float:
     lower, upper = bucket.lower, bucket.upper
     if lower <= 0 <= upper:
         return (value - lower) / (upper - lower)
+    if math.isinf(lower):
+        return 1.0
     log_lower, log_upper = math.log2(abs(lower)), math.log2(abs(upper))
     return (math.log2(abs(value)) - log_lower) / (log_upper - log_lower)
 
@@ -355,3 +361,40 @@ def native_fraction(lower: float, upper: float, histogram: NativeHistogram) -> f
         return below
 
     return (rank(upper) - rank(lower)) / histogram.count
+
+
+# --- Trimming --------------------------------------------------------------------------------
+
+
+def trimmed(histogram: NativeHistogram, threshold: float, *, above: bool) -> NativeHistogram:
+    """Return a histogram of the observations on one side of a threshold.
+
+    Where a bucket is divided, its observations are as in fractions. The sum is estimated by the
+    middles of the buckets, unless nothing is removed. Nothing is above or below NaN.
+    """
+    kept: dict[Side, dict[int, float]] = {"negative": {}, "zero": {}, "positive": {}}
+    count = total = 0.0
+    removed = False
+    for whole in histogram.buckets():
+        bucket = _narrowed(whole, histogram)
+        if not (threshold <= bucket.lower if above else bucket.upper <= threshold):
+            removed, share = True, 0.0
+            if bucket.lower < threshold < bucket.upper:
+                share = _share_below(threshold, bucket)
+                share = 1 - share if above else share
+            bounds = (threshold, bucket.upper) if above else (bucket.lower, threshold)
+            bucket = NativeBucket(*bounds, bucket.count * share, bucket.side, bucket.index)
+        if bucket.count:
+            count += bucket.count
+            total += bucket.count * _middle(bucket)
+            kept[bucket.side][bucket.index] = bucket.count
+    if not removed:
+        return histogram
+    return replace(
+        histogram,
+        count=count,
+        sum=total,
+        zero_count=kept["zero"].get(0, 0.0),
+        positive=kept["positive"],
+        negative=kept["negative"],
+    )

@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     | (?P<string>"(?:\\.|[^"\\])*(?:"|\\?\Z)|'(?:\\.|[^'\\])*(?:'|\\?\Z)|`[^`]*(?:`|\Z))
     | (?P<number>0[xX][0-9a-fA-F_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d[\d_]*)?[a-z0-9]*)
     | (?P<word>[A-Za-z_:][A-Za-z0-9_:]*)
-    | (?P<sign>==|!=|=~|!~|>=|<=|[-+*/%^<>=@(){}\[\],:])
+    | (?P<sign>==|!=|=~|!~|>=|<=|</|>/|[-+*/%^<>=@(){}\[\],:])
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -37,7 +37,10 @@ _TOKEN = re.compile(
 _LISTS = {"by", "without", "on", "ignoring", "group_left", "group_right", "fill"}
 _LISTS |= {"fill_left", "fill_right"}
 _OPERATORS = {"and", "or", "unless", "atan2", "bool", "offset"}
-_OPERATORS |= {*"+-*/%^<>@", "==", "!=", ">=", "<="}
+_OPERATORS |= {*"+-*/%^<>@", "==", "!=", ">=", "<=", "</", ">/"}
+#: Operators of which the library does not know all, and those that it knows instead.
+_TRIMS = {"</": "< bool ", ">/": "> bool "}
+_ORDERS = {"<", ">", *_TRIMS}
 _AGGREGATIONS = {
     *("sum", "avg", "min", "max", "count", "group", "stddev", "stdvar", "topk", "bottomk"),
     *("count_values", "quantile", "limitk", "limit_ratio"),
@@ -79,7 +82,7 @@ def scan_query(query: str, limits: Limits) -> Positions:
         if match.lastgroup != "space"
     ]
     _check_size(tokens, limits)
-    _check_features(query, tokens)
+    _check_features(tokens)
     positions = Positions()
     lines = [0, *(match.end() for match in re.finditer("\n", query))]
     line = 0
@@ -114,6 +117,8 @@ def scan_query(query: str, limits: Limits) -> Positions:
         elif kind == "word":
             before = _read_word(positions, position, text, before, after)
         elif text not in ("-", "+") or before not in ("offset", "@"):
+            if text in _ORDERS:
+                positions.add("order", position, text)
             before = text
     return positions
 
@@ -135,7 +140,7 @@ def _read_word(positions: Positions, position: str, text: str, before: str, afte
     return "name"
 
 
-def _check_features(query: str, tokens: list[tuple[str, str, int]]) -> None:
+def _check_features(tokens: list[tuple[str, str, int]]) -> None:
     """Raise BadQuery for syntax that the parser does not know, that of feature flags above all."""
     in_brackets = False
 
@@ -145,7 +150,7 @@ def _check_features(query: str, tokens: list[tuple[str, str, int]]) -> None:
         name = before[0] == "word" and before[1].lower() not in _OPERATORS | _LISTS
         return before[1] in ("]", "}") or name or before[0] == "number"
 
-    for number, ((kind, text, start), (_, following, next_start)) in enumerate(
+    for number, ((kind, text, _), (_, following, _)) in enumerate(
         itertools.pairwise([*tokens, ("", "", 0)])
     ):
         if text in ("[", "]"):
@@ -159,8 +164,6 @@ def _check_features(query: str, tokens: list[tuple[str, str, int]]) -> None:
             raise BadQuery("a time before 1970 after @ is not supported. Use offset instead")
         if text.lower() == "offset" and following.lower() in _DURATION_WORDS:
             raise UnsupportedQuery(*_DURATIONS)
-        if query[start : start + 2] in ("</", ">/") and next_start == start + 1:
-            raise BadQuery("the operators </ and >/, which trim histograms, are not supported")
 
 
 def _check_size(tokens: list[tuple[str, str, int]], limits: Limits) -> None:
@@ -229,12 +232,17 @@ _STAND_IN = "__redmeter_"
 
 
 def _for_library(query: str) -> str:
-    """Return a query as the library knows it: without underscores in numbers, with stand-ins."""
+    """Return a query as the library knows it: without underscores in numbers, with stand-ins.
+
+    Trimming is written as a comparison, which has the same precedence.
+    """
 
     def known(match: re.Match[str]) -> str:
         text = match.group()
         if match.lastgroup == "word" and text.lower() in _MODIFIERS:
             return _STAND_IN + text
+        if text in _TRIMS:
+            return _TRIMS[text]
         if match.lastgroup == "number" and "_" in text:
             with contextlib.suppress(ValueError):  # Python's rules are those of Go
                 int(text, 16) if text[:2] in ("0x", "0X") else float(text)
@@ -308,11 +316,18 @@ def _aggregation(tree: Any, positions: Positions) -> nodes.Aggregation:
 
 def _binary(tree: Any, positions: Positions) -> nodes.Binary:
     left = _translate(tree.lhs, positions)
+    operator = str(tree.op)
+    if operator in _ORDERS:
+        operator = positions.take("order")[1] or operator
     right = _translate(tree.rhs, positions)
+    if operator in _TRIMS and (
+        nodes.value_type(left) is nodes.value_type(right) is nodes.ValueType.SCALAR
+    ):
+        raise BadQuery(f"the operator {operator} trims histograms. Both of its sides are numbers")
     modifier = tree.modifier
     if modifier is None:
         matching = nodes.Matching(False, (), None, ())
-        return nodes.Binary(left.position, str(tree.op), left, right, False, matching)
+        return nodes.Binary(left.position, operator, left, right, False, matching)
     if modifier.fill_values.lhs is not None or modifier.fill_values.rhs is not None:
         message = "the modifiers fill(), fill_left() and fill_right() are not supported"
         raise UnsupportedQuery(message, "promql-binop-fill-modifiers")
@@ -325,7 +340,7 @@ def _binary(tree: Any, positions: Positions) -> nodes.Binary:
         many=sides.get(str(modifier.card).rpartition(".")[2]),
         include=tuple(map(_own, modifier.group_labels or ())),
     )
-    operator, returns_bool = str(tree.op), bool(modifier.return_bool)
+    returns_bool = bool(modifier.return_bool) and operator not in _TRIMS
     return nodes.Binary(left.position, operator, left, right, returns_bool, matching)
 
 

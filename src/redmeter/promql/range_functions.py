@@ -7,14 +7,14 @@ histograms work on one window at a time.
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from redmeter.promql.aggregation import REDUCE, check_quantiles, masked_mean, masked_quantile
 from redmeter.promql.errors import Note
-from redmeter.promql.histogram import NativeHistogram, mean_of, total_of
+from redmeter.promql.histogram import NativeHistogram, mean_of, resets_conflict, total_of
 from redmeter.promql.semantics import RangeCall, SampledSeries
 from redmeter.promql.values import (
     METRIC_NAME,
@@ -57,7 +57,8 @@ def apply(call: RangeCall, found: list[SampledSeries]) -> Vector:
                 histograms = np.full(shape, None, dtype=object)
             _apply_to_histograms(call, series, (values[row], present[row], histograms[row]))
     if call.function == "quantile_over_time":
-        check_quantiles(call.arguments[0], present, call.argument_position, call.notes)
+        quantiles = call.arguments[0][present.any(axis=0)]
+        check_quantiles(quantiles, call.argument_position, call.notes)
     nameless = np.array([series.nameless for series in found], bool)
     labels = [series.labels for series in found]
     return Vector(labels, values, present, histograms, nameless)
@@ -278,9 +279,9 @@ class HistogramWindow:
     name: str
     call: RangeCall
 
-    def note(self, note: Note) -> None:
+    def note(self, note: Note, *details: str) -> None:
         """Add a note about the metric."""
-        self.call.notes.add(note, self.call.position, name=self.name)
+        self.call.notes.add(note, self.call.position, *details, name=self.name)
 
 
 def _apply_to_histograms(
@@ -383,16 +384,15 @@ def _instantaneous(window: HistogramWindow, *, rate: bool) -> Result:
     return difference.divided(seconds).as_gauge() if rate else difference.as_gauge()
 
 
-def _total(window: HistogramWindow) -> NativeHistogram | None:
+def _reduced(
+    reduce: Callable[[Sequence[NativeHistogram]], NativeHistogram], window: HistogramWindow
+) -> NativeHistogram | None:
     histograms = _only_histograms(window)
     if histograms is None:
         return None
-    return total_of(histograms)
-
-
-def _mean(window: HistogramWindow) -> NativeHistogram | None:
-    histograms = _only_histograms(window)
-    return None if histograms is None else mean_of(histograms)
+    if resets_conflict(histograms):
+        window.note(Note.CONFLICTING_RESETS, "aggregation")
+    return reduce(histograms)
 
 
 def _count_pairs(
@@ -428,8 +428,8 @@ HISTOGRAM_FUNCTIONS: dict[str, Callable[[HistogramWindow], Result]] = {
     "delta": lambda window: _extrapolated(window, counter=False, per_second=False),
     "irate": lambda window: _instantaneous(window, rate=True),
     "idelta": lambda window: _instantaneous(window, rate=False),
-    "sum_over_time": _total,
-    "avg_over_time": _mean,
+    "sum_over_time": functools.partial(_reduced, total_of),
+    "avg_over_time": functools.partial(_reduced, mean_of),
     "count_over_time": lambda window: float(len(window.times)),
     "present_over_time": lambda window: 1.0,  # noqa: ARG005
     "first_over_time": functools.partial(_at, 0),

@@ -67,7 +67,7 @@ def _verdict(asked: verdict.VerdictQuestion) -> tuple[float, Verdict]:
 
 def _exceptions(wanted: exceptions.ExceptionQuery) -> ExceptionSummaries:
     precision = wanted.window.precision or FINEST
-    return ExceptionSummaries(precision, 0, 0, 0, 0, 0, 0, 0, 0, ())
+    return ExceptionSummaries(precision, 0, 0, 0, 0, 0, 0, 0, 0, 0, ())
 
 
 #: A function that reads a store -> one that takes its arguments.

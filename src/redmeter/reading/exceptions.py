@@ -9,21 +9,21 @@ from redmeter.results.series import Series
 from redmeter.store import Store
 from redmeter.store.query import Query, run_query
 from redmeter.store.servers.replies import Command, is_misplaced, raised
-from redmeter.stored.exception import INTERVALS, MAX_GROUPS, counts_between, oldest_kept
+from redmeter.stored.exception import INTERVALS, MAX_COARSE, MAX_GROUPS, counts_between, oldest_kept
 from redmeter.stored.keys import HOUR, OTHER, Keys, slice_end, slice_start
 from redmeter.types import EXCEPTION_GROUPS, Window
 
 #: The window that is read by default, seconds.
 _DEFAULT_WINDOW = 86400
 #: Groups that are returned by default, and at most.
-DEFAULT_LIMIT, MAX_LIMIT = EXCEPTION_GROUPS, 1_000
+DEFAULT_LIMIT, MAX_LIMIT = EXCEPTION_GROUPS, MAX_GROUPS + MAX_COARSE
 #: Orders of groups: most frequent in the window, last seen, or first seen, the newest first.
 EXCEPTION_ORDERS = ("count", "last", "first")
 
 #: Fields of a stored group that a list shows; the counts follow.
 _FIELDS = (
     *("type", "message", "place", "log_place", "function"),
-    *("count", "first", "last", "routes", "releases"),
+    *("count", "first", "last", "routes", "releases", "coarse"),
 )
 
 
@@ -63,6 +63,7 @@ class StoredGroup(NamedTuple):
     #: Counts of the intervals of the window.
     counts: Sequence[int]
     traceback: str = ""
+    coarse: bool = False
 
 
 def exception_window(window: Window, now: float) -> ExceptionWindow:
@@ -101,8 +102,9 @@ def parse_group(
         last,
         tuple(sorted(_shares(texts[8]), key=lambda share: -share.count)),
         tuple(sorted(_shares(texts[9]), key=lambda share: (share.name == OTHER, -share.last))),
-        counts_between(fields[10], window.precision, window.start, window.end),
-        texts[11] if len(texts) > 11 else "",
+        counts_between(fields[11], window.precision, window.start, window.end),
+        texts[12] if len(texts) > 12 else "",
+        texts[10] == "1",
     )
 
 
@@ -141,6 +143,7 @@ def group_in(stored: StoredGroup, window: ExceptionWindow) -> ExceptionSummary:
         stored.routes,
         stored.releases,
         stored.traceback,
+        stored.coarse,
     )
 
 
@@ -171,6 +174,7 @@ def groups_in(
         len(groups),
         sum(one.is_new for one in groups),
         sum(other) if wanted.route is None else 0,
+        sum(one.count for one in groups if one.coarse),
         evicted,
         tuple(groups[: wanted.limit]),
     )
@@ -198,7 +202,7 @@ def exceptions(keys: Keys, wanted: ExceptionQuery, now: float) -> Query[Exceptio
     since = exception_window(wanted.window, now).start - HOUR
     index: Command = (
         *("ZREVRANGEBYSCORE", keys.exceptions, "+inf", str(since)),
-        *("LIMIT", "0", str(MAX_GROUPS)),
+        *("LIMIT", "0", str(MAX_LIMIT)),
     )
     view, (members,) = yield [index]
     window = exception_window(wanted.window, view.now)

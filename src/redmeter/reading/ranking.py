@@ -63,6 +63,8 @@ CANDIDATES, MAX_CANDIDATES = 4, 200
 #: Series whose histograms are read at most.
 MAX_RANKED_HISTOGRAMS = 2_500
 
+#: Where 97.5 % of a normal distribution are below.
+_Z = 1.96
 #: The relative error of a bound: that of a bucket, and the rounding of sums.
 _SLACK = RELATIVE_ERROR + 1e-6
 #: More than the part of a squared distance that is lost because it is too small: see moments.py.
@@ -264,6 +266,20 @@ def highest(
     for value in reversed(values):
         ordered.sort(key=value, reverse=True)  # equal ones stay in their order
     return ordered[:limit]
+
+
+def at_least(failed: int, count: int) -> float:
+    """Return the lowest likely error rate, with 97.5 %: the lower end of Wilson's interval.
+
+    By it, one failure of one event ranks below a hundred of a thousand.
+
+    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference".
+    """
+    if not failed:
+        return 0.0
+    share, doubt = failed / count, _Z * _Z / count
+    spread = _Z * math.sqrt(share * (1 - share) / count + doubt / (4 * count))
+    return max(0.0, (share + doubt / 2 - spread) / (1 + doubt))
 
 
 def quantile_of(q: float, spreads: Iterable[Distribution | None]) -> float | None:

@@ -48,6 +48,10 @@ class Coverage:
         """Return where it begins, Unix seconds."""
         return slice_start(self.moment(now), self.fine) - (self.count - 1) * self.fine
 
+    def end(self, now: float) -> int:
+        """Return where it ends, Unix seconds, the rest of the current interval included."""
+        return self.start(now) + self.length
+
     def moment(self, now: float) -> float:
         """Return the last moment of it, Unix seconds: now, unless it is in the past."""
         return now if self.until is None else min(now, self.until - 1.0)
@@ -90,10 +94,15 @@ class Coverage:
 
     def slices_before(self, now: float) -> dict[int, list[int]]:
         """Return the same of the previous period; empty if no precision keeps it."""
+        start, end = self.period_before(now)
+        return {} if start is None or end is None else _cover(start, end, self.earlier)
+
+    def period_before(self, now: float) -> tuple[int, int] | tuple[None, None]:
+        """Return the start and the end of the previous period, Unix seconds."""
         if not self.earlier:
-            return {}
+            return None, None
         end = slice_start(self.start(now) - self.gap, self.earlier[0])
-        return _cover(end - self.before, end, self.earlier)
+        return end - self.before, end
 
 
 @dataclass(slots=True)
@@ -106,10 +115,15 @@ class Span:
     #: Interval width of the histograms that belong to it, and where they begin.
     histograms: int
     histograms_start: int
-    #: Whether a precision keeps the compared period; which, and where the period begins.
+    histograms_end: int
+    #: Whether a precision keeps the compared period; which, and where the period begins and ends.
     before: bool
     before_precision: int | None = None
     before_start: int | None = None
+    before_end: int | None = None
+    #: The same of the compared period of histograms.
+    histograms_before_start: int | None = None
+    histograms_before_end: int | None = None
     #: Seconds from the compared period to the window, 23 to 25 hours from yesterday by local time;
     #: null: it is the period right before.
     shift: int | None = None
@@ -125,25 +139,32 @@ class Frame(NamedTuple):
     shift: int | None = None
     #: The time by the reader's clock, Unix seconds.
     now: float = 0.0
+    #: The length of a window that ends now, seconds, instead of both ends.
+    last: int | None = None
 
     @property
     def chosen(self) -> bool:
-        """Whether it names an end of the window."""
-        return self.since is not None or self.until is not None
+        """Whether it names a window."""
+        return (self.since, self.until, self.last) != (None, None, None)
 
 
 def span_of(window: Coverage, observed: Coverage, now: float) -> Span:
     """Return the time that windows of counters and of histograms have."""
-    earlier = window.slices_before(now)
+    before_start, before_end = window.period_before(now)
+    observed_start, observed_end = observed.period_before(now)
     return Span(
         window.fine,
         window.start(now),
-        slice_start(window.moment(now), window.fine) + window.fine,
+        window.end(now),
         observed.fine,
         observed.start(now),
+        observed.end(now),
         bool(window.earlier),
-        window.earlier[0] if earlier else None,
-        min(starts[0] for starts in earlier.values()) if earlier else None,
+        window.earlier[0] if window.earlier else None,
+        before_start,
+        before_end,
+        observed_start,
+        observed_end,
         window.shift,
     )
 
@@ -170,13 +191,16 @@ def window_of(
     widths = _nested(kept, precision, length, ago)
     # Back to the compared period, and by how much that may be earlier.
     back = ago + length + (length if shift is None else shift)
-    able = (p for p in kept if precision <= p <= length and _reaches(kept, p, back + p))
+    able = (p for p in kept if precision <= p and length % p == 0 and _reaches(kept, p, back + p))
+    if until is not None:  # at its edges exactly
+        able = (p for p in able if (until - (shift or 0)) % p == 0)
+    elif shift is not None:  # which move with the time
+        able = (p for p in able if p == precision and shift % p == 0)
     finest = min(able, default=None)
     if finest is None:
         return Coverage(precision, count, widths, (), 0, until, ago, shift)
-    before = length // finest * finest
-    earlier = _nested(kept, finest, before, back - before)
-    return Coverage(precision, count, widths, earlier, before, until, ago, shift)
+    earlier = _nested(kept, finest, length, back - length)
+    return Coverage(precision, count, widths, earlier, length, until, ago, shift)
 
 
 def whole_window(
@@ -184,22 +208,30 @@ def whole_window(
 ) -> Coverage:
     """Return the window of a frame; without one, of all samples that a precision keeps.
 
-    Where the precision does not reach back to a frame's start, the next one that does is used.
+    It has whole intervals. Where the precision does not reach back to a frame's start, the next one
+    that does is used; if none does, the window begins with the oldest interval that is kept, or is
+    the last one of the frame.
 
     Raises:
         UnknownPrecision: it is not kept.
     """
-    Retention(retention).check(precision)
+    kept = Retention(retention)
+    kept.check(precision)
     frame = frame or Frame()
     if not frame.chosen:
-        return window_of(retention, precision, retention[precision], shift=frame.shift)
+        return window_of(kept, precision, kept[precision], shift=frame.shift)
+    wide = [p for p in kept if p >= precision]
+    longest = max(wide, key=lambda p: p * kept[p])
+    if frame.last is not None:
+        precision = min((p for p in wide if p * kept[p] >= frame.last), default=longest)
+        count = min(ceil(frame.last / precision), kept[precision])
+        return window_of(kept, precision, count, shift=frame.shift)
     now = frame.now
     until = now if frame.until is None else min(frame.until, now)
-    span = precision * retention[precision]
+    span = precision * kept[precision]
     since = min(until - span if frame.since is None else frame.since, until)
-    able = [p for p in retention if p >= precision and _reaches(retention, p, ceil(now - since))]
-    precision = min(able) if able else max(retention, key=lambda p: p * retention[p])
-    return _window_between(retention, precision, since, until, now, frame.shift)
+    able = (p for p in wide if slice_start(since, p) >= kept.oldest(p, now))
+    return _window_between(kept, min(able, default=longest), since, until, now, frame.shift)
 
 
 def _window_between(
@@ -210,10 +242,11 @@ def _window_between(
     now: float,
     shift: int | None,
 ) -> Coverage:
-    """Return the window of the intervals that a time touches."""
-    start, end = slice_start(since, precision), -int(-until // precision) * precision
-    start, end = min(start, end - precision), max(end, start + precision)
-    count = min((end - start) // precision, kept[precision])
+    """Return the window of the kept intervals that a time touches; at least one."""
+    end = max(-int(-until // precision) * precision, slice_start(since, precision) + precision)
+    oldest = slice_start(now, precision) - (kept[precision] - 1) * precision
+    start = min(max(slice_start(since, precision), oldest), end - precision)
+    count = (end - start) // precision
     if end > now:
         return window_of(kept, precision, count, shift=shift)
     return window_of(kept, precision, count, until=end, ago=int(now - end), shift=shift)

@@ -15,7 +15,6 @@ Beyond it only the extra labels become (other), so that too many users do not hi
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from redmeter.errors import InvalidName
 from redmeter.names import canonical, parse_name, recorded_name
 from redmeter.recording.instruments import (
     Counter,
@@ -220,10 +219,7 @@ class Registry:
         return instrument
 
     def _overflow(self, kind: type[C], base: str) -> C:
-        try:
-            series = canonical(base, OVERFLOW_LABELS)
-        except InvalidName:  # there is no room for the label
-            series = OTHER_SERIES
+        series = canonical(base, OVERFLOW_LABELS)
         if (kind, series) not in self._instruments and len(self._instruments) >= self._max_series:
             series = OTHER_SERIES
         return self._made(kind, series, overflow=True)

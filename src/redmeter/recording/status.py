@@ -70,6 +70,9 @@ class RecorderStats:
         self.last_flush: float | None = None
         self.troubles: Counter[str] = Counter()
         self.last_trouble = ""
+        #: LOGGER:SEVERITY -> messages counted under coarse patterns, and those counted as (other).
+        self.coarse: Counter[str] = Counter()
+        self.hidden: Counter[str] = Counter()
         # By all precisions that lack the same events: one entry instead of seven.
         self._losses: Counter[tuple[str, str, tuple[int, ...]]] = Counter()
         #: Precision -> events that were already too old for it when they were recorded.
@@ -129,6 +132,20 @@ class RecorderStats:
         for (reason, series, precision), events in histograms.items():
             self.record_loss(reason, series, (precision,), sign * events)
 
+    def crowd(self, keys: Keys, answers: Iterable[tuple[str, str]]) -> None:
+        """Record the messages of a batch that had no pattern of their own.
+
+        Args:
+            answers: of the batch; those of its steps count: see messages.lua.
+        """
+        head = keys.key("steps")
+        for key, text in answers:
+            if key.startswith(head):
+                coarse, other = map(int, text.split())
+                source = key[len(head) :]
+                self.coarse.update({source: coarse} if coarse else {})
+                self.hidden.update({source: other} if other else {})
+
     def record_error(self, kind: str, text: str, times: int = 1) -> None:
         """Record an error in the background."""
         self.troubles[kind] += times
@@ -174,6 +191,8 @@ class RecorderStats:
             troubles=dict(self.troubles),
             last_trouble=self.last_trouble,
             past=dict(self.past),
+            coarse_messages=dict(self.coarse),
+            other_messages=dict(self.hidden),
         )
 
     def _losses_by_precision(self) -> tuple[Loss, ...]:

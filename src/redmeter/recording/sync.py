@@ -430,6 +430,7 @@ class SyncRecorder:
                 stats.stored += events
                 stats.last_flush = self._now()
             stats.reject(shard.keys, outcome.rejections)
+            stats.crowd(shard.keys, outcome.answers)
             if isinstance(outcome.unconfirmed, Unconfirmed):
                 stats.record_unconfirmed(outcome.unconfirmed)
         self._take_back(outcome.lost, shard)

@@ -53,6 +53,9 @@ class ExceptionSummary:
     releases: tuple[ExceptionShare, ...]
     #: Frames, messages and causes of the newest exception, without secrets. "" in a list.
     traceback: str = ""
+    #: Whether it has the exceptions of several groups that found no room: all of one type whose
+    #: innermost function of the application is the same.
+    coarse: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,9 @@ class ExceptionSummaries:
     new: int
     #: Exceptions in the window that are in no group, because there were too many groups.
     other: int
-    #: Groups that were ever removed to make room for new ones.
+    #: Exceptions in the window in coarse groups, of those in `count`.
+    coarse: int
+    #: Groups that older releases, which still do, removed to make room for new ones.
     evicted: int
     #: The groups of this page of the list.
     groups: tuple[ExceptionSummary, ...]

@@ -14,12 +14,16 @@ class Part:
     """A piece of a sentence. The texts of all pieces, joined, are the sentence."""
 
     #: What the piece is about, so that a page can link or highlight it.
-    kind: Literal["text", "metric", "value", "usual", "group", "mark", "time", "baseline", "alert"]
+    kind: Literal[
+        "text", "metric", "value", "usual", "group", "mark", "time", "baseline", "alert",
+        "exception", "messages",
+    ]  # fmt: skip
     #: Its text.
     text: str
-    #: The metric, for `metric` and `group`.
+    #: The metric, for `metric` and `group`; the ID of an `exception`; the logger of `messages`.
     name: str | None = None
-    #: The label and its value, for `group`; a value of None means "without this label".
+    #: The label and its value, for `group`; a value of None means "without this label". The
+    #: severity of `messages`.
     label: str | None = None
     #: The value of the label.
     value: str | None = None

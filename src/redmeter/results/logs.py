@@ -42,6 +42,9 @@ class Frequency:
     sample: str
     #: Whether the hours are sliding hours; else clock hours, UTC.
     sliding: bool = False
+    #: The stored patterns of which it is the sum, the most frequent first, if `pattern` stands for
+    #: several that differ in one word: `order of <…> failed`. Otherwise empty.
+    variants: tuple[str, ...] = ()
 
 
 ChangeKind = Literal["new", "spiking", "gone"]

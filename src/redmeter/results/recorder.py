@@ -10,10 +10,13 @@ them (health/writers.py), and docs/faults.md lists them. An error code of the se
 not in the table is a reason too. Processes that only record import this as well.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+#: Logs in a report, of those with too many patterns.
+_MOST_LOGS = 20
 #: The precision under which a loss of the grand total is recorded.
 TOTAL = 0
 
@@ -203,6 +206,12 @@ class RecorderHealth:
     #: Events of acknowledged batches that were in the store when it was emptied: those that were
     #: sent again, and those that are lost.
     emptied: int = 0
+    #: Messages counted under a coarse pattern, such as `payment failed for … (4 words)`, because
+    #: their severity had too many patterns: "LOGGER:SEVERITY" -> messages.
+    coarse_messages: Mapping[str, int] = field(default_factory=dict)
+    #: Messages counted as (other), because there were too many coarse patterns as well: new ones
+    #: may be among these.
+    other_messages: Mapping[str, int] = field(default_factory=dict)
 
     def lost(self) -> dict[str, dict[int, int]]:
         """Return the losses summed over all series: reason -> {precision: events}."""
@@ -213,7 +222,10 @@ class RecorderHealth:
         return losses
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything except the names of series, in JSON's types."""
+        """Return everything except the names of series, in JSON's types.
+
+        Of `coarse_messages` and `other_messages` it has the 20 logs with the most messages.
+        """
         return {
             "producer": self.producer,
             "instance": self.instance,
@@ -237,4 +249,6 @@ class RecorderHealth:
             "troubles": dict(self.troubles),
             "last_trouble": self.last_trouble,
             "past": {str(precision): events for precision, events in self.past.items()},
+            "coarse_messages": dict(Counter(self.coarse_messages).most_common(_MOST_LOGS)),
+            "other_messages": dict(Counter(self.other_messages).most_common(_MOST_LOGS)),
         }

@@ -31,7 +31,8 @@ class HourlyStats:
     total: float | None
     #: None where the total is None, unless all values are equal.
     mean: float | None
-    #: Sample standard deviation; 0 of a single value, None above about 1e154.
+    #: Sample standard deviation; 0 of a single value, None above about 1e154, and of values that
+    #: differ by less than about 1e-154.
     stddev: float | None
 
 
@@ -78,7 +79,8 @@ class Spread:
     total: float | None
     #: Their mean; None where the total is None, unless all values are equal.
     mean: float | None
-    #: Their sample standard deviation; 0 of a single value, None above about 1e154.
+    #: Their sample standard deviation; 0 of a single value, None above about 1e154, and of values
+    #: that differ by less than about 1e-154.
     stddev: float | None
     #: The lowest value.
     low: float | None

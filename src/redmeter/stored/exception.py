@@ -3,8 +3,8 @@
     exceptions:          sorted set, GROUP, scored with the time of its last exception
     exception:GROUP      hash, see FIELDS; of "(other)": exceptions of groups beyond the limit
 
-GROUP is a hash of the type and of the functions of the application that the exception came through
-(group_of()). Every process computes the same group, without asking another one.
+GROUP is a hash of what its exceptions have in common (group_of()). Every process computes the same
+group, without asking another one.
 
 Counts by interval are texts, the newest interval first, as those of steps.py:
 
@@ -13,14 +13,15 @@ Counts by interval are texts, the newest interval first, as those of steps.py:
 Routes and releases are bounded lists, as JSON: `[["/buy", count, first, last], …]`. Beyond the
 limit, those that were seen last stay, and the others are merged as "(other)".
 
-Bound: MAX_GROUPS groups. For a new group, the group that was seen least recently is removed if it
-was silent for an hour; otherwise the exception is counted in "(other)". Both are counted.
+Bound: MAX_GROUPS groups. Known groups keep counting. An exception of a new one counts in the coarse
+group of its type and the application's innermost function, of which there are MAX_COARSE; beyond
+those, in "(other)". No group is removed to make room.
 
 Pure: no I/O.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from redmeter.errors import InvalidValue
@@ -30,10 +31,8 @@ from redmeter.types import Operation
 
 #: How long a group is kept after its last exception, seconds: 90 days.
 EXCEPTION_LIFE = 90 * 86400
-#: Most groups of a store.
-MAX_GROUPS = 1_000
-#: A group that was silent for so long may be removed for a new one, seconds.
-SILENT = 3600
+#: Most groups of a store, and most coarse groups besides.
+MAX_GROUPS, MAX_COARSE = 1_000, 100
 
 #: Interval width -> number of intervals that are kept, seconds: a day, 10 days and 90 days.
 INTERVALS = {300: 288, 3600: 254, 86400: 90}
@@ -95,6 +94,8 @@ class Occurrences(NamedTuple):
     details: Details | None
     routes: Mapping[str, Share]
     releases: Mapping[str, Share]
+    #: The group that has them where there is no room for theirs; "" for OTHER.
+    coarse: str = ""
 
     def merge(self, other: "Occurrences") -> "Occurrences":
         """Return the sum of both, with the details of the newer one."""
@@ -106,6 +107,7 @@ class Occurrences(NamedTuple):
             newer.details or older.details,
             merge_shares(self.routes, other.routes, MAX_ROUTES),
             merge_shares(self.releases, other.releases, MAX_RELEASES),
+            self.coarse or other.coarse,
         )
 
 
@@ -123,16 +125,31 @@ def merge_shares(
     return merged
 
 
-def group_of(kind: str, functions: Iterable[str], members: Iterable[str] = ()) -> str:
-    """Return the group of an exception: 16 hexadecimal digits.
+def group_of(*parts: Iterable[str]) -> str:
+    """Return the group of exceptions that have some texts in common: 16 hexadecimal digits.
 
     Args:
-        kind: its type.
-        functions: of the application, in the order of the calls.
-        members: the types within an exception group.
+        parts: lists of texts. Those at the end that are empty change nothing.
     """
-    text = "\n".join((kind, "", *members, "", *functions))
+    text = "\n\n".join("\n".join(part) for part in parts).rstrip("\n")
     return hashlib.blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def counted_group(groups: Collection[str], group: str, coarse: str, most: int = MAX_GROUPS) -> str:
+    """Return the group in which an exception counts, as the server decides it.
+
+    Args:
+        groups: those there are.
+        group, coarse: that of the exception, and the one that has it if there is no room.
+        most: groups, besides coarse ones.
+    """
+    if group in groups or group == OTHER:
+        return group
+    if group != coarse and len(groups) < most:
+        return group
+    if coarse and (coarse in groups or len(groups) < most + MAX_COARSE):
+        return coarse
+    return OTHER
 
 
 def is_group(text: str) -> bool:
@@ -164,7 +181,7 @@ def exception_operations(
     numbers = (
         EXCEPTION_LIFE,
         MAX_GROUPS,
-        SILENT,
+        MAX_COARSE,
         MAX_ROUTES,
         MAX_RELEASES,
         len(keys.key("exception").encode()),
@@ -180,7 +197,8 @@ def exception_operations(
             named.append(keys.key("exception", group))
             losses.append(("exceptions", one.events))
             details = one.details if newest[group] == start else None
-            args += (group, str(start), str(one.events), f"{one.first:.3f}", f"{one.last:.3f}")
+            args += (group, one.coarse, str(start), str(one.events))
+            args += (f"{one.first:.3f}", f"{one.last:.3f}")
             args += details or [""] * len(DETAILS)
             for shares in (one.routes, one.releases):
                 args.append(str(len(shares)))

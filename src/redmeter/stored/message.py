@@ -3,7 +3,8 @@
     recent:LOGGER:SEVERITY      the newest messages, as `2026-11-21T16:13:00.123456Z TEXT`
     common:LOGGER:SEVERITY      pattern -> how often in this hour; `:last` is the hour before
     patterns:LOGGER:SEVERITY    pattern -> when it was seen first and last, and one sample
-    distinct:LOGGER             hour -> how many patterns there are, of all severities together
+    distinct:LOGGER             hour -> how many patterns there are, of all severities together: the
+                                bound of those that are counted by the hour alone
     steps:LOGGER:SEVERITY       pattern -> how often in each of the last steps: see steps.py
     messages:                   LOGGER:SEVERITY, scored with the time of the last message
 
@@ -25,7 +26,7 @@ from redmeter.lazy_regex import late
 from redmeter.names import check_text, cleaned
 from redmeter.stored.intervals import THIS_HOUR
 from redmeter.stored.keys import HOUR, OTHER, STEP, Keys, slice_start
-from redmeter.stored.steps import step_operations
+from redmeter.stored.steps import COARSE_ROOM, name_in_room, room_of, step_operations
 from redmeter.types import Operation, Operations
 
 #: The levels of logging that have a severity of their own.
@@ -44,8 +45,8 @@ _ENDINGS = {"start", "last", "pstart"}
 #: Longest name of a severity, bytes.
 MAX_SEVERITY = 20
 
-#: Most patterns of a logger in an hour, of all severities together; what comes after them is
-#: counted as OTHER of its severity. As many of each severity wait in a process.
+#: Most patterns of a severity that wait in a process, further ones as coarse patterns: see
+#: steps.py. Texts that are counted by the hour alone: most of a logger, of all severities together.
 MAX_HOURLY_PATTERNS = 1000
 
 #: How long messages are kept after the last one, seconds.
@@ -236,12 +237,10 @@ class LogHour:
         self.bytes = 0
 
     def add(self, pattern: str, group: PatternHour) -> None:
-        """Count messages of a pattern, or of (other) where there are too many patterns."""
+        """Count messages of a pattern, or of a coarse one where there are too many."""
         self.events += group.events
+        pattern = name_in_room(pattern, self.patterns, MAX_HOURLY_PATTERNS)
         old = self.patterns.get(pattern)
-        if old is None and len(self.patterns) - (OTHER in self.patterns) >= MAX_HOURLY_PATTERNS:
-            pattern = OTHER
-            old = self.patterns.get(pattern)
         if old is None:
             self.bytes += _GROUP_BYTES + getsizeof(pattern)
         else:
@@ -327,7 +326,8 @@ def message_operations(
     made = _push(keys, whole)
     if tallied:
         by_step = {name: _by_step(hour.patterns) for name, hour in whole.items()}
-        made += _tally(keys, messages) + _seen(keys, whole) + step_operations(keys, by_step)
+        # The steps first: they name what the others count.
+        made += step_operations(keys, by_step) + _tally(keys, messages) + _seen(keys, whole)
     last = [(name, hour.last) for name, hour in whole.items()]
     return (*made, _touch(keys, last))
 
@@ -385,7 +385,7 @@ def _tally(keys: Keys, messages: Mapping[str, Mapping[int, LogHour]]) -> list[Op
             logger, severity = parse_source(name)
             hourly = keys.common(logger, severity)
             hashes += (keys.distinct(logger), *hourly)
-            args += (str(start), str(len(hour.patterns)))
+            args += (name, str(start), str(len(hour.patterns)))
             for pattern, group in hour.patterns.items():
                 args += (pattern, str(group.events))
             events += [("", 0), (str(start), hour.events), *[("", 0)] * (len(hourly) - 1)]
@@ -395,12 +395,12 @@ def _tally(keys: Keys, messages: Mapping[str, Mapping[int, LogHour]]) -> list[Op
 def _seen(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
     """Note when the patterns of each LOGGER:SEVERITY were seen first and last, with a sample."""
     hashes: list[str] = []
-    args = [str(MESSAGE_LIFE), str(MAX_HOURLY_PATTERNS)]
+    args = [str(MESSAGE_LIFE)]
     for name, hour in messages.items():
         groups = [(p, group) for p, group in hour.patterns.items() if p != OTHER]
         if groups:
             hashes.append(keys.patterns(*parse_source(name)))
-            args.append(str(len(groups)))
+            args += (name, str(room_of(parse_source(name)[1]) + COARSE_ROOM), str(len(groups)))
             for pattern, group in groups:
                 args += (pattern, f"{group.first:.6f}", f"{group.last:.6f}", group.sample)
     # No counted event is lost if the server rejects this.

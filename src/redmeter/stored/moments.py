@@ -10,10 +10,11 @@ and two sets of values merge by the distance of their means:
 The bound: with k = |mean| / stddev and u = 2^-53, m2 is right to about k u of itself, where the
 textbook's way has k^2 u. At 10^9 with a spread of 1 that is 10^-7 against no digit at all. `total`,
 `sumsq` and `m2` are clamped to the largest double, since infinities cannot be stored.
-A reader gets None instead of a sum or a spread that was cut: see `exact_total`, `exact_mean` and
-`exact_stddev`. No merge can have cut a sum while the count times the largest magnitude is below
-1.8e308, nor the squares as long as the spread is below about 1e154. Squares below 10^-308 are lost:
-values that differ by less than 10^-162 have a spread of 0.
+A reader gets None instead of a sum or a spread that was cut or lost: see `exact_total`,
+`exact_mean` and `exact_stddev`. No merge can have cut a sum while the count times the largest
+magnitude is below 1.8e308, nor the squares as long as the spread is below about 1e154. Squares
+below 10^-308 lose digits, and below 10^-324 all: the spread of values that differ, but so little,
+is unknown.
 
 Not done: the mean is the sum by the count, not kept apart, since it is stored as these two.
 
@@ -29,8 +30,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-#: The largest double.
-MAX_DOUBLE = sys.float_info.max
+#: The largest double, and the smallest that has all digits.
+MAX_DOUBLE, LEAST_SQUARE = sys.float_info.max, sys.float_info.min
 
 
 class Mergeable(Protocol):
@@ -91,10 +92,10 @@ class Moments:
 
     @property
     def exact_stddev(self) -> float | None:
-        """The standard deviation, or None where there is no value, or where m2 has been cut."""
+        """The standard deviation, or None where there is no value, or m2 was cut or lost."""
         if self.count and self.low == self.high:
             return 0.0
-        return self.stddev() if self.count and self.m2 < MAX_DOUBLE else None
+        return self.stddev() if self.count and LEAST_SQUARE <= self.m2 < MAX_DOUBLE else None
 
     def stddev(self) -> float:
         """Return the sample standard deviation: m2 by count - 1; of one value it is 0."""

@@ -17,24 +17,94 @@ The number of counts of "" shows how far back the hash is complete. A hash that 
 log already exists, as after an upgrade, begins with one count and gains one every five minutes. One
 that is created after a silence is complete at once.
 
-Bound: 1,000 patterns for each logger and severity; further ones count as `(other)`. A hash expires
-STEPS + 1 steps after its last event.
+Bound: room_of() patterns for each logger and severity. Beyond these a message counts under a coarse
+pattern, made of its own pattern alone, for which COARSE_ROOM further places are reserved, and only
+beyond these as `(other)`:
+
+    payment failed for cus_x8Kd     payment failed for … (4 words)
+    database is down                database is down (3 words)
+
+Those that are stored keep their places while they have counts, so a flood takes none away. The hash
+decides for the whole batch: hourly counts and times have the name that it found
+here. A hash expires STEPS + 1 steps after its last event.
 
 Pure: no I/O.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
-from redmeter.stored.keys import HOUR, STEP, Keys, slice_start
+from redmeter.lazy_regex import late
+from redmeter.stored.keys import HOUR, OTHER, STEP, Keys, slice_start
 from redmeter.types import Operation
 
 #: How many steps are kept: an hour, the hour before it, and the current step.
 STEPS = 2 * HOUR // STEP + 1
-#: Most patterns of a logger and severity.
-MAX_FIELDS = 1_000
+#: Most patterns of a logger and severity; of one of URGENT; and coarse ones beyond these.
+ROOM, URGENT_ROOM, COARSE_ROOM = 500, 1_000, 100
+#: Severities of errors and above.
+URGENT = frozenset(("emergency", "emerg", "panic", "alert", "critical", "error", "err"))
+#: Words of a coarse pattern at most, and characters of each.
+_WORDS, _WORD_LENGTH = 3, 30
 #: The field that counts all patterns together.
 ALL = ""
+
+
+_COARSE = late(r"(?:\A| )\(\d+ words?\)\Z")
+#: The text of a line of JSON or logfmt, whose first words name its event.
+_TEXT = late(r"""(?<![\w.-])(?:msg|message|event|error)(?:"[ ]?:[ ]?|=)"((?:[^"\\]|\\.)+)""")
+_PLAIN = late(r"[^\W\d_]+(?:['’-][^\W\d_]+)*[,.:;!?]?")
+#: What follows one of these is a value, as a rule.
+_BEFORE_VALUES = {"of", "for", "from", "to", "by", "at", "in", "on", "with", "as", "user", "named"}
+
+
+def room_of(severity: str) -> int:
+    """Return how many patterns of a severity of a logger have places of their own."""
+    return URGENT_ROOM if severity in URGENT else ROOM
+
+
+@lru_cache(1024)
+def coarse_of(pattern: str) -> str:
+    """Return the coarse pattern of a pattern: its first constant words, and how many it has.
+
+    A pure function, so all processes find the same; that of a coarse pattern is itself.
+    """
+    if is_coarse(pattern):
+        return pattern
+    words = (found[1] if (found := _TEXT.search(pattern)) else pattern).split()
+    kept: list[str] = []
+    for word in words[:_WORDS]:
+        spelled = word.islower() or word.istitle() or word.isupper()
+        if not spelled or len(word) > _WORD_LENGTH or not _PLAIN.fullmatch(word):
+            break
+        kept.append(word)
+        if word.lower() in _BEFORE_VALUES:
+            break
+    if len(kept) < len(words):
+        kept.append("…")
+    return " ".join([*kept, f"({len(words)} word{'s' * (len(words) != 1)})"])
+
+
+def is_coarse(pattern: str) -> bool:
+    """Return whether a pattern is one of coarse_of()."""
+    return pattern.endswith(("words)", "word)")) and bool(_COARSE.search(pattern))
+
+
+def name_in_room(pattern: str, known: Collection[str], room: int) -> str:
+    """Return the name under which a pattern counts: its own, a coarse one, or OTHER.
+
+    Args:
+        known: the names that have places, perhaps OTHER as well.
+        room: places before only coarse ones are added.
+    """
+    if pattern in known or pattern == OTHER:
+        return pattern
+    places = len(known) - (OTHER in known)
+    if places < room:
+        return pattern
+    coarse = coarse_of(pattern)
+    return coarse if coarse in known or places < room + COARSE_ROOM else OTHER
 
 
 class StepCounts(NamedTuple):
@@ -90,14 +160,15 @@ def step_operations(
 ) -> list[Operation]:
     """Count patterns by steps: LOGGER:SEVERITY -> {start of a step -> (pattern, events) pairs}."""
     hashes = [keys.messages]
-    args = [str(STEP), str(STEPS), str(MAX_FIELDS)]
+    args = [str(STEP), str(STEPS), str(COARSE_ROOM)]
     for name, steps in counts.items():
+        room = str(room_of(name.rpartition(":")[2]))
         for start in sorted(steps):
             pairs = [*steps[start]]
             hashes.append(keys.key("steps", name))
-            args += (name, str(start), str(len(pairs)))
+            args += (name, room, str(start), str(len(pairs)))
             for pattern, events in pairs:
-                args += (pattern, str(events))
+                args += (pattern, coarse_of(pattern), str(events))
     # Events that are rejected here are still counted by the hour.
     losses = [("", 0)] * len(hashes)
     return [Operation("steps", tuple(hashes), tuple(args), lambda: losses)] if counts else []

@@ -52,7 +52,7 @@ from redmeter.results.explanation import (
 )
 from redmeter.results.verdict import Verdict
 from redmeter.stored.exponential_histogram import Distribution
-from redmeter.stored.keys import HOUR, Retention, slice_start
+from redmeter.stored.keys import HOUR, OTHER, Retention, slice_start
 from redmeter.stored.mark import distinct
 from redmeter.testing.readings import frequencies, stored_group
 from redmeter.testing.recorder import MemoryRecorder
@@ -193,6 +193,15 @@ def status_of(
         )
     )
     surroundings = Surroundings(around)
+    if not (seen.requests or seen.tasks or seen.counters):
+        kept_kinds = {
+            "counters": counts,
+            "gauges": [e for e in memory.events if e.amount is None and e.observed is None],
+            "histograms": [e for e in memory.events if e.observed is not None],
+            "messages": memory.messages,
+            "exceptions": memory.exceptions,
+        }
+        surroundings.kinds = tuple(kind for kind, records in kept_kinds.items() if records)
     recent = [mark for mark in seen.marks if now - JUDGED < mark.time <= now]
     if recent and verdict is not None:
         surroundings.verdict = verdict(recent[-1])
@@ -210,7 +219,7 @@ def _exceptions(memory: MemoryRecorder, comparison: Comparison, now: float) -> E
         return not_kept(comparison, now)
     span = windows.all_of
     intervals = ExceptionWindow(windows.width, span.start, span.stop, span.start, False)
-    recorded = {group for groups in memory.exceptions.values() for group in groups}
+    recorded = {group for groups in memory.exceptions.values() for group in groups} - {OTHER}
     stored = [stored_group(memory.exceptions, group, intervals) for group in recorded]
     with_place = [one._replace(texts=one.texts[:3]) for one in stored]
     return changes_of(with_place, windows, comparison)

@@ -8,7 +8,7 @@ from redmeter.analysis.comparing.storms import SUM_WIDTH
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS
 from redmeter.reading.diagnosis.verdict_data import VerdictData
 from redmeter.reading.exceptions import ExceptionWindow, StoredGroup, shares_of
-from redmeter.reading.logs.frequencies import by_frequency
+from redmeter.reading.logs.frequencies import merge_variants
 from redmeter.reading.selection import base_of, has_labels
 from redmeter.recording.logging.exceptions import OccurrencesByInterval
 from redmeter.results.logs import Frequency, LogSource, Message
@@ -125,7 +125,7 @@ def frequencies(
         if count or before:
             sample, ends = members[-1].text, (times[0], times[-1])
             result.append(Frequency(*group, count, before, *ends, sample, sliding))
-    return by_frequency(result)
+    return merge_variants(result)
 
 
 def stored_group(
@@ -156,6 +156,7 @@ def stored_group(
         releases,
         counts,
         details.traceback if traceback else "",
+        whole.coarse == group,
     )
 
 

@@ -18,9 +18,12 @@ from redmeter.recording.registry import Labels
 from redmeter.recording.sync import SyncMessages, SyncRecorder
 from redmeter.results.logs import Message
 from redmeter.stored.counter import check_amount
-from redmeter.stored.keys import check_time
+from redmeter.stored.exception import counted_group
+from redmeter.stored.keys import OTHER, STEP, check_time, slice_start
 from redmeter.stored.mark import Noted
+from redmeter.stored.message import source_name
 from redmeter.stored.moments import to_float
+from redmeter.stored.steps import STEPS, is_coarse, name_in_room, room_of
 
 #: A record that is not older, seconds, is of now.
 _JUST_NOW = 1.0
@@ -73,6 +76,8 @@ class MemoryRecorder(SyncRecorder):
         self.events: list[Event] = []
         self.messages: list[Logged] = []
         self.marks: list[Noted] = []
+        #: Logger and severity -> names of patterns that have a place -> their last step.
+        self._known: dict[tuple[str, str], dict[str, int]] = {}
         #: Start of an interval -> group -> exceptions.
         self.exceptions: OccurrencesByInterval = {}
         self._callbacks: dict[str, tuple[Gauge, Callable[[], float | None]]] = {}
@@ -81,14 +86,33 @@ class MemoryRecorder(SyncRecorder):
         event = message_event(time, pattern, text)
         for hour in redact_messages([event], self.rules, self.record_error).values():
             ((made, _),), ((_, shown),) = hour.patterns.items(), hour.texts
-            self.messages.append(Logged(Message(logger, severity, time, shown), made))
+            named = self._named((logger, severity), made, time)
+            self.messages.append(Logged(Message(logger, severity, time, shown), named))
+
+    def _named(self, source: tuple[str, str], pattern: str, time: float) -> str:
+        """Return the name under which a store counts a pattern."""
+        known, step = self._known.setdefault(source, {}), slice_start(time, STEP)
+        room = room_of(source[1])
+        if 2 * len(known) > room and step > max(known.values()):
+            left = step - STEPS * STEP
+            known = self._known[source] = {p: last for p, last in known.items() if last > left}
+        name = name_in_room(pattern, known, room)
+        known[name] = max(step, known.get(name, step))
+        if is_coarse(name) or name == OTHER:
+            counts = self._stats.hidden if name == OTHER else self._stats.coarse
+            counts[source_name(*source)] += 1
+        return name
 
     def record_exception(
         self, error: BaseException, route: str = "", traceback: str | None = None
     ) -> None:
         for start, groups in self._redacted(error, route, traceback).items():
+            stored = {each for known in self.exceptions.values() for each in known} - {OTHER}
             known = self.exceptions.setdefault(start, {})
-            for group, one in groups.items():
+            for own, one in groups.items():
+                group = counted_group(stored, own, one.coarse)
+                if group == OTHER:
+                    one = one._replace(details=None, routes={}, releases={})
                 known[group] = known[group].merge(one) if group in known else one
 
     def series_name(self, name: str, labels: Labels, *, reserve: int = 0) -> str:

@@ -64,7 +64,7 @@ from redmeter.results.summaries import Statistics, Summary
 from redmeter.results.verdict import Verdict
 from redmeter.stored.exponential_histogram import Distribution
 from redmeter.stored.families import SERIES_KINDS
-from redmeter.stored.keys import Retention, slice_start
+from redmeter.stored.keys import OTHER, Retention, slice_start
 from redmeter.stored.mark import distinct
 from redmeter.stored.moments import Sums, merge_all
 from redmeter.testing.diagnosis import explained, status_of
@@ -342,8 +342,9 @@ class MemorySource(Answers):
         now = self._clock.wall()
         window = exception_window(wanted.window, now)
         recorded = {group for groups in self._memory.exceptions.values() for group in groups}
-        stored = [stored_group(self._memory.exceptions, group, window) for group in recorded]
-        return groups_in(stored, window, wanted)
+        stored = {group: stored_group(self._memory.exceptions, group, window) for group in recorded}
+        other = stored.pop(OTHER).counts if OTHER in stored else ()
+        return groups_in(stored.values(), window, wanted, other=other)
 
     def exception(self, group: str, wanted: ExceptionQuery) -> ExceptionSummary | None:
         window = exception_window(wanted.window, self._clock.wall())

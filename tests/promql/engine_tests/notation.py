@@ -17,6 +17,8 @@ Sample = float | NativeHistogram | None
 
 #: The missing feature of evaluations that read histograms with custom buckets.
 CUSTOM_BUCKETS = "custom-buckets"
+#: That of evaluations that read series of which is known when their counters started.
+START_TIMES = "start-timestamps"
 
 _DURATION = re.compile(r"(\d+)(ms|[smhdwy])")
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -87,7 +89,13 @@ def split_series(line: str) -> tuple[LabelSet, str]:
 
 
 def samples(text: str) -> list[Sample]:
-    """Return the samples of a sequence."""
+    """Return the samples of a sequence.
+
+    Raises:
+        UnsupportedQuery: they have custom buckets, or are the starts of samples.
+    """
+    if text.startswith("@st"):
+        raise UnsupportedQuery("starts of counters are not supported", START_TIMES)
     result: list[Sample] = []
     position, text = 0, text.rstrip()
     while position < len(text):

@@ -1,6 +1,7 @@
 """Runs the commands of a test script and compares answers with expectations."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,7 +13,7 @@ from promql.engine_tests.samples import Samples
 from promql.engine_tests.script import Clear, Eval, Load, parse_script
 from redmeter.promql.errors import QueryError, UnsupportedQuery
 from redmeter.promql.evaluator import Answer, Engine
-from redmeter.promql.histogram import Buckets, NativeHistogram
+from redmeter.promql.histogram import Buckets, Hint, NativeHistogram
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.semantics import SampledSeries, matches
 from redmeter.promql.values import METRIC_NAME, LabelSet, Vector, format_float, label, without
@@ -21,6 +22,9 @@ from redmeter.promql.values import METRIC_NAME, LabelSet, Vector, format_float, 
 TOLERANCE = 1e-6
 #: The smallest normal float: differences from zero are relative to it.
 _SMALLEST = 2.2250738585072014e-308
+
+#: Functions of which Prometheus reads only counts and sums.
+_COUNTS = re.compile(r"histogram_(count|sum|avg)\(")
 
 Row = tuple[LabelSet, list[Sample]]
 
@@ -49,8 +53,9 @@ class Store:
 
     def __init__(self) -> None:
         self._samples: dict[LabelSet, dict[int, float | NativeHistogram]] = {}
-        self._custom: set[LabelSet] = set()
+        self._unsupported: dict[LabelSet, str] = {}
         self.read_histograms = False
+        self.finds_resets = False
 
     def load(self, command: Load) -> None:
         """Add the series of a `load` command; a time that has a sample keeps it."""
@@ -59,14 +64,13 @@ class Store:
             labels, text = notation.split_series(line)
             try:
                 loaded[labels] = notation.samples(text)
-            except UnsupportedQuery:
-                self._custom.add(labels)
+            except UnsupportedQuery as error:
+                self._unsupported[labels] = error.feature
             name = label(labels, METRIC_NAME)
             if command.custom and name.endswith("_bucket"):
                 base = without(labels, ("le", METRIC_NAME))
-                self._custom.add(
-                    tuple(sorted([*base, (METRIC_NAME, name.removesuffix("_bucket"))]))
-                )
+                native = tuple(sorted([*base, (METRIC_NAME, name.removesuffix("_bucket"))]))
+                self._unsupported[native] = CUSTOM_BUCKETS
         for labels, samples in loaded.items():
             known = self._samples.setdefault(labels, {})
             for number, sample in enumerate(samples):
@@ -76,14 +80,14 @@ class Store:
     def clear(self) -> None:
         """Forget all series."""
         self._samples.clear()
-        self._custom.clear()
+        self._unsupported.clear()
 
     def read(self, matchers: Sequence[Matcher], after: int, until: int) -> list[SampledSeries]:
         """Return the series that fulfill all matchers; the range does not matter here."""
         del after, until
-        if any(matches(labels, matchers) for labels in self._custom):
-            message = "histograms with custom buckets are not supported"
-            raise UnsupportedQuery(message, CUSTOM_BUCKETS)
+        for labels, feature in self._unsupported.items():
+            if matches(labels, matchers):
+                raise UnsupportedQuery(f"{feature} are not supported", feature)
         selected = []
         for labels, samples in self._samples.items():
             if not samples or not matches(labels, matchers):
@@ -98,20 +102,28 @@ class Store:
                 for place, sample in enumerate(ordered):
                     if isinstance(sample, NativeHistogram):
                         before = ordered[place - 1] if place else None
-                        histograms[place] = _hinted(before, sample)
+                        reset: Hint = "reset" if self.finds_resets else "unknown"
+                        histograms[place] = _hinted(before, sample, reset)
             selected.append(SampledSeries(labels, times, values, histograms))
         return sorted(selected, key=lambda series: series.labels)
 
 
-def _hinted(before: float | NativeHistogram | None, sample: NativeHistogram) -> NativeHistogram:
-    """Return a stored histogram with what Prometheus' storage knows of counter resets."""
+def _hinted(
+    before: float | NativeHistogram | None, sample: NativeHistogram, reset: Hint
+) -> NativeHistogram:
+    """Return a stored histogram with what Prometheus' storage knows of counter resets.
+
+    Args:
+        before: the sample before it.
+        reset: the hint of one after a reset.
+    """
     if (
         sample.hint != "unknown"
         or not isinstance(before, NativeHistogram)
         or before.hint == "gauge"
     ):
         return sample
-    return sample if sample.is_reset_after(before) else replace(sample, hint="not_reset")
+    return replace(sample, hint=reset if sample.is_reset_after(before) else "not_reset")
 
 
 def run_script(text: str, *, delayed_name_removal: bool = True) -> list[Outcome]:
@@ -131,6 +143,8 @@ def run_script(text: str, *, delayed_name_removal: bool = True) -> list[Outcome]
 
 def _run(command: Eval, engine: Engine, store: Store) -> Outcome:
     store.read_histograms = False
+    # Where only counts and sums are read, Prometheus looks for resets itself.
+    store.finds_resets = bool(_COUNTS.search(command.query))
     status, problem = "passed", ""
     try:
         problem = _problem(command, engine)

@@ -12,6 +12,7 @@ from redmeter.recording.logging.messages import MessageEvents
 from redmeter.recording.logging.redact import MessageRules
 from redmeter.stored.keys import HOUR, OTHER
 from redmeter.stored.message import MAX_HOURLY_PATTERNS, LogHour
+from redmeter.stored.steps import COARSE_ROOM
 from support.messages import NOON, a_cell, digest, sizes
 
 logged = st.lists(
@@ -84,7 +85,7 @@ def test_a_cell_stays_small_while_nobody_looks(texts: str) -> None:
     hours = dict(cell._merge(cell._events))
     assert sum(hour.events for hour in hours.values()) == 8_000
     if texts == "all different":
-        assert len(hours[NOON].patterns) == MAX_HOURLY_PATTERNS + 1
+        assert len(hours[NOON].patterns) == MAX_HOURLY_PATTERNS + COARSE_ROOM + 1
         assert hours[NOON].patterns[OTHER].events > 0
 
 

@@ -8,9 +8,8 @@ hour is the current, incomplete one.
     new         seen for the first time within the last hour; or within the hour before, and since
                 then neither spiking nor gone
     spiking     at least SPIKE_MESSAGES in the last hour, at SPIKE_FACTOR times the rate of the hour
-                before; or as many where there were none, though it is known from earlier
-    gone        none in the last hour, though at the rate of the hour before at least GONE_EXPECTED
-                were expected
+                before, and more than chance explains: see rises()
+    gone        none in the last hour, and fewer than chance explains: see stopped()
 
 Rates are per second of the last hour's elapsed time, at least SETTLED seconds, so that a burst at
 the beginning of a clock hour does not stand for all of it. The earlier rate of a pattern that was
@@ -19,10 +18,13 @@ first seen within the hour before is its rate since then: a pattern that occurre
 be gone, it is compared with the rate of the whole hour before, so that a few messages just before
 its end are not reported as missing. A pattern has one change at most.
 
-Why these numbers: with random messages (Poisson), ten or more if three are expected happen once in
-a thousand hours, and none if eight are expected once in 3,000. Stationary patterns with 0.6 to 300
-messages per hour are reported as gone in 0.02 % of all readings, or in 0.4 % if five expected
-messages were enough.
+Chance: the count of the hour before is as random as that of the last hour, so neither is taken for
+exact. Given the messages of both, those of the last hour are binomial if the rate stayed the same,
+by the lengths of the two. A change has a probability below CHANCE then, a one-sided test for either
+direction. So of stationary patterns (Poisson) at most 0.01 % are spiking in a reading, and as many
+gone; a fivefold rise of a pattern with 8 messages an hour is found in 85 %, of one with 15 in 98 %
+of all cases (tests/analysis/test_changes.py). Without messages before, 14 in an hour are enough; to
+be gone takes 14 in the hour before.
 
 Changes are sorted by severity, then kind, then count: a deploy that brings eight new info patterns
 does not push a critical one off a short list. severity_rank() ranks well-known severities; every
@@ -37,6 +39,7 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
+from redmeter.analysis.comparing.significance import binomial_tail
 from redmeter.results.logs import Change, ChangeKind, Frequency
 from redmeter.stored.keys import HOUR, STEP
 
@@ -50,8 +53,8 @@ KINDS: Final = (NEW, SPIKING, GONE)
 SPIKE_MESSAGES: Final = 10
 #: Times the rate of the hour before.
 SPIKE_FACTOR: Final = 3.0
-#: Messages that were expected by now.
-GONE_EXPECTED: Final = 8.0
+#: The probability below which a change is more than chance.
+CHANCE: Final = 1e-4
 #: How much of the last hour counts as passed at least, seconds.
 SETTLED: Final = 300.0
 
@@ -98,8 +101,25 @@ def as_change(f: Frequency, kind: ChangeKind) -> Change:
     """Return a frequency as a change."""
     return Change(
         *(f.logger, f.severity, f.pattern, f.count, f.before, f.first, f.last, f.sample, f.sliding),
+        variants=f.variants,
         kind=kind,
     )
+
+
+def rises(count: int, before: int, ratio: float) -> bool:
+    """Return whether a count is higher than before by more than chance explains.
+
+    Args:
+        count: of the window.
+        before: of the window before it.
+        ratio: the length of the window, by that of the window before.
+    """
+    return binomial_tail(count, count + before, ratio / (1.0 + ratio)) < CHANCE
+
+
+def stopped(before: int, ratio: float) -> bool:
+    """Return whether it is more than chance that none followed so many: see rises()."""
+    return (1.0 + ratio) ** -before < CHANCE
 
 
 def passed_of(frequency: Frequency, now: float) -> float:
@@ -115,10 +135,10 @@ def _change(frequency: Frequency, now: float) -> ChangeKind | None:
     if age <= 0:
         return NEW
     known = min(max(age, SETTLED), HOUR)
-    expected = frequency.before * max(passed, SETTLED) / known
-    if frequency.count >= max(SPIKE_MESSAGES, SPIKE_FACTOR * expected):
+    count, before, ratio = frequency.count, frequency.before, max(passed, SETTLED) / known
+    if count >= max(SPIKE_MESSAGES, SPIKE_FACTOR * before * ratio) and rises(count, before, ratio):
         return SPIKING
-    if not frequency.count and frequency.before * passed / HOUR >= GONE_EXPECTED:
+    if not count and stopped(before, passed / HOUR):
         return GONE
     return NEW if age <= HOUR else None
 

@@ -39,8 +39,9 @@ BLOCK: Final = 300
 #: How far back the usual share is learned, seconds before a change.
 DAY_SECONDS: Final = 86_400
 
-#: Probability that a series which is as usual is called high at one look.
-FALSE_ALARM: Final = 1e-5
+#: Probability that a series which is as usual is called high at one look; a third of it for each
+#: route of many.
+FALSE_ALARM: Final = 3e-5
 #: Least ratio to the usual share, and least distance from it.
 LEAST_RISE: Final = 1.25
 LEAST_RATE: Final = 0.002
@@ -169,8 +170,10 @@ class Shares:
     """
 
     def __init__(self, grid: CellGrid, events: Sequence[int], of: Sequence[int]) -> None:
-        self.grid, self.events, self.of = grid, events, of
-        self._events = [0, *accumulate(events)]
+        # Where failures are counted by others than events, there may be more of them.
+        self.events: Sequence[int] = list(map(min, events, of))
+        self.grid, self.of = grid, of
+        self._events = [0, *accumulate(self.events)]
         self._of = [0, *accumulate(of)]
         #: Each block: events, of how many, and whether it has five minutes at most.
         self._blocks = [
@@ -238,12 +241,14 @@ class Shares:
         fallback: UsualShare | None = None,
         least_ratio: float = LEAST_RISE,
         least_rate: float = LEAST_RATE,
+        level: float = FALSE_ALARM,
     ) -> Incident | None:
         """Return the incident that goes on or ended within RECENTLY, if there is one.
 
         Args:
             fallback: the usual share of all series, for one that has had too little.
             least_ratio, least_rate: least ratio to the usual share, and distance from it.
+            level: probability of an incident where all is as usual.
         """
         last = len(self.grid)
         if (
@@ -263,7 +268,7 @@ class Shares:
                     least_ratio * candidate.usual.share, candidate.usual.share + least_rate
                 ):
                     continue
-                if candidate.p <= FALSE_ALARM and (best is None or candidate.p < best.p):
+                if candidate.p <= level and (best is None or candidate.p < best.p):
                     best = candidate
         return best
 
@@ -396,17 +401,18 @@ def highest_usual(of: float, usual: UsualShare, level: float = FALSE_ALARM) -> f
 
 def _usual(blocks: Sequence[tuple[int, int, bool]], since: int) -> UsualShare:
     """Return the usual share of blocks: events, of how many, and whether they have five minutes."""
-    kept = list(blocks)
-    for episode in _episodes(kept):
-        rest = [block for at, block in enumerate(kept) if at not in episode]
+    left_out = set[int]()
+    for episode in _episodes(blocks):
+        without = left_out | episode
+        rest = [block for at, block in enumerate(blocks) if at not in without]
         if len(rest) < 3:
             continue
         usual = _pooled(rest, since)
-        events = sum(kept[at][0] for at in episode)
-        of = sum(kept[at][1] for at in episode)
+        events = sum(blocks[at][0] for at in episode)
+        of = sum(blocks[at][1] for at in episode)
         if rise_probability(events, of, usual) < FALSE_ALARM:
-            kept = [(-1, 0, False) if at in episode else b for at, b in enumerate(kept)]
-    return _pooled([block for block in kept if block[0] >= 0], since)
+            left_out = without
+    return _pooled([block for at, block in enumerate(blocks) if at not in left_out], since)
 
 
 def _episodes(blocks: Sequence[tuple[int, int, bool]]) -> list[set[int]]:

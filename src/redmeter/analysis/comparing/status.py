@@ -28,7 +28,13 @@ from redmeter.analysis.comparing.incidents import (
     rise_probability,
 )
 from redmeter.analysis.comparing.sentences import unit_of
-from redmeter.analysis.comparing.traffic import LEVEL_BLOCKS, Quiet, TrafficLevel, silence
+from redmeter.analysis.comparing.traffic import (
+    LEVEL_BLOCKS,
+    NewLevel,
+    Quiet,
+    TrafficLevel,
+    silence,
+)
 from redmeter.clock import UTC, Zone
 from redmeter.names import (
     HITS,
@@ -52,6 +58,8 @@ TimesByWidth = dict[int, dict[int, Distribution]]
 #: Least ratio of a p95 to the usual one; client errors: least ratio, and least rise of the share.
 LEAST_SLOWER: Final = 1.1
 _CLIENT_RATIO, _CLIENT_RATE = 2.0, 0.2
+#: Up to so many routes, each is judged at the level of a total.
+_FEW_ROUTES: Final = 10
 #: Share of a change that the named groups carry at least, and groups that are named.
 _CARRIED: Final = 0.8
 _MOST_NAMED: Final = 3
@@ -155,6 +163,11 @@ def judge_checks(seen: Observed) -> list[Check]:
     return [_with_mark(seen, check) for check in checks]
 
 
+def new_level_of(seen: Observed) -> NewLevel | None:
+    """Return the level of requests that has become usual within the last hours, if there is one."""
+    return TrafficLevel(seen.grid, _cells(seen.grid, seen.requests), seen.zone).new_level()
+
+
 def _judge_requests(seen: Observed) -> list[Check]:
     grid, routes = seen.grid, seen.routes
     requests = _judge_count(
@@ -173,19 +186,20 @@ def _judge_requests(seen: Observed) -> list[Check]:
     p95 = _judge_p95(seen, check_of("p95", HITS_SECONDS), seen.seconds)
     usual = shares.usual(grid.at(rate.began or grid.end - BLOCK))
     p95, slow = _slow_routes(seen, p95)
+    level = FALSE_ALARM * min(1.0, max(1 / 3, _FEW_ROUTES / max(len(rows), 1)))
     checks = [requests, rate, p95]
     named = {one.value for one in rate.causes}
     for row in rows:
         if row.value in named or (rate.everywhere and not _stands_out(row.shares, rate, shares)):
             continue
-        incident = row.shares.incident(fallback=usual)
+        incident = row.shares.incident(fallback=usual, level=level)
         if incident is not None and not incident.over:
             check = replace(link, labels={"route": row.value})
             checks.append(_of_incident(check, row.shares, incident))
     checks += slow
     for route, group in routes.items():
         refused = Shares(grid, _cells(grid, group.refused), _cells(grid, group.of))
-        incident = refused.incident(least_ratio=_CLIENT_RATIO, least_rate=_CLIENT_RATE)
+        incident = refused.incident(least_ratio=_CLIENT_RATIO, least_rate=_CLIENT_RATE, level=level)
         if incident is not None and not incident.over:
             check = check_of("client errors", REQUESTS, ["status=4xx"])
             checks.append(_of_incident(replace(check, labels={"route": route}), refused, incident))

@@ -57,6 +57,8 @@ _EXPECTED: Final = -math.log(FALSE_ALARM)
 SILENCE_SECONDS: Final = 180
 _LONGER: Final = 1.5
 _PRIOR: Final = 0.375
+#: Least factor of each hour of a new level to the same hours of the days before.
+_HELD_FACTOR: Final = 1.5
 #: Part of a rise that two earlier episodes had, if it is usual.
 _REACHED: Final = 0.5
 
@@ -70,6 +72,16 @@ class Quiet:
     expected: float
     #: Width of the interval in which it began, seconds.
     precision: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewLevel:
+    """A level of traffic that has held for a day."""
+
+    #: Unix seconds, and events a minute: since then, and on the day before.
+    since: int
+    now: float
+    before: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +329,29 @@ class TrafficLevel:
             older = older[1:-1]
         values = [value for one in [days[0], *older] for value in one]
         return min(values), max(values), len(days)
+
+    def new_level(self) -> NewLevel | None:
+        """Return the level that has become usual, since it has held for a day; None later on."""
+        newest = max(self._hours, default=0)
+        factors: list[float] = []
+        for hour in range(newest - DAY_SECONDS - HOUR, newest + HOUR, HOUR):
+            backs = (self._zone.back(hour, day * DAY_SECONDS, HOUR) for day in range(1, 8))
+            before = [self._hours[hour - back] for back in backs if hour - back in self._hours]
+            if hour not in self._hours or not before:
+                return None
+            factors.append(math.log((self._hours[hour] + 1) / (median(before) + 1)))
+        first, _, *held = factors
+        sign = 1 if held[0] > 0 else -1
+        if min(one * sign for one in held) < math.log(_HELD_FACTOR) or abs(first) > math.log(
+            LEAST_FACTOR
+        ):
+            return None
+        hours = sorted(self._hours)
+        return NewLevel(
+            newest - DAY_SECONDS + HOUR,
+            median(self._hours[hour] for hour in hours[-24:]) / 60,
+            median(self._hours[hour] for hour in hours[-50:-26]) / 60,
+        )
 
     # --- Judging ---------------------------------------------------------------------------------
 

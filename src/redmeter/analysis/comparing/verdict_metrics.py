@@ -1,4 +1,4 @@
-"""The metrics of a deploy verdict: what is compared, and how likely its change is by chance.
+"""The metrics of a deploy verdict: the compared values, and how likely a change is by chance.
 
 A question is a metric of a route, or of all requests at the same mix of routes (mix.py): the counts
 by interval of both windows, and estimates of their dispersion. It is answered after all questions
@@ -183,13 +183,13 @@ def question_of(
 
 
 def _of_history(one: Traffic, sides: _Sides, width: float) -> list[Variation]:
-    found = []
+    variations = []
     for length in _HISTORY_BLOCKS:
         excess = excess_of((), one.history, length)
         block = max(int(length * SUM_WIDTH // width), 1)
         squares = excess_of(sides.after, sides.before, block).squares
-        found.append(excess._replace(squares=squares, block=-length))
-    return found
+        variations.append(excess._replace(squares=squares, block=-length))
+    return variations
 
 
 def _rate(one: Traffic, mix: Mix | None, routes: Sequence[Traffic], *, paired: bool) -> Question:

@@ -23,8 +23,9 @@ compared with. After the last sample, the same state forecasts the next ones.
     ticks       the range of a counter that is mostly 0 covers its usual tick: see _Ticks
     range       the methods are combined by their errors; the errors of the combination make the
                 range: see horizons.py
-    anomalies   values outside their range, once UNMARKED values are known; ranked by z-score: the
-                distance from the mean of the earlier values, in their standard deviations
+    anomalies   values outside their range, by more than the rounding of a gauge, once UNMARKED
+                values are known; ranked by z-score: the distance from the mean of the earlier
+                values, in their standard deviations
 
 Bound: one pass, some 40 us per sample. The current interval is neither learned nor checked: it is
 the first one ahead. Hourly series have no weekly season: 240 hours are a week and a half. Holidays
@@ -118,7 +119,8 @@ def forecast(
         expected = scale.out(*scaled) if scaled is not None else None
         if expected is not None and value is not None:
             low, mid, high = ticks.widen(expected, learned=season.known) if counts else expected
-            outside = len(before) >= UNMARKED and not low <= value <= high
+            near = scale.rounding
+            outside = len(before) >= UNMARKED and not low - near <= value <= high + near
             past.append(ForecastCheck(start, value, low, mid, high, outside))
             if outside:
                 anomalies.append(Anomaly(start, value, low, mid, high, _strength(value, before)))
@@ -182,6 +184,8 @@ class _Counts:
 
     #: Limits of a Horizon. The noise of counts is known, and a wider range would hold any count.
     least, widest = (0.1, 0.0), 3.0
+    #: How far beyond its range a value is inside.
+    rounding = 0.0
 
     def into(self, value: float) -> float:
         return math.sqrt(max(value, 0) + 0.375)
@@ -213,6 +217,8 @@ class _Measures:
         known = [value for value in values if value is not None]
         self._size = max(map(abs, known)) or 1.0
         self._first = known[0] / self._size
+        #: How far beyond its range a value is inside: a constant is not always computed alike.
+        self.rounding = 1e-9 * self._size
 
     def into(self, value: float) -> float:
         return value / self._size - self._first

@@ -29,12 +29,16 @@ order, and groups of many processes merge in Redis by their text.
     <n>         1, -2.5, 1,234, 1.2.3, 1e-5     <id>        6 or more letters and digits in turn,
                                                             4 hexadecimal digits (7f3a), _A8
 
-A sign behind an underscore belongs to its number: blk_-17 and blk_17 are one group. A number that
-ends a word of letters stays (utf8, S3, E101): it is usually a name. So do 4 to 6 hexadecimal digits
-in which no letter follows a digit (f731), an IPv6 address without a digit (add::bad may be one),
-and dotted names that look like modules, attributes or files (os.path, user.id, a.py).
-A list of things of one kind has any length: [1, 2, 3] and [7] are both [<n>]. So is the same thing
-written twice: 10.0.0.7 (a.example.com) and 10.0.0.7 () are both <ip>.
+A word of ten or more letters and digits that changes between upper case, lower case and digits at
+40 % of its places is an <id> too, as is what follows a prefix (cus_<id>).
+
+A sign behind an underscore belongs to its number: blk_-17 and blk_17 are one group. A number of two
+digits or more that ends a word of small letters is replaced (job<n>), but for those of well-known
+names (sha256, x86). Others that end a word of letters stay (utf8, S3, E101): names, usually. So do
+4 to 6 hexadecimal digits in which no letter follows a digit (F731), an IPv6 address without a digit
+(add::bad may be one), and dotted names that look like modules, attributes or files (os.path,
+user.id, a.py). A list of things of one kind has any length: [1, 2, 3] and [7] are both [<n>]. So is
+the same thing written twice: 10.0.0.7 (a.example.com) and 10.0.0.7 () are both <ip>.
 
 Most words of a message have been seen before. So a message is examined word by word, and the result
 for each word is cached. Only things that may contain spaces are searched for in the line.
@@ -58,8 +62,9 @@ that is none of these stays one when its end is cut.
 A host is known by its top-level domain or its port. Domains that are also ends of file names or
 names of attributes need a third label, or are left out; so is com.example.app, which is a package.
 
-Bound: the first 1,000 characters of the first line are read; a pattern has at most 200; 2,048 words
-are remembered. A pattern that is too long begins with its text keys, so a message of many fields
+Bound: the first 1,000 characters of the first line are read; of a longer JSON object all that is
+given, its long values shortened before. A pattern has at most 200 characters; 2,048 words are
+remembered. A pattern that is too long begins with its text keys, so a message of many fields
 is still grouped by its text. Patterns are stable: the pattern of a pattern is itself, except for
 some lines that were read in part and have hundreds of characters without a space at the cut.
 
@@ -75,12 +80,13 @@ differences.
 
 import re
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Final
 
 from redmeter.analysis.text.texts import EMPTY
 from redmeter.lazy_regex import any_of, late
 
-PATTERN_VERSION: Final = 3
+PATTERN_VERSION: Final = 4
 #: Characters of a pattern at most, the … included.
 PATTERN_CHARACTERS: Final = 200
 #: Characters of a line that are read.
@@ -117,6 +123,8 @@ def pattern_of(text: str) -> str:
 
 
 def _once(text: str) -> str:
+    if len(text) > CHARACTERS_READ and is_object(text):
+        text = _shorten_object(text.lstrip().split("\n", 1)[0])
     line = text[: CHARACTERS_READ + 1].lstrip().partition("\n")[0]
     if len(line) > CHARACTERS_READ:
         line = line[:CHARACTERS_READ] + "…"
@@ -142,7 +150,50 @@ def _once(text: str) -> str:
 
 @lru_cache(WORDS)
 def _word(word: str) -> str:
-    return _things().sub(_placeholder, word) if _HINT.search(word) else word
+    if _HINT.search(word):
+        word = _things().sub(_placeholder, word)
+        if word[-1] != "…":
+            word = _COUNTED.sub(r"\1<n>", word)
+    return _MIXED.sub(_mixed, word) if len(word) >= _LEAST_MIXED else word
+
+
+# Identifiers that are made of letters and digits at random
+
+
+#: A name and a number of two digits or more, that is no name as a whole.
+_COUNTED: Final = late(
+    r"(?<![A-Za-z0-9<>_.-])(?!(?:sha|utf|u?int|float|base|x|arm|amd|win|es|rs|hs|ps|md|crc|aes)\d)"
+    r"([a-z]{1,20}?)\d{2,}(?![\w<>…-]|\.\w)",
+    re.ASCII,
+)
+#: Characters of the shortest word that may be an identifier; of one without a digit; and the share
+#: of neighbours that are of another class (upper case, lower case, digit, sign), and of that behind
+#: a prefix, as in cus_NffrFeUfNV2Hib.
+_LEAST_MIXED, _LEAST_LETTERS, _CHANGING, _CHANGING_BEHIND = 10, 14, 0.4, 0.25
+_PART: Final = late(r"(?<![A-Za-z0-9<])[A-Za-z0-9]{10,}(?![A-Za-z0-9>…])", re.ASCII)
+_MIXED: Final = late(
+    r"(?<![\w<-])(?![a-z]{2,8}_)[\w-]{20,}(?![\w>…-])"
+    r"|(?<![A-Za-z0-9<])[A-Za-z0-9]{10,}(?![A-Za-z0-9>…])",
+    re.ASCII,
+)
+
+
+def _mixed(match: re.Match[str]) -> str:
+    word = match[0]
+    classes = ["-" if char in "_-" else "d" if char.isdigit() else char.isupper() for char in word]
+    has_digit = "d" in classes
+    start = match.start()
+    is_behind = has_digit and start > 0 and match.string[start - 1] == "_"
+    share = _CHANGING_BEHIND if is_behind else _CHANGING
+    changes = sum(a != b for a, b in pairwise(classes))
+    if (
+        True in classes
+        and False in classes
+        and (has_digit or len(word) >= _LEAST_LETTERS)
+        and changes >= share * (len(word) - 1)
+    ):
+        return "<id>"
+    return _PART.sub(_mixed, word) if "-" in classes else word
 
 
 # Quotes and structured lines
@@ -166,7 +217,9 @@ _is_text_key: Final = late(f"[@$]?(?:{_TEXT_KEYS})", re.IGNORECASE)
 _text_key_ends: Final = late(rf"(?<![\w.-])(?:{_TEXT_KEYS})=\Z", re.ASCII | re.IGNORECASE)
 _is_key: Final = late(r"[@$]?[A-Za-z_][\w.@$-]{0,39}", re.ASCII)
 _LOGFMT: Final = late(
-    rf"[A-Za-z_][\w.-]{{0,39}}+=\S (?=.*?(?<![\w.-])(?:{_TEXT_KEYS})=)".replace(" ", ""), re.ASCII
+    rf"""[A-Za-z_][\w.-]{{0,39}}+=\S(?=.*?(?<![\w.-])(?:{_TEXT_KEYS})=)
+    | (?:{_TEXT_KEYS})=\S+[ ][A-Za-z_][\w.-]{{0,39}}+=\S""",
+    re.ASCII | re.VERBOSE,
 )
 _PAIR: Final = late(r"([A-Za-z_][\w.-]{0,39}+)=[^\"'`=]*[^\"'`=<>,;…]([,;]?)", re.ASCII)
 _LITERALS: Final = ("=true", "=false", "=null", "=nil", "=None", "=True", "=False")
@@ -178,6 +231,45 @@ _TEXT_PAIR: Final = late(
     """.replace("TEXT", r"""(?: [^"'`\\] | (?<=\w)' | \\[nrtu/] )*+"""),
     re.VERBOSE | re.ASCII | re.IGNORECASE,
 )
+
+
+#: A text of a JSON object, and whether it is a key; the last one may have been cut.
+_JSON_TEXT: Final = late(r'"((?:[^"\\]|\\.)*+)("\s*:|"|\\?\Z)', re.DOTALL)
+_JSON_PAIR: Final = late(
+    rf'"[@$]?(?:{_TEXT_KEYS})"\s*:\s*(?:"(?:[^"\\]|\\.)*+"|[^\s,"\[\]{{}}]+)', re.IGNORECASE
+)
+#: Characters of a value from which on it is shortened; of the text of a text key.
+_LONG_VALUE: Final = 40
+
+
+def is_object(text: str) -> bool:
+    """Return whether a text looks like a JSON object."""
+    return text[:100].lstrip().startswith("{")
+
+
+def _shorten_object(line: str) -> str:
+    """Return a long JSON object as a shorter one, whose pattern is the same.
+
+    Values that become <str> are shortened, the texts of text keys are cut, and a text that was cut
+    is closed. One that is still too long keeps its text keys.
+    """
+    key = ""
+
+    def shorter(match: re.Match[str]) -> str:
+        nonlocal key
+        inner, end = match[1], match[2]
+        if end.endswith(":"):
+            key = inner
+            return match[0]
+        kept = PATTERN_CHARACTERS if _is_text_key.fullmatch(key) else _LONG_VALUE
+        if len(inner) > kept:
+            inner = inner[:kept].rstrip("\\") if kept == PATTERN_CHARACTERS else "x"
+        return f'"{inner}"'
+
+    line = _JSON_TEXT.sub(shorter, line)
+    if len(line) > CHARACTERS_READ and (pairs := _JSON_PAIR.findall(line)):
+        line = f"{{{', '.join(dict.fromkeys(pairs))}, …"
+    return line
 
 
 def _replace_quoted(line: str) -> str:

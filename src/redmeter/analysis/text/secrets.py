@@ -32,6 +32,9 @@ Idea: find a secret by the text before it, or by its form.
     <password>hunter2</password>          <password>***</password>
     password: str = "a"; TOKEN ?= b       password: str = "***"; TOKEN ?= ***
 
+What a short expression and a check of the value find (login in base64, links, codes, card numbers,
+IBAN) is in shapes.py.
+
 Names, also as the end of a longer name and with _hash, _confirmation, _fallbacks, _base, _old,
 _new, _again, _repeat or a number behind: password, passwd, passphrase, passcode, pwd, token,
 secret, cookie, authorization, credential, session id, client assertion, keys (api, access, secret,
@@ -87,6 +90,7 @@ import re
 from functools import cache
 from typing import Final
 
+from redmeter.analysis.text.shapes import mask_shapes
 from redmeter.analysis.text.texts import CUT
 from redmeter.lazy_regex import any_of, late
 
@@ -116,8 +120,8 @@ _SPECIAL: Final = {
     "EAA": r"EAA[ACM][\w-]{40,}+",
     "fm1": r"fm1[ar]_[\w+/]{60,}+=*+",
     "fm2_": r"fm2_[\w+/]{60,}+=*+",
-    "live_": r"live_[\w=-]{40,}+",
-    "test_": r"test_[\w=-]{40,}+",
+    "live_": r"live_(?=[^\s\d]{0,200}+\d)[\w=-]{40,}+",
+    "test_": r"test_(?=[^\s\d]{0,200}+\d)[\w=-]{40,}+",
     "API-": r"API-[A-Z0-9]{26}+(?!\w)",
     "sl.": r"sl\.[\w-]{100,}+",
     "dapi": r"dapi[0-9a-f]{32}+",
@@ -208,7 +212,8 @@ _FORMS: Final = r"""
     | do[opr]_v1_ ALNUM{64,}+ | (?:gh[oprsu]|npm|[rs]k_(?:live|test)|do[opr]_v1)_ ALNUM*+ CUT_HERE )
   | (?<![\w-]) (?-i:
       github_pat_ \w{60,}+ | glpat- [\w-]{20,}+ | xox[abeoprs]- [\w-]{20,}+ | AIza [\w-]{35,}+
-    | sk-(?:proj|svcacct|admin|ant)- [\w-]{40,}+ | sk- ALNUM{32,}+ | pypi- [\w-]{60,}+
+    | sk-(?:proj|svcacct|admin|ant)- (?=[^\s\d]{0,80}+\d) [\w-]{16,}+ | sk- ALNUM{32,}+
+    | pypi- [\w-]{60,}+
     | hvs\. [\w-]{24,}+ | SG\. [\w-]{22}\.[\w-]{43,}+
     | (?: github_pat_ | glpat- | xox[abeoprs]- | AIza | sk- | pypi- | hvs\. | SG\. )
       [\w-]*+ (?:\.[\w-]*+)? CUT_HERE )
@@ -334,7 +339,7 @@ _PARTS: Final = {
     "ENDING": rf"""[_-] (?! (?: {"|".join(_PROPERTIES.split())} ) (?![a-z0-9]) )
       [a-z0-9]{{1,20}}+ (?: _[a-z0-9]{{1,20}}+ )?+
       (?= \\{{0,7}}["']{{0,2}} [ \t]? [=:] ) NO_COUNT""",
-    "IS_GIVEN": r"""(?: => | <- | :{1,3}= | [.+]= | \?{1,2}= | ={1,3} | : | %3[AD]
+    "IS_GIVEN": r"""(?: => | <- | [~-]> | :{1,3}= | [.+]= | \?{1,2}= | ={1,3} | : | %3[AD]
       | \\u003[ad] )""",
     # Before `key`: names that make it harmless.
     "HARMLESS": "".join(f"(?<!{name}[_-])(?<!{name})" for name in _HARMLESS.split()),
@@ -406,6 +411,11 @@ def mask(text: str) -> str:
         masks more: if a URL's beginning precedes `***`, and @ or the mark of a cut follows.
     """
     lowered = text.lower()
+    masked = _mask_known(text, lowered)
+    return mask_shapes(masked, lowered, MASK)
+
+
+def _mask_known(text: str, lowered: str) -> str:
     cut = CUT.search(text) if text.endswith(" more)") else None
     with_tokens = cut is not None or _may_hold_token(lowered)
     if not with_tokens and not _triggered(lowered):

@@ -1,8 +1,13 @@
 """Endpoints that judge: status, explain, verdict, alerts, doctor."""
 
+from math import isfinite
+
+from redmeter.alerting.state import split_name
 from redmeter.alerting.status import read_alerts
 from redmeter.dashboard.api import schemas
 from redmeter.dashboard.api.parameters import (
+    ALERT_NAME,
+    FRAME_ROWS,
     LABEL_FILTERS,
     LABEL_PAIR,
     MARK_LABEL,
@@ -18,16 +23,20 @@ from redmeter.dashboard.api.parameters import (
     choice,
     endpoint,
     limit_row,
+    precision_row,
 )
 from redmeter.dashboard.api.serialize import convert, read_from
 from redmeter.errors import InvalidName, InvalidValue
 from redmeter.health.doctor import examine
+from redmeter.health.writers import unexpected_losses
 from redmeter.queries import select
 from redmeter.queries.arguments import explanation_of, verdict_of
 from redmeter.reading.diagnosis.explain import read_explanation
 from redmeter.reading.diagnosis.judged_status import read_status
 from redmeter.reading.diagnosis.verdict import read_verdict
 from redmeter.reading.diagnosis.verdict_data import AGAINST
+from redmeter.reading.promql import read_query
+from redmeter.reading.windows import Frame, span_of, whole_window
 
 
 @endpoint(
@@ -118,6 +127,55 @@ def _alerts(context: Context, values: ParameterValues) -> HandlerResult:
     return HandlerResult(*read_alerts(context.store, transitions=values["limit"]))
 
 
+#: Lines of an alert's chart, and changes that it looks through.
+_ALERT_LINES, _ALERT_CHANGES = 10, 1_000
+
+
+@endpoint(
+    "/api/alert",
+    "What an alert compares with its limit, over time",
+    schemas.AlertAnswer,
+    Parameter("name", ALERT_NAME, "A rule, or one of its alerts: RULE{LABEL=…}.", required=True),
+    precision_row(),
+    *FRAME_ROWS,
+)
+def _alert(context: Context, values: ParameterValues) -> HandlerResult:
+    store, precision = context.store, values["precision"]
+    now, alerts = read_alerts(store, transitions=_ALERT_CHANGES)
+    name, _, value = split_name(values["name"])
+    rule = next((each for each in alerts.rules if each.name == name), None)
+    frame = Frame(values["since"], values["until"], None, now)
+    view, _ = store.read()
+    window = whole_window(view.retention, precision, frame)
+    span = span_of(window, window, view.now)
+    lines: list[schemas.AlertLine] = []
+    ends = range(span.start + precision, span.end + 1, precision)
+    if rule is not None and rule.expression and ends:
+        result = read_query(store, rule.expression, None, (ends[0], ends[-1], precision))
+        for series in result.series:
+            label = series.labels.get(rule.by) if rule.by else None
+            if value is None or label == value:
+                at = {sample.time: sample.value for sample in series.samples}
+                points = [at.get(end) for end in ends]
+                known = [p if isinstance(p, float) and isfinite(p) else None for p in points]
+                lines.append(schemas.AlertLine(label_value=label, values=known))
+    lines.sort(key=lambda line: -max((each for each in line.values if each is not None), default=0))
+    changes = [
+        each
+        for each in alerts.transitions
+        if each.name == values["name"] or (value is None and split_name(each.name)[0] == name)
+    ]
+    return HandlerResult(
+        view.now,
+        None,
+        rule=rule,
+        window=span,
+        lines=lines[:_ALERT_LINES],
+        of=len(lines),
+        transitions=changes,
+    )
+
+
 @endpoint("/api/doctor", "Health of the store", schemas.DoctorAnswer)
 def _doctor(context: Context, _: ParameterValues) -> HandlerResult:
     store = context.primary
@@ -140,6 +198,7 @@ def _doctor(context: Context, _: ParameterValues) -> HandlerResult:
                 buffered=writer.number("buffered"),
                 dropped=writer.number("dropped"),
                 lost=writer.lost(),
+                unexpected=bool(unexpected_losses(writer)),
                 troubles=writer.counts("troubles"),
                 last_trouble=writer.text("last_trouble"),
             )
@@ -149,4 +208,4 @@ def _doctor(context: Context, _: ParameterValues) -> HandlerResult:
     )
 
 
-DIAGNOSIS_ENDPOINTS = (_status, _explain, _verdict, _alerts, _doctor)
+DIAGNOSIS_ENDPOINTS = (_status, _explain, _verdict, _alerts, _alert, _doctor)

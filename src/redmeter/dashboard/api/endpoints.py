@@ -13,7 +13,6 @@ from redmeter.dashboard.api.series import SERIES_ENDPOINTS
 from redmeter.dashboard.cache import Body
 from redmeter.dashboard.errors import RETRIED, RETRY, HTTPError
 from redmeter.errors import UnknownLabel
-from redmeter.health.writers import health_panel
 from redmeter.reading.page.background_ranking import RowRankings, Start
 from redmeter.reading.page.overview import Watch
 from redmeter.store import Store
@@ -47,7 +46,7 @@ class API:
         self.store = store
         self.reader = store.reader
         self._rankings = RowRankings(self.reader, start)
-        self._watch = Watch(self.reader, self._rankings, health_panel)
+        self._watch = Watch(self.reader, self._rankings)
 
     def answer(self, endpoint: Endpoint, values: ParameterValues) -> EndpointAnswer:
         """Answer a question. Called by several threads.

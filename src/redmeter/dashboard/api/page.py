@@ -21,6 +21,7 @@ from redmeter.dashboard.api.parameters import (
     HandlerResult,
     Parameter,
     ParameterValues,
+    bad_combination,
     choice,
     endpoint,
     limit_row,
@@ -28,8 +29,6 @@ from redmeter.dashboard.api.parameters import (
     whole,
 )
 from redmeter.dashboard.api.serialize import convert, of_patterns, of_summary, read_from
-from redmeter.health.check import Finding
-from redmeter.health.writers import PANEL
 from redmeter.reading.diagnosis.verdict_data import AGAINST
 from redmeter.reading.page import curves, http, listing
 from redmeter.reading.page import detail as reading_detail
@@ -44,7 +43,13 @@ from redmeter.reading.page.workloads import (
     read_statements,
     read_tasks,
 )
-from redmeter.reading.windows import Frame, histogram_window, span_of, whole_window
+from redmeter.reading.windows import (
+    Frame,
+    histogram_window,
+    span_of,
+    whole_window,
+    window_of_kind,
+)
 from redmeter.store import Store
 from redmeter.store.query import run_query
 from redmeter.stored.families import STATES
@@ -69,8 +74,6 @@ def _overview(context: Context, values: ParameterValues) -> HandlerResult:
     view, found = context.watch.look(
         values["precision"], series=values["series"], store=store, frame=frame
     )
-    missing = store.skipped()
-    lacking = [Finding("fail", "cluster", f"{reason}: its data is missing") for reason in missing]
     counted = found.chart and found.chart[0].kind == "counter"
     return HandlerResult(
         view.now,
@@ -93,12 +96,6 @@ def _overview(context: Context, values: ParameterValues) -> HandlerResult:
             schemas.OverviewCounters,
             found.counters,
             rows=_metric_rows(found.counters.rows, running=found.window.end > view.now),
-        ),
-        health=convert(
-            schemas.OverviewHealth,
-            found.health,
-            level="fail" if lacking else found.health.level,
-            findings=[*lacking, *found.health.findings][:PANEL],
         ),
     )
 
@@ -218,12 +215,12 @@ def _metrics(context: Context, values: ParameterValues) -> HandlerResult:
         context.rankings.refresh(key, found)
     window = whole_window(view.retention, precision, frame)
     observed = histogram_window(view.histograms, window)
-    running = (observed if kind == "histogram" else window).running()
+    shown = window_of_kind(kind, window, observed)
     return HandlerResult(
         view.now,
         found,
-        window=span_of(window, observed, view.now),
-        rows=_metric_rows(found.rows, running=running),
+        window=span_of(shown, observed, view.now),
+        rows=_metric_rows(found.rows, running=shown.running()),
     )
 
 
@@ -290,7 +287,9 @@ def _frame(store: Store, values: ParameterValues) -> Frame:
     if shift is not None:
         end = now if values["until"] is None else min(values["until"] - 1, now)
         shift = store.zone.back(end, shift)
-    return Frame(values["since"], values["until"], shift, now)
+    if values["last"] is not None and (values["since"], values["until"]) != (None, None):
+        raise bad_combination("last is a window that ends now", "leave out since and until")
+    return Frame(values["since"], values["until"], shift, now, values["last"])
 
 
 PAGE_ENDPOINTS = (_overview, _routes, _statements, _jobs, _views, _metrics, _detail)

@@ -17,7 +17,7 @@ from redmeter.clock import seconds_of
 from redmeter.dashboard.api.schemas import EndpointAnswer
 from redmeter.dashboard.errors import HTTPError
 from redmeter.errors import InvalidName, InvalidValue, shown
-from redmeter.names import MAX_BYTES, canonical
+from redmeter.names import MAX_BYTES, MAX_SERIES_BYTES, canonical
 from redmeter.reading.diagnosis.verdict_data import AGAINST
 from redmeter.reading.page.background_ranking import RowRankings
 from redmeter.reading.page.overview import Watch
@@ -153,11 +153,11 @@ _PERCENTILE = r"p[0-9]{1,2}(\.[0-9]{1,6})?|p100"
 
 SERIES_NAME = ParameterType(
     canonical,
-    {"type": "string", "minLength": 1, "maxLength": MAX_BYTES},
-    f'give a name of 1 to {MAX_BYTES} bytes, with labels as hits{{plan="pro"}}',
+    {"type": "string", "minLength": 1, "maxLength": MAX_SERIES_BYTES},
+    f'give a name of 1 to {MAX_SERIES_BYTES} bytes, with labels as hits{{plan="pro"}}',
 )
 NAME_PATTERN = bounded_text(
-    1, MAX_BYTES, f"give 1 to {MAX_BYTES} bytes; * is any text, ? one character"
+    1, MAX_SERIES_BYTES, f"give 1 to {MAX_SERIES_BYTES} bytes; * is any text, ? one character"
 )
 CONTAINED_TEXT = bounded_text(0, MAX_BYTES, f"give up to {MAX_BYTES} bytes that a route contains")
 LABEL_NAME = ParameterType(
@@ -173,6 +173,7 @@ LABEL_PAIR = ParameterType(
 SWITCH = ParameterType(_switch, {"type": "integer", "enum": [0, 1]}, "give 0 or 1")
 WIDTH = whole(1, MAX_PRECISION, "a whole number of seconds")
 MOMENT = number(0, MAX_MOMENT, "Unix seconds")
+ALERT_NAME = bounded_text(1, 2 * MAX_SERIES_BYTES, "give the name of an alert")
 MARK_LABEL = bounded_text(1, MAX_BYTES, "give the label of a mark")
 LOGGER_NAME = ParameterType(
     check_logger,
@@ -232,7 +233,16 @@ COMPARED = Parameter(
     "The period that figures are compared with.",
     "previous",
 )
-FRAME_ROWS = (SINCE, UNTIL, COMPARED)
+FRAME_ROWS = (
+    SINCE,
+    UNTIL,
+    COMPARED,
+    Parameter(
+        "last",
+        whole(1, MAX_PRECISION, "a whole number of seconds"),
+        "Length of a window that ends now, seconds, instead of `since` and `until`.",
+    ),
+)
 ONE_NAME = Parameter("name", SERIES_NAME, "A series, with its labels.", required=True)
 LABEL_FILTERS = Parameter(
     "label", LABEL_PAIR, "Only label sets with this label, LABEL=VALUE.", most=MAX_PAIRS

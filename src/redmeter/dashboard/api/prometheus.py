@@ -207,7 +207,7 @@ class _Reading:
         return self._exports
 
     def missing(self) -> dict[str, None]:
-        """Return what was left out, as sentences."""
+        """Return the omissions, as sentences."""
         listed = self._exports.missing if self._exports else ()
         return dict.fromkeys([*listed, *self.store.skipped()])
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from redmeter import results
-from redmeter.alerting.status import AlertsStatus
+from redmeter.alerting.status import AlertsStatus, RuleStatus
+from redmeter.alerting.store import Transition
 from redmeter.health.check import Finding, Level
 from redmeter.reading.page.http import Route
 from redmeter.reading.page.views import Views
@@ -188,6 +189,8 @@ class WriterRow:
     dropped: int
     #: Reason -> precision -> events.
     lost: dict[str, dict[str, int]]
+    #: Whether a finding reports these losses; events recorded with an old time are expected.
+    unexpected: bool
     troubles: dict[str, int]
     last_trouble: str
 
@@ -218,6 +221,8 @@ class Hits:
     """Requests or events per second."""
 
     value: float | None
+    #: The same of the last five complete minutes; null where the window does not end now.
+    recent: float | None
     before: float | None
     #: Events of the rate, and of the one before.
     count: int
@@ -232,6 +237,8 @@ class FailedShare:
     """The share of requests that failed."""
 
     value: float | None
+    #: The same of the last five complete minutes; null where the window does not end now.
+    recent: float | None
     before: float | None
     #: Requests that failed, and before.
     count: int
@@ -245,6 +252,8 @@ class Percentile:
     """The p95 response time of all requests."""
 
     value: float | None
+    #: The same of the last five complete minutes; null where the window does not end now.
+    recent: float | None
     before: float | None
     #: Since when durations are known, Unix seconds; null: throughout the window.
     since: int | None
@@ -402,6 +411,8 @@ class OverviewRoutes:
     of: int
     examined: int
     sampled: bool
+    #: When they were read, if they are of very many label sets, which are kept for a while.
+    ranked_at: float | None
     values_start: int
     values_precision: int
 
@@ -495,6 +506,31 @@ class AlertsAnswer(AlertsStatus, EndpointAnswer):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AlertLine:
+    """What a rule compares, for one value of its label."""
+
+    #: The value of the rule's label; null for a rule without `by`.
+    label_value: str | None
+    #: The values at the end of each interval, the last of which may be running; null: none.
+    values: list[float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertAnswer(EndpointAnswer):
+    """/api/alert."""
+
+    #: The rule; null: no evaluator has published it.
+    rule: RuleStatus | None
+    window: Span
+    #: Those with the largest values, if the alert is of no single value of the label.
+    lines: list[AlertLine]
+    #: How many there are.
+    of: int
+    #: Changes of the alert, or of all alerts of the rule, the newest first.
+    transitions: list[Transition]
+
+
+@dataclass(frozen=True, kw_only=True)
 class DoctorAnswer(EndpointAnswer):
     """/api/doctor."""
 
@@ -548,16 +584,6 @@ class OverviewCounters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OverviewHealth:
-    """Health of the store."""
-
-    level: Level
-    findings: list[Finding]
-    #: Number of writing processes.
-    writers: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class OverviewAnswer(EndpointAnswer):
     """/api/overview."""
 
@@ -571,7 +597,6 @@ class OverviewAnswer(EndpointAnswer):
     routes: OverviewRoutes
     messages: OverviewMessages
     counters: OverviewCounters
-    health: OverviewHealth
 
 
 @dataclass(frozen=True, kw_only=True)

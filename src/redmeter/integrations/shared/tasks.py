@@ -19,12 +19,12 @@ from redmeter.names import (
     TASK_QUEUE_SECONDS,
     TASK_RUNS,
     TASK_SECONDS,
-    cleaned,
+    label_value,
 )
 
 UNKNOWN = "(unknown)"
-#: How many tasks are counted by name, and the maximum bytes of a name.
-MAX_TASKS, TASK_BYTES = 500, 100
+#: How many tasks are counted by name.
+MAX_TASKS = 500
 
 
 class TaskRecorder:
@@ -40,7 +40,7 @@ class TaskRecorder:
         self._logger = logger
         self._callers = Callers(meter, "task")
         #: Task -> label value.
-        self.name = Names(lambda name: cleaned(name, TASK_BYTES) or UNKNOWN, MAX_TASKS)
+        self.name = Names(lambda name: label_value(name) or UNKNOWN, MAX_TASKS)
 
     def waited(self, name: str, seconds: float) -> None:
         """Record the wait before a run."""

@@ -68,8 +68,8 @@ from redmeter.names import (
     REQUESTS,
     SECONDS,
     WEBSOCKET_SECONDS,
-    cleaned,
     is_failure,
+    label_value,
 )
 from redmeter.recording.logging.coalesce import Fingerprint, with_place
 from redmeter.recording.logging.tracebacks import describe_error
@@ -94,8 +94,6 @@ DISCONNECTED = "disconnected"
 #: The status of a request whose status code is invalid.
 OTHER_STATUS = "other"
 
-#: Maximum bytes of a route, escaped as in a name; a longer one is truncated.
-_ROUTE_BYTES = 120
 #: Keys of a WSGI environ or an ASGI scope: the route, if an application or another integration sets
 #: it; the mark of the outermost integration, which records the request; an unhandled exception, set
 #: by an inner integration; an exception that a framework converted, which counts if the status is
@@ -492,13 +490,4 @@ def _route(route: str | None) -> str:
     """Return a route as a label value: without forbidden characters, and truncated."""
     if not route:
         return UNMATCHED
-    text = cleaned(route)
-    if _written(text) <= _ROUTE_BYTES:
-        return text or UNMATCHED
-    while _written(text) > _ROUTE_BYTES - len("…".encode()):
-        text = text[:-1]
-    return f"{text}…"
-
-
-def _written(text: str) -> int:
-    return len(text.encode()) + text.count("\\") + text.count('"')
+    return label_value(route) or UNMATCHED

@@ -6,7 +6,7 @@ was seen first and last is known for as long as it is kept; how often is counted
 Exceptions are counted by five minutes for a day, by hours and days for longer. The finest width
 that reaches back to the baseline is used, and stated. All intervals that touch the window count as
 part of it, the others that touch the baseline as part of that; rates are compared, not sums. A
-group is listed if it is new; if none came, though GONE_EXPECTED were expected; or if its rate is
+group is listed if it is new; if none came, which is more than chance; or if its rate is
 _LEAST_RATIO times as high or low, which is unlikely by chance.
 
 Two round trips, the second one for groups of exceptions, together with the other reads.
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from redmeter.analysis.comparing.changes import GONE_EXPECTED, severity_rank
+from redmeter.analysis.comparing.changes import severity_rank, stopped
 from redmeter.analysis.comparing.significance import split_probability
 from redmeter.names import REQUEST_DB_SECONDS, SECONDS
 from redmeter.reading.diagnosis.label_counts import moments_ask, moments_of
@@ -192,7 +192,7 @@ def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, l
                 count = counts.between(intervals.start, intervals.stop)
             uncounted += gone and count is None
             # A rare pattern vanishes all the time.
-            if gone and (count is None or count * comparison.scale < GONE_EXPECTED):
+            if gone and (count is None or not stopped(count, comparison.scale)):
                 continue
             row = LogPattern(
                 logger=logger,
@@ -332,7 +332,7 @@ def changes_of(
         if count and comparison.window.start <= one.first < comparison.window.stop:
             kind = "new"
         elif not count:
-            kind = "vanished" if before >= GONE_EXPECTED else None
+            kind = "vanished" if stopped(number, scale) else None
         elif split_probability(count, number, share) <= _ALPHA:
             if count >= _LEAST_RATIO * before:
                 kind = "more"

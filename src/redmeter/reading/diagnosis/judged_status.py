@@ -23,7 +23,7 @@ from redmeter.store import Store
 from redmeter.stored.keys import slice_start
 
 #: Changes with every change of what a status is made of.
-RULES: Final = "1"
+RULES: Final = "2"
 #: How long one is given to judge, milliseconds, and how often others look, seconds.
 LEASE_MS: Final = 5_000
 _LOOK: Final = 0.05

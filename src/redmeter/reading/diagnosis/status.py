@@ -14,12 +14,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from redmeter.analysis.comparing.incidents import BLOCK, DAY_SECONDS, MINUTE, CellGrid
+from redmeter.analysis.comparing.sentences import value_text
 from redmeter.analysis.comparing.status import (
     CountsByWidth,
     GroupCounts,
     Observed,
     TimesByWidth,
     judge_checks,
+    new_level_of,
 )
 from redmeter.clock import Zone
 from redmeter.names import (
@@ -38,7 +40,7 @@ from redmeter.reading import marks as marking
 from redmeter.reading.diagnosis.busiest import busiest_counters
 from redmeter.reading.diagnosis.context import Circumstances, circumstances
 from redmeter.reading.diagnosis.explain import explain
-from redmeter.reading.diagnosis.status_sentence import with_sentence
+from redmeter.reading.diagnosis.status_sentence import local_time, with_sentence
 from redmeter.reading.diagnosis.verdict import VerdictQuestion, read_verdict
 from redmeter.reading.diagnosis.windows import Comparison, ExplainRequest
 from redmeter.reading.distributions import interval_distributions
@@ -46,15 +48,17 @@ from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Ask, Joined, series_in
 from redmeter.reading.page.http import route_of
 from redmeter.reading.ranking import highest
+from redmeter.reading.samples import number_of
 from redmeter.reading.selection import LabelSets
 from redmeter.reading.totals import MAX_SAMPLED
 from redmeter.results.explanation import Check, Explanation, Status
 from redmeter.results.verdict import BETTER, SAME, WORSE, Verdict
-from redmeter.store import Store
+from redmeter.store import Store, indexes
 from redmeter.store.query import Query, Read, run_query
 from redmeter.store.servers.replies import Reply, pairs
 from redmeter.stored.counter import parse_counter
 from redmeter.stored.exponential_histogram import Distribution
+from redmeter.stored.families import INDEXES
 from redmeter.stored.keys import HOUR, Kept, Keys, slice_start
 from redmeter.stored.packed_text import parse_distribution
 
@@ -80,13 +84,15 @@ _FIRING: Final = "firing"
 
 @dataclass(slots=True)
 class Surroundings:
-    """The parts of a status besides its checks."""
+    """The parts of a status other than its checks."""
 
     around: Circumstances = field(default_factory=Circumstances)
     #: Names of alerts that fire.
     firing: tuple[str, ...] = ()
     #: That of the newest deploy, if it is not long ago.
     verdict: Verdict | None = None
+    #: The recorded kinds, if nothing of them is judged: "gauges", "messages".
+    kinds: tuple[str, ...] = ()
 
 
 def assess(
@@ -123,7 +129,7 @@ def assess(
         messages=messages,
         firing=surroundings.firing,
     )
-    return with_sentence(status, seen.zone, verdict, _notes(seen))
+    return with_sentence(status, seen.zone, verdict, _notes(seen), surroundings.kinds)
 
 
 def _explained(
@@ -159,13 +165,17 @@ def _explained(
 
 
 def _notes(seen: Observed) -> list[str]:
-    """Return sentences about clocks that are wrong."""
-    newest = max((max(by) for by in seen.requests.values() if by), default=0)
+    """Return sentences about a new level of traffic, and about clocks that are wrong."""
+    notes = []
+    if seen.requests and (level := new_level_of(seen)) is not None:
+        since = local_time(level.since, seen.zone, day=True)
+        now, before = value_text(level.now), value_text(level.before)
+        notes.append(f"Requests {now} a minute since {since}, before {before}.")
     minutes = seen.requests.get(MINUTE, {})
     ahead = max(minutes, default=0) - slice_start(seen.now, MINUTE)
-    if minutes and newest and ahead > _AHEAD:
-        return [f"A writer's clock is {ahead // MINUTE} min ahead."]
-    return []
+    if ahead > _AHEAD:
+        notes.append(f"A writer's clock is {ahead // MINUTE} min ahead.")
+    return notes
 
 
 # --- Reading -------------------------------------------------------------------------------------
@@ -251,6 +261,14 @@ def _observed(keys: Keys, kept: Kept, zone: Zone) -> Query[tuple[Observed, Surro
         seen.requests = {}
         if not seen.tasks and BLOCK in view.retention:
             seen.counters = yield from busiest_counters(keys, widths)
+    if not (seen.requests or seen.tasks or seen.counters):
+        records = {"known": "counters", "hists": "histograms"}
+        _, sizes = yield [indexes.size(keys, keys.key(index.name)) for index in INDEXES]
+        surroundings.kinds = tuple(
+            records.get(index.name, index.name)
+            for index, size in zip(INDEXES, sizes, strict=True)
+            if number_of(size)
+        )
     surroundings.around = yield from circumstances(keys, new_window(view.now), None, view.now)
     return seen, surroundings
 

@@ -39,11 +39,16 @@ _MOST: Final = 3
 
 
 def with_sentence(
-    status: Status, zone: Zone, verdict: Verdict | None, notes: Sequence[str]
+    status: Status,
+    zone: Zone,
+    verdict: Verdict | None,
+    notes: Sequence[str],
+    kinds: Sequence[str] = (),
 ) -> Status:
     """Return the status with its sentence.
 
     Args:
+        kinds: the recorded kinds, if nothing of them is judged.
         verdict: of the newest deploy, if there is one.
         notes: further sentences.
     """
@@ -73,8 +78,9 @@ def with_sentence(
             parts += [*_over(check, zone), text(". ")]
     parts += _usual(status.checks)
     if not status.checks:
+        known = f"{_listed(kinds)} are recorded, but " if kinds else ""
         what = "no requests, no tasks and no counters with events in the last hour"
-        parts.append(text(f"Not enough data: {what}."))
+        parts.append(text(f"Not enough data: {known}{what}."))
     return replace(status, parts=tuple(parts), sentence=joined(parts).strip())
 
 
@@ -128,7 +134,7 @@ def _changed(check: Check, status: Status, zone: Zone) -> list[Part]:
         if len(check.causes) > _MOST:
             parts.append(text(f" and {len(check.causes) - _MOST} more"))
     if check.unsure_since is not None:
-        at = _clock(check.unsure_since, zone)
+        at = local_time(check.unsure_since, zone)
         parts.append(text("; too few since "))
         parts.append(Part(kind="time", text=at, time=check.unsure_since))
         parts.append(text(" to judge whether it is over"))
@@ -155,7 +161,7 @@ def _over(check: Check, zone: Zone) -> list[Part]:
     parts = [*_title(check), text(" was ")]
     parts.append(Part(kind="value", text=value_text(check.value, check.unit)))
     parts += [*_duration(check, check.ended), text(" until ")]
-    parts.append(Part(kind="time", text=_clock(check.ended, zone), time=check.ended))
+    parts.append(Part(kind="time", text=local_time(check.ended, zone), time=check.ended))
     parts += [text(" (usually "), Part(kind="usual", text=value_text(check.mid, check.unit))]
     parts.append(text(")"))
     for number, group in enumerate(check.causes[:_MOST]):
@@ -189,16 +195,23 @@ def _new(
     parts: list[Part] = []
     for exception in exceptions[:_MOST]:
         place = f" in {exception.place}" if exception.place else ""
-        parts.append(text(f"New exception {exception.type}{place} ({exception.count:,} since "))
-        parts.append(Part(kind="time", text=_clock(exception.first, zone), time=exception.first))
+        parts.append(text("New exception "))
+        parts.append(Part(kind="exception", text=exception.type, name=exception.id))
+        parts.append(text(f"{place} ({exception.count:,} since "))
+        first = local_time(exception.first, zone)
+        parts.append(Part(kind="time", text=first, time=exception.first))
         parts.append(text("). "))
     if len(exceptions) > _MOST:
         parts.append(text(f"{len(exceptions) - _MOST:,} more new exceptions. "))
     for pattern in messages[:_MOST]:
         count = "" if pattern.count is None else f"{pattern.count:,} "
-        parts.append(text(f"New {pattern.severity} in {pattern.logger or 'the root logger'}: "))
+        parts.append(text("New "))
+        source = f"{pattern.severity} in {pattern.logger or 'the root logger'}"
+        parts.append(Part(kind="messages", text=source, name=pattern.logger,
+                          label=pattern.severity))  # fmt: skip
+        parts.append(text(": "))
         parts.append(text(f"{pattern.pattern} ({count}since "))
-        parts.append(Part(kind="time", text=_clock(pattern.first, zone), time=pattern.first))
+        parts.append(Part(kind="time", text=local_time(pattern.first, zone), time=pattern.first))
         parts.append(text("). "))
     if len(messages) > _MOST:
         parts.append(text(f"{len(messages) - _MOST:,} more new errors. "))
@@ -258,7 +271,7 @@ def _age(seconds: float) -> str:
     return length(round(seconds / unit) * unit)
 
 
-def _clock(moment: float, zone: Zone) -> str:
-    """Return a time of day in a zone: "14:05"."""
+def local_time(moment: float, zone: Zone, *, day: bool = False) -> str:
+    """Return a time of day in a zone: "14:05", "Tuesday 14:05"."""
     local = datetime.fromtimestamp(moment, UTC) + timedelta(seconds=zone.offset(moment))
-    return f"{local:%H:%M}"
+    return f"{local:%A %H:%M}" if day else f"{local:%H:%M}"

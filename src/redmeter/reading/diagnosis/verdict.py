@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from redmeter.analysis.comparing.changes import GONE_EXPECTED, severity_rank
+from redmeter.analysis.comparing.changes import severity_rank, stopped
 from redmeter.analysis.comparing.storms import SUM_WIDTH
 from redmeter.analysis.comparing.verdict import count_tests, judge, ordered
 from redmeter.analysis.comparing.verdict_metrics import has_history
@@ -344,9 +344,9 @@ def changed_patterns(
 ) -> VerdictPatterns:
     """Return the log patterns that are new since a deploy, and those that vanished.
 
-    A pattern vanished if it was not seen since, though at least 8 messages were expected by the end
-    of a complete look. The rate before is that of an hour or more, so that a burst right before the
-    deploy is not taken for a rate.
+    A pattern vanished if it was not seen since, until the end of a complete look, and that is more
+    than chance: see stopped(). The rate before is that of an hour or more, so that a burst right
+    before the deploy is not taken for a rate.
 
     Args:
         frequencies: of the last hour and of the hour before.
@@ -364,8 +364,7 @@ def changed_patterns(
             new.append(one)
         elif until is not None and one.last is not None and one.last < since:
             known = max(since - max(one.first, kept_since), HOUR)
-            expected = (one.count + one.before) * (until - since) / known
-            if expected >= GONE_EXPECTED:
+            if stopped(one.count + one.before, (until - since) / known):
                 vanished.append(one)
     for patterns in (new, vanished):
         patterns.sort(key=lambda one: (severity_rank(one.severity), -one.count - one.before))

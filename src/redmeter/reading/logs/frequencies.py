@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from redmeter.analysis.text.variants import merged_names
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.join import Ask
 from redmeter.results.logs import Frequency, LogSource, Message
@@ -145,6 +146,36 @@ def clock_hours(frequencies: Iterable[Frequency]) -> int:
 def by_frequency(frequencies: Iterable[Frequency]) -> list[Frequency]:
     """Return frequencies, the highest count first, then the highest count before."""
     return sorted(frequencies, key=lambda f: (-f.count, -f.before, f.severity, f.pattern))
+
+
+def merge_variants(frequencies: Iterable[Frequency]) -> list[Frequency]:
+    """Merge patterns of a log that differ in one word, sorted by frequency: see variants.py."""
+    by_source: dict[Source, list[Frequency]] = {}
+    for one in frequencies:
+        by_source.setdefault(source_of(one), []).append(one)
+    result: list[Frequency] = []
+    for several in by_source.values():
+        names = merged_names({one.pattern: one.count + one.before for one in several})
+        groups: dict[str, list[Frequency]] = {}
+        for one in several:
+            groups.setdefault(names.get(one.pattern, one.pattern), []).append(one)
+        result += [_merged(name, group) for name, group in groups.items()]
+    return by_frequency(result)
+
+
+def _merged(name: str, group: Sequence[Frequency]) -> Frequency:
+    if len(group) == 1:
+        return group[0]
+    newest = max(group, key=lambda one: -math.inf if one.last is None else one.last)
+    return replace(
+        newest,
+        pattern=name,
+        count=sum(one.count for one in group),
+        before=sum(one.before for one in group),
+        first=min((one.first for one in group if one.first is not None), default=None),
+        sliding=all(one.sliding for one in group),
+        variants=tuple(one.pattern for one in by_frequency(group)),
+    )
 
 
 class PatternFields:

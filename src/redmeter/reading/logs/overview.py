@@ -19,7 +19,9 @@ from redmeter.reading.logs.frequencies import (
     PatternPlace,
     Source,
     by_frequency,
+    merge_variants,
     pattern_place,
+    source_of,
 )
 from redmeter.results.logs import Change, Frequency, LogSource, Message
 from redmeter.store import indexes
@@ -129,13 +131,19 @@ def log_overview(
     entries = {source: raised(reply) for source, reply in lists_of if not is_misplaced(reply)}
     result.recent = [message for _, message in log_counts.newest_messages(entries, limit)]
     result.clock_hours = log_counts.clock_hours(frequent)
+    frequent = merge_variants(frequent)
     result.changes = [
         one
         for one in analysis.find_changes(frequent, now)
-        if one.sliding or one.kind == analysis.NEW or pattern_place(one) not in unknown
+        if one.sliding or one.kind == analysis.NEW or unknown.isdisjoint(_places(one))
     ]
-    result.frequent = by_frequency(frequent)[: limit or MAX_SHOWN_MESSAGES]
+    result.frequent = frequent[: limit or MAX_SHOWN_MESSAGES]
     return result
+
+
+def _places(one: Frequency) -> set[PatternPlace]:
+    """Return the stored patterns of a frequency."""
+    return {(*source_of(one), pattern) for pattern in one.variants or (one.pattern,)}
 
 
 def _reads(keys: Keys, entry: str) -> list[Ask]:

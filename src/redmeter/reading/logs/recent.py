@@ -16,7 +16,7 @@ from typing import NamedTuple
 from redmeter.analysis.comparing import changes as analysis
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.logs import frequencies as log_counts
-from redmeter.reading.logs.frequencies import PatternFields, Source, by_frequency
+from redmeter.reading.logs.frequencies import PatternFields, Source, by_frequency, merge_variants
 from redmeter.results.logs import Changes, Frequency, LogSource, Message
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Read
@@ -169,7 +169,8 @@ def read_frequencies(
     counted = by_frequency(counted)
     shown = len(counted) if known is None else known
     frequencies = _with_times(store, counted[:shown]) + counted[shown:]
-    return Compared(frequencies, now, number, compared, log_counts.clock_hours(frequencies))
+    by_clock = log_counts.clock_hours(frequencies)
+    return Compared(merge_variants(frequencies), now, number, compared, by_clock)
 
 
 def _one(store: Store, logger: str, severity: str | None, *, slides: bool) -> Compared:
@@ -189,7 +190,7 @@ def _one(store: Store, logger: str, severity: str | None, *, slides: bool) -> Co
         frequencies += log_counts.with_times(counted, texts)
     number = len(replies)
     by_clock = log_counts.clock_hours(frequencies)
-    return Compared(by_frequency(frequencies), view.now, number, number, by_clock)
+    return Compared(merge_variants(frequencies), view.now, number, number, by_clock)
 
 
 def _with_times(store: Store, frequencies: Sequence[Frequency]) -> list[Frequency]:

@@ -116,8 +116,10 @@ def log_window(keys: Keys, wanted: LogQuery) -> Query[LogWindow]:
     if seen.commands:
         _, replies = yield seen.commands
         texts = seen.texts(replies)
-        result.frequent = log_counts.with_times(shown, texts)
-        result.changes = _new(log_counts.with_times(urgent, texts), since, until)
+        result.frequent = log_counts.merge_variants(log_counts.with_times(shown, texts))
+        changed = log_counts.merge_variants(log_counts.with_times(urgent, texts))
+        changed.sort(key=lambda one: severity_rank(one.severity))
+        result.changes = _new(changed, since, until)
     return result
 
 

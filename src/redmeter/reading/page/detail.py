@@ -1,13 +1,14 @@
 """Everything that the page of one series shows, in two round trips.
 
-A name without labels, of which nothing is stored, stands for all its label sets: then the busiest
-of them are merged, and the result has their number.
+A name without labels, of which nothing is stored, stands for all its label sets: they are merged,
+up to a limit, and the result has their number. The events of very many are read in pages.
 """
 
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from typing import Any
 
 from redmeter.errors import InvalidName
 from redmeter.names import parse_name
@@ -16,9 +17,11 @@ from redmeter.reading.foreign_keys import there
 from redmeter.reading.page.curves import (
     EVENT_KINDS,
     KINDS,
+    MAX_MERGED,
     Curve,
     event_counts,
     event_reads,
+    merged,
     summed,
 )
 from redmeter.reading.samples import number_of
@@ -35,7 +38,7 @@ from redmeter.reading.windows import (
 )
 from redmeter.results.summaries import Summary
 from redmeter.store import View, indexes
-from redmeter.store.query import Query, Read
+from redmeter.store.query import Query, Read, together
 from redmeter.store.servers.replies import Command, Reply
 from redmeter.stored.families import SERIES_KINDS
 from redmeter.stored.keys import Kept, Keys
@@ -116,7 +119,11 @@ def detail(
     ]
     answers = iter(replies)
     marks, total = marking.answered(there(next(answers), [])), there(next(answers), None)
-    label_sets = {kind: event_counts(kind, [next(answers), next(answers)]) for kind in EVENT_KINDS}
+    firsts = [(kind, windows[kind], [next(answers), next(answers)]) for kind in EVENT_KINDS]
+    pages = yield from together(
+        [event_counts(keys, kind, base, within, first) for kind, within, first in firsts]
+    )
+    label_sets = dict(zip(EVENT_KINDS, pages, strict=True))
     span = span_of(window, observed, view.now)
     result = Detail(name, "", span, marks=[mark for mark in marks if mark.time >= span.start])
     for kind, reads_of_kind in reads.items():
@@ -126,14 +133,18 @@ def detail(
     if not result.kind and any(counts.by_name for counts in label_sets.values()):
         # There is no series without labels: its label sets are merged.
         kind = next(kind for kind, counts in label_sets.items() if counts.by_name)
-        chosen = label_sets[kind].busiest()
-        view, replies = yield [
-            indexes.grand_totals(keys, chosen),
-            *_reads(kind, keys, kept, chosen),
-        ]
+        chosen, of = label_sets[kind].busiest(MAX_MERGED[kind]), label_sets[kind].total
         result.sets_added = len(chosen)
-        _take(result, kind, replies[1:], chosen, observed, view)
-        totals = there(replies[0], ())
+        totals: Reply = ()
+        if kind == "histogram":
+            view, replies = yield _reads(kind, keys, kept, chosen)
+            _take(result, kind, replies, chosen, observed, view)
+        else:
+            widths = [window_of(kept.series, width, kept.series[width]) for width in kept.series]
+            sums = together([merged(keys, kind, name, chosen, each, of) for each in widths])
+            both: list[Query[Any]] = [_totals(keys, chosen), sums]
+            totals, result.curves = yield from together(both)
+            result.kind = kind
         total = (
             sum(map(number_of, totals))
             if totals and len(chosen) == label_sets[kind].total
@@ -141,12 +152,19 @@ def detail(
         )
     if result.kind and SERIES_KINDS[result.kind].has_total and total is not None:
         result.total = number_of(total)
+    if windows.get(result.kind) is observed:
+        result.window = span_of(observed, observed, view.now)
     if result.kind in label_sets:
         known = label_sets[result.kind]
         result.sets_of, result.sets_examined = known.total, len(known.by_name)
         result.labels = _labels(known.by_name)
         result.sets = _parts(known.by_name)[:MAX_SHOWN]
     return result
+
+
+def _totals(keys: Keys, names: Sequence[str]) -> Query[Reply]:
+    _, (reply,) = yield [indexes.grand_totals(keys, names)]
+    return there(reply, ())
 
 
 def _reads(kind: str, keys: Keys, kept: Kept, names: Sequence[str]) -> list[Command]:

@@ -4,21 +4,35 @@ Counts are from `http_requests{method,route,status}`. Durations are from
 `http_request_seconds{method,route}`: means and totals of all label sets from their moments,
 percentiles from the histograms of some.
 
-Two round trips: counts and moments of label sets, up to a limit; then the histograms of the routes
-whose percentiles are shown: the busiest, and those that may be the slowest (see ranking.py). More
-label sets than one round trip reads take further ones.
+Two round trips: counts and moments of label sets, up to a limit; then the histograms and curves of
+the routes that are shown, and the histograms of those that may be the slowest (see ranking.py).
+More label sets than one round trip reads take further ones.
+
+Requests beyond the limit of label sets have no labels, so what failed of them is what the routes
+with labels leave of all failed requests, `hits_failed`. It is unknown unless both count the same
+requests.
+
+By error rate, routes are ordered by the rate that they have at least: see ranking.at_least().
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.names import HITS, REQUESTS, SECONDS, is_failure
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.join import Ask, Joined, of_before, of_window, series_in
-from redmeter.reading.ranking import RankedGroup, highest, quantile_of, sums_of, upper_bound
+from redmeter.reading.ranking import (
+    MAX_RANKED_HISTOGRAMS,
+    RankedGroup,
+    at_least,
+    choose_candidates,
+    highest,
+    quantile_of,
+    sums_of,
+)
 from redmeter.reading.samples import counts_of, number_of, summed
 from redmeter.reading.selection import OTHER, LabelSets, hashes_of
 from redmeter.reading.totals import Totals, request_totals
@@ -33,13 +47,15 @@ from redmeter.stored.moments import Sums
 #: Label sets that one round trip reads: of requests, and of their durations.
 REQUEST_PAGE, _DURATION_PAGE = 1_000, 500
 #: Label sets of requests that a list reads at most, and rows that it has.
-_MAX_REQUESTS, _MAX_ROWS = 10_000, 200
-#: Series of which histograms are read: of the busiest, and of those that may be the slowest.
-MAX_ROUTE_HISTOGRAMS = 40
+MAX_REQUESTS, _MAX_ROWS = 10_000, 200
+#: Routes of which one is the slowest: four times as many are read, those that may be.
+SLOWEST_OF = 10
 #: The quantile that routes are compared by.
 _SLOW = 0.95
 #: Series of requests of which small curves are made.
-_MAX_DRAWN = 300
+_MAX_DRAWN = 4_000
+#: How far the requests of all routes and `hits` may differ, if they are the same requests.
+_ALIKE = 0.02
 
 ROUTE_ORDERS = ("count", "p95", "failing", "total")
 
@@ -55,9 +71,9 @@ class Route:
     per_second: float = 0.0
     #: Its share of all requests, 0 to 1.
     share: float = 0.0
-    #: Requests that failed, and their part of its own, 0 to 1.
-    failed: int = 0
-    failing: float = 0.0
+    #: Requests that failed, and their part of its own, 0 to 1; None where it is unknown.
+    failed: int | None = 0
+    failing: float | None = 0.0
     #: The mean of its durations, and their p95, seconds; None where none is known.
     mean: float | None = None
     p95: float | None = None
@@ -70,7 +86,9 @@ class Route:
 
     def value(self, order: str) -> float:
         """Return the value that routes are ordered by: see read_routes()."""
-        values = {"count": self.count, "p95": self.p95, "failing": self.failed}
+        if order == "failing":
+            return at_least(self.failed or 0, self.count)
+        values = {"count": self.count, "p95": self.p95}
         return values.get(order, self.total) or 0.0
 
 
@@ -89,6 +107,9 @@ class RouteTable:
     #: Series of durations that there are, and of how many histograms were read.
     timed: int = 0
     timed_read: int = 0
+    #: When they were read, Unix seconds, if they are of very many label sets: the overview keeps
+    #: these for a while. None: just now.
+    ranked_at: float | None = None
     #: Whether only some requests were timed: then totals are estimates.
     sampled: bool = False
     values_start: int = 0
@@ -131,6 +152,8 @@ class _Routes:
         self.by_route: dict[str, Route] = {}
         #: The series of each route, counted and timed.
         self._counted, self._timed = dict[str, RankedGroup](), dict[str, RankedGroup]()
+        #: Requests whose labels are lost, beyond the limit of label sets.
+        self._nameless = 0
         #: The moments of each timed series, and the timed share of those that are sampled.
         self._sums: dict[str, Sums] = {}
         self._shares: dict[str, float] = {}
@@ -145,9 +168,12 @@ class _Routes:
             if counts:
                 oldest = min(counts)
                 table.oldest = oldest if table.oldest is None else min(table.oldest, oldest)
+            sums = [Sums(sum(each.values())) for each in (counts, *earlier)]
+            if ("overflow", "true") in labels:
+                self._nameless += sums[0].count
             self._counted.setdefault(route_of(labels), RankedGroup()).add(
                 name,
-                *(Sums(sum(each.values())) for each in (counts, *earlier)),
+                *sums,
                 failed=is_failure(dict(labels).get("status")),
             )
         for route, group in self._counted.items():
@@ -193,7 +219,24 @@ class _Routes:
                 row.before = None
             row.per_second = row.count / table.seconds
             row.share = row.count / everything if everything else 0.0
-            row.failing = row.failed / row.count if row.count else 0.0
+            if row.failed is None:
+                row.failing = None
+            else:
+                row.failing = row.failed / row.count if row.count else 0.0
+
+    def set_failures(self, totals: Totals) -> None:
+        """Set how many requests beyond the limit of label sets failed, if that can be known."""
+        table, failures = self._table, totals.failures
+        if not self._nameless:
+            return
+        other = self.by_route[OTHER]
+        named = sum(row.failed or 0 for row in self.by_route.values())
+        alike = abs(table.count - totals.count) <= _ALIKE * table.count
+        if alike and table.examined >= table.of and failures.of >= totals.count:
+            rest = min(max(0, failures.failed - named), self._nameless)
+            other.failed = (other.failed or 0) + rest
+        else:
+            other.failed = None
 
     def ordered(self, order: str, containing: str) -> list[Route]:
         """Return the routes that contain a text, the highest first."""
@@ -202,12 +245,9 @@ class _Routes:
             rows = [row for row in rows if row.failed]
         return highest(rows, lambda row: row.value(order), name=lambda row: row.route)
 
-    def drawn(self, order: str, offset: int, limit: int, containing: str) -> list[str]:
-        """Return the series whose curves are drawn: of the routes likely to be shown."""
-        likely = self.ordered("total" if order == "p95" else order, containing)
-        shown = likely[0 if order == "p95" else offset : offset + limit]
-        groups = [self._counted[row.route] for row in shown if row.route in self._counted]
-        return [name for group in groups for name in group.series][:_MAX_DRAWN]
+    def counters_of(self, rows: Sequence[Route]) -> list[str]:
+        """Return their series of requests, all those of a row or none."""
+        return _whole(rows, self._counted, _MAX_DRAWN)
 
     def draw(self, names: list[str], replies: Sequence[Reply], slots: range) -> None:
         """Set the curves of the routes."""
@@ -217,16 +257,24 @@ class _Routes:
             if parts:
                 self.by_route[route].values = summed(parts, slots)
 
-    def compared(self) -> list[str]:
-        """Return the series of which histograms are read: half the busiest, half the slowest."""
-        sums = self._sums
-        busiest = highest(sums, lambda name: sums[name].count, limit=MAX_ROUTE_HISTOGRAMS)
-        slowest = highest(
-            sums, lambda name: upper_bound(sums[name], _SLOW), limit=MAX_ROUTE_HISTOGRAMS // 2
-        )
-        return list(dict.fromkeys([*busiest[: MAX_ROUTE_HISTOGRAMS // 2], *slowest, *busiest]))[
-            :MAX_ROUTE_HISTOGRAMS
-        ]
+    def compared(self, rows: Sequence[Route], most: int, containing: str) -> list[Route]:
+        """Return the routes whose percentiles are read.
+
+        Args:
+            rows: routes that are shown.
+            most: how many of the slowest routes are wanted; of these,
+            containing: only routes that contain this text.
+        """
+        groups: dict[str | None, RankedGroup] = {
+            route: group for route, group in self._timed.items() if containing in route
+        }
+        slowest, _ = choose_candidates(groups, _SLOW, most)
+        routes = [*(row.route for row in rows), *map(str, slowest)]
+        return [self.by_route[route] for route in dict.fromkeys(routes)]
+
+    def histograms_of(self, rows: Sequence[Route]) -> list[str]:
+        """Return their timed series, all those of a row or none."""
+        return _whole(rows, self._timed, MAX_RANKED_HISTOGRAMS)
 
     def set_percentiles(
         self, spreads: Mapping[str, Distribution], before: Mapping[str, Distribution]
@@ -234,13 +282,23 @@ class _Routes:
         """Set the percentiles of the routes, and the slowest route."""
         table = self._table
         for route, group in self._timed.items():
-            self.by_route[route].p95 = quantile_of(_SLOW, map(spreads.get, group.series))
+            if all(name in spreads for name in group.series):
+                self.by_route[route].p95 = quantile_of(_SLOW, map(spreads.get, group.series))
         table.timed_read = len(spreads)
         slow = [row for row in self.by_route.values() if row.p95 is not None]
         if slow:
             table.slowest = max(slow, key=lambda row: (row.p95 or 0.0, row.route))
             slowest = self._timed[table.slowest.route].series
             table.slowest_before = quantile_of(_SLOW, map(before.get, slowest))
+
+
+def _whole(rows: Sequence[Route], groups: Mapping[str, RankedGroup], most: int) -> list[str]:
+    names: list[str] = []
+    for row in rows:
+        series = groups[row.route].series if row.route in groups else ()
+        if len(names) + len(series) <= most:
+            names += series
+    return names
 
 
 def route_of(labels: Iterable[tuple[str, str]]) -> str:
@@ -277,7 +335,7 @@ def requests(
     offset: int = 0,
     containing: str = "",
     durations: bool = True,
-    label_sets: int = REQUEST_PAGE,
+    kept: RouteTable | None = None,
 ) -> Query[tuple[Totals, RouteTable]]:
     """Read totals and routes.
 
@@ -286,16 +344,29 @@ def requests(
         observed: of histograms.
         order, limit, offset, containing: which routes are returned: see read_routes().
         durations: read the durations of all requests, too.
-        label_sets: how many label sets of requests are read at most; of durations half as many.
+        kept: the routes, if they were read before.
     """
+    everything = request_totals(keys, window, observed, durations=durations)
+    if kept is not None:
+        both: list[Query[Any]] = [everything, _now()]
+        totals, now = yield from together(both)
+        table = replace(kept, rows=list(kept.rows), window=span_of(window, observed, now))
+        _compare(table, totals, window, now)
+        return totals, table
     questions: list[Query[Any]] = [
-        request_totals(keys, window, observed, durations=durations),
-        _routes(keys, window, observed, order, limit, offset, containing, label_sets),
+        everything,
+        _routes(keys, window, observed, order, limit, offset, containing),
     ]
-    everything, (routes, table, now) = yield from together(questions)
-    _compare(table, everything, window, now)
+    totals, (routes, table, now) = yield from together(questions)
+    _compare(table, totals, window, now)
+    routes.set_failures(totals)
     routes.set_shares()
-    return everything, table
+    return totals, table
+
+
+def _now() -> Query[float]:
+    view, _ = yield ()
+    return view.now
 
 
 def _routes(
@@ -306,7 +377,6 @@ def _routes(
     limit: int,
     offset: int,
     containing: str,
-    label_sets: int,
 ) -> Query[tuple[_Routes, RouteTable, float]]:
     """Read routes; return also the server's time, Unix seconds."""
     counts: list[Ask] = [of_window(keys.key("count"), window)]
@@ -325,15 +395,19 @@ def _routes(
     first, first_timed = Joined(counted, len(counts), needed=False), Joined(timed, 1, needed=False)
     pages = yield from together(
         [
-            requests.read_on(first, counts, REQUEST_PAGE, label_sets),
-            seconds.read_on(first_timed, moments, _DURATION_PAGE, label_sets // 2),
+            requests.read_on(first, counts, REQUEST_PAGE, MAX_REQUESTS),
+            seconds.read_on(first_timed, moments, _DURATION_PAGE, MAX_REQUESTS // 2),
         ]
     )
     span, of_sets = span_of(window, observed, now), number_of(of)
     table = RouteTable(span, [], of=of_sets, timed=number_of(timed_of))
+    table.ranked_at = now if of_sets > REQUEST_PAGE else None
     routes = _Routes(table, window, *pages)
 
-    compared, drawn = routes.compared(), routes.drawn(order, offset, limit, containing)
+    shown = [] if order == "p95" else routes.ordered(order, containing)[offset : offset + limit]
+    most = offset + limit if order == "p95" else SLOWEST_OF
+    rows = routes.compared(shown, most, containing)
+    compared, drawn = routes.histograms_of(rows), routes.counters_of(shown or rows)
     fields, before, slots = observed.slices(now), observed.slices_before(now), window.slots(now)
     table.values_start, table.values_precision = slots.start, slots.step
     spreads, spreads_before, curves = yield from in_parts(
@@ -347,9 +421,9 @@ def _routes(
         slices_answered(compared, fields, spreads, needed=False),
         slices_answered(compared, before, spreads_before, needed=False) if before else {},
     )
-    routes.draw(drawn, curves, slots)
     ordered = routes.ordered(order, containing)
     table.rows, table.found = ordered[offset : offset + limit], len(ordered)
+    routes.draw(drawn, curves, slots)
     return routes, table, now
 
 
@@ -417,7 +491,6 @@ def read_routes(
             offset=offset,
             containing=containing,
             durations=False,
-            label_sets=_MAX_REQUESTS,
         ),
     )
     return view.now, table

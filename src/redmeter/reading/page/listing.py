@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.join import Joined, entry_name
-from redmeter.reading.page.curves import Curve, counted
+from redmeter.reading.join import Joined, decoded, entry_name
+from redmeter.reading.page.curves import MAX_MERGED, Curve, merged
 from redmeter.reading.page.row_curves import row_curves
 from redmeter.reading.page.rows import (
     ListRow,
@@ -25,7 +25,7 @@ from redmeter.reading.page.rows import (
     sorted_rows,
 )
 from redmeter.reading.ranking import MatchingSeries
-from redmeter.reading.selection import base_of, hashes_of
+from redmeter.reading.selection import LabelSets, base_of
 from redmeter.reading.windows import Coverage, Frame, histogram_window, whole_window, window_of_kind
 from redmeter.store.query import Query, together
 from redmeter.stored.families import STATES
@@ -50,9 +50,9 @@ class RowListing:
     #: When the series were ranked, Unix seconds; None where these rows were read just now.
     ranked_at: float | None = None
     #: The busiest of them at the precision of the window, where that was asked for; and the series
-    #: that each of these rows stands for.
+    #: that each of these rows stands for; None: all label sets of its name.
     curves: list[Curve] = field(default_factory=list)
-    busiest: dict[str, list[str]] = field(default_factory=dict)
+    busiest: dict[str, list[str] | None] = field(default_factory=dict)
 
 
 def window_for(kept: Kept, kind: str, precision: int, frame: Frame | None = None) -> Coverage:
@@ -121,13 +121,19 @@ def listing(
             for group in shown:
                 group.row.complete = group.row.name != unfinished
     total = there(number, 0)
-    busiest = {group.row.name: group.names() for group in shown[:curves]}
+    busiest = {
+        group.row.name: list(group.series)
+        if group.row.complete and len(group.series) == group.row.series
+        else None
+        for group in shown[:curves]
+    }
     made: list[Curve] = []
     if shown:
         small = row_curves(
             keys, shown, window, now, before=order != "change", fresh=ranked is not None
         )
-        _, made = yield from together([small, redrawn(keys, charted or window, busiest)])
+        both: list[Query[Any]] = [small, redrawn(keys, charted or window, busiest)]
+        _, made = yield from together(both)
         for group in shown:
             group.compare()
     if ranked is not None:
@@ -145,28 +151,25 @@ def listing(
     )
 
 
-def redrawn(keys: Keys, window: Coverage, busiest: Mapping[str, Sequence[str]]) -> Query[Any]:
-    """Read the curves of rows, at the precision of the window; one round trip.
+def redrawn(
+    keys: Keys, window: Coverage, busiest: Mapping[str, Sequence[str] | None]
+) -> Query[list[Curve]]:
+    """Read the curves of rows, at the precision of the window; one or two round trips.
 
     Args:
-        busiest: the name of a row -> the counters that it stands for, the busiest first.
+        busiest: the name of a row -> the counters that it stands for; None: all label sets.
     """
-    commands_of = {
-        name: hashes_of(keys, "counter", names, window.fine) for name, names in busiest.items()
-    }
-    view, replies = yield [command for commands in commands_of.values() for command in commands]
-    answers = iter(replies)
-    return [
-        counted(
-            name,
-            [next(answers) for _ in commands],
-            window,
-            view.retention,
-            view.now,
-            len(commands),
-        )
-        for name, commands in commands_of.items()
-    ]
+    return (yield from together([_sum(keys, window, *row) for row in busiest.items()]))
+
+
+def _sum(keys: Keys, window: Coverage, name: str, series: Sequence[str] | None) -> Query[Curve]:
+    of = 0
+    if series is None:
+        label_sets = LabelSets(keys, keys.known, window.fine, name)
+        most = MAX_MERGED["counter"]
+        _, (listed, size) = yield [label_sets.first_names(most), label_sets.size()]
+        series, of = [name, *decoded(there(listed, []))[:most]], there(size, 0)
+    return (yield from merged(keys, "counter", name, series, window, of))
 
 
 def _is_a_beginning(pattern: str) -> bool:

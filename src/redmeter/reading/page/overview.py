@@ -5,7 +5,7 @@ with five numbers that summarize them and the curves of the main chart.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -19,11 +19,11 @@ from redmeter.reading.page.curves import Curve, curves
 from redmeter.reading.page.http import RouteTable, requests
 from redmeter.reading.page.listing import RowListing, listing, redrawn
 from redmeter.reading.page.rows import RowRanking
-from redmeter.reading.totals import Totals
+from redmeter.reading.totals import Totals, request_totals
 from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, whole_window
 from redmeter.store import Store, View
 from redmeter.store.query import Query, run_query, together
-from redmeter.stored.keys import Kept, Keys
+from redmeter.stored.keys import Kept, Keys, slice_start
 from redmeter.types import Mark
 
 #: Rows of the panels.
@@ -35,11 +35,12 @@ _DRAWN = 5
 #: How long panels that change slowly are kept, seconds: of intervals below a minute, and of
 #: others.
 PANELS_SECONDS_FINE, PANELS_SECONDS = 1.0, 5.0
+#: Panels of large stores are kept longer: so long that reading them takes this share of the time.
+PANELS_SHARE = 0.02
 #: Windows whose panels are kept.
 _MAX_KEPT = 32
-
-#: Makes a query of health/, which reading/ does not import.
-HealthQuery = Callable[[Keys], Query[Any]]
+#: The last complete minutes, which figures of a window that ends now are also of, seconds.
+_MINUTE, _RECENT = 60, 300
 
 
 @dataclass(slots=True)
@@ -64,6 +65,8 @@ class KeyFigure:
     of: int = 0
     #: Whether the hours of messages are sliding hours; else clock hours.
     sliding: bool = True
+    #: The value of the last five complete minutes, of a window that ends now.
+    recent: float | None = None
 
 
 @dataclass(slots=True)
@@ -95,8 +98,6 @@ class Overview:
     routes: RouteTable
     messages: LogOverview
     counters: RowListing
-    #: The answer of the query that the caller adds.
-    health: Any
 
 
 class Watch:
@@ -105,19 +106,19 @@ class Watch:
     Args:
         store: to read from.
         rankings: of all series, where they are too many to be read for an answer.
-        health: makes a query that is read with the other panels; its answer is `Overview.health`.
     """
 
     def __init__(
         self,
         store: Store,
         rankings: RowRankings | None = None,
-        health: HealthQuery | None = None,
     ) -> None:
-        self._store, self._health = store, health or _nothing
+        self._store = store
         self._rankings = rankings or RowRankings(store)
-        # Interval width and window -> when they were read, monotonic, and the panels.
+        # Interval width and window -> until when they are kept, monotonic, and the panels.
         self._kept: dict[tuple[int, Frame | None], tuple[float, _Panels]] = {}
+        # The server's clock minus this machine's, seconds.
+        self._difference = 0.0
 
     def look(
         self,
@@ -148,22 +149,24 @@ class Watch:
             raise LimitExceeded("series", len(series), MAX_CURVES, "ask for fewer at a time")
         now = self._store.clock.monotonic()
         key = precision, None if frame is None else frame._replace(now=0.0)
-        read, kept = self._kept.get(key, (-math.inf, None))
-        if now - read > (PANELS_SECONDS if precision >= 60 else PANELS_SECONDS_FINE):
+        until, kept = self._kept.get(key, (-math.inf, None))
+        if now > until:
             kept = None
         busiest = RankingKey(precision, grouped=True)
         framed = frame is not None and frame != Frame(now=frame.now)
         ranked = None if framed else self._rankings.last(busiest)
+        clocks = None if frame is None else frame._replace(now=frame.now + self._difference)
         view, (found, panels) = run_query(
             store,
-            lambda k: overview(
-                store.keys, k, precision, series, kept, ranked, self._health(store.keys), frame
-            ),
+            lambda k: overview(store.keys, k, precision, series, kept, ranked, clocks),
         )
+        self._difference = view.now - self._store.clock.wall()
         if kept is None and not store.skipped():
             if len(self._kept) >= _MAX_KEPT:
                 self._kept.clear()
-            self._kept[key] = now, panels
+            seconds = PANELS_SECONDS if precision >= 60 else PANELS_SECONDS_FINE
+            spent = self._store.clock.monotonic() - now
+            self._kept[key] = now + max(seconds, spent / PANELS_SHARE), panels
         if not framed:
             self._rankings.refresh(busiest, panels.counters)
         return view, found
@@ -175,7 +178,8 @@ class _Panels(NamedTuple):
     counters: RowListing
     logs: LogOverview
     marks: list[Mark]
-    health: Any
+    #: The routes of very many label sets; None: they are read each time.
+    routes: RouteTable | None
 
 
 def overview(
@@ -185,7 +189,6 @@ def overview(
     series: Sequence[str],
     panels: _Panels | None,
     ranked: RowRanking | None,
-    health: Query[Any],
     frame: Frame | None = None,
 ) -> Query[tuple[Overview, _Panels]]:
     """Read the overview and the panels that change slowly.
@@ -196,14 +199,15 @@ def overview(
         precision, series: see look().
         panels: panels that were read a moment ago, and are not read again.
         ranked: a ranking of all counters, made earlier.
-        health: read with the panels.
         frame: see Watch.look(). Curves are of all samples, whatever the window is.
     """
     window = whole_window(kept.series, precision, frame)
     observed = histogram_window(kept.histograms, window)
     charted = whole_window(kept.series, window.fine)
+    routes = None if panels is None else panels.routes
     questions: list[Query[Any]] = [
-        requests(keys, window, observed, limit=_PAGES),
+        _recent_totals(keys, kept, frame if window.running() else None),
+        requests(keys, window, observed, limit=_PAGES, kept=routes),
         curves(keys, series, charted, whole_window(kept.histograms, observed.fine)),
     ]
     if panels is None:
@@ -221,13 +225,14 @@ def overview(
             ),
             log_overview(keys, limit=0),
             _marks(keys, charted),
-            health,
         ]
     else:
         questions.append(redrawn(keys, charted, panels.counters.busiest))
-    (all_requests, routes), chart, *asked = yield from together(questions)
+    recent, (all_requests, routes), chart, *asked = yield from together(questions)
     if panels is None:
-        panels = _Panels(*asked)
+        counters, said, marks = asked
+        large = routes if routes.ranked_at is not None else None
+        panels = _Panels(counters, said, marks, large)
         busiest = panels.counters.curves
     else:
         (busiest,) = asked
@@ -243,20 +248,34 @@ def overview(
         routes.rows.append(routes.slowest)
     result = Overview(
         routes.window,
-        _numbers(all_requests, routes, said, window),
+        _numbers(all_requests, recent, routes, said, window),
         chart if series else _usual(all_requests, busiest),
         panels.marks,
         routes,
         replace(said, changes=said.changes[:_CHANGES], frequent=said.frequent[:_FREQUENT]),
         # The page shows failures as a rate; the counter is in its list of all metrics.
         replace(counters, rows=[r for r in counters.rows if r.name != HITS_FAILED][:_COUNTERS]),
-        panels.health,
     )
     return result, panels
 
 
+def _recent_totals(keys: Keys, kept: Kept, frame: Frame | None) -> Query[Totals | None]:
+    """Read the totals of the last complete minutes; none where minutes are not kept."""
+    if frame is None or _MINUTE not in kept.series:
+        yield ()
+        return None
+    end = slice_start(frame.now, _MINUTE)
+    recent = whole_window(kept.series, _MINUTE, Frame(end - _RECENT, end, now=frame.now))
+    observed = histogram_window(kept.histograms, recent)
+    return (yield from request_totals(keys, recent, observed, durations=observed.fine <= _MINUTE))
+
+
 def _numbers(
-    all_requests: Totals, routes: RouteTable, said: LogOverview, window: Coverage
+    all_requests: Totals,
+    recent: Totals | None,
+    routes: RouteTable,
+    said: LogOverview,
+    window: Coverage,
 ) -> KeyFigures:
     numbers = KeyFigures()
     seconds = max(window.before, 1)
@@ -275,6 +294,11 @@ def _numbers(
     if (took := all_requests.durations) is not None:
         numbers.p95 = KeyFigure(took.p95, took.p95_before, sampled=took.sampled)
         numbers.p95.since = all_requests.durations_since()
+    if recent is not None and recent.exist:
+        numbers.hits.recent = recent.count / _RECENT
+        numbers.errors.recent = recent.failures.rate
+        if numbers.p95.value is not None and recent.durations is not None:
+            numbers.p95.recent = recent.durations.p95
     if routes.slowest is not None:
         slowest = routes.slowest
         numbers.slowest = KeyFigure(slowest.p95, routes.slowest_before, slowest.route)
@@ -296,7 +320,3 @@ def _marks(keys: Keys, window: Coverage) -> Query[list[Mark]]:
     view, (reply,) = yield [marking.asked(keys)]
     marks = marking.answered(there(reply, []))
     return [mark for mark in marks if mark.time >= window.start(view.now)]
-
-
-def _nothing(_: Keys) -> Query[None]:
-    yield ()

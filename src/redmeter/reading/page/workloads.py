@@ -28,7 +28,14 @@ from redmeter.names import (
 )
 from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.join import Joined, of_before, of_window, series_in
-from redmeter.reading.ranking import RankedGroup, highest, quantile_of, sums_of, upper_bound
+from redmeter.reading.ranking import (
+    RankedGroup,
+    at_least,
+    highest,
+    quantile_of,
+    sums_of,
+    upper_bound,
+)
 from redmeter.reading.samples import number_of, summed
 from redmeter.reading.selection import OTHER, LabelSets
 from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, span_of, whole_window
@@ -97,9 +104,10 @@ class Workload:
             "p95": lambda row: upper_bound(row.sums, _QUANTILE) if row.sums.count else 0.0,
             "count": self.count,
             "total": lambda row: row.total or 0.0,
+            "failing": lambda row: at_least(self.failed(row), self.count(row)),
         }
-        value = values.get(order, self.failed)  # "errors" and "failing"
-        shown = [row for row in rows if value(row) or order in values]
+        value = values.get(order, self.failed)
+        shown = [row for row in rows if order not in ("errors", "failing") or self.failed(row)]
         return highest(shown, value, lambda row: row.total or 0.0, name=lambda row: row.key)
 
 

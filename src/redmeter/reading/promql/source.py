@@ -7,6 +7,7 @@ intervals alone. If a series begins within the intervals that were read, all pre
 older interval may have a 0. So the value at a time does not depend on the query.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,7 @@ import numpy as np
 
 from redmeter.errors import StoreError
 from redmeter.export.prometheus_names import COUNTER, HISTOGRAM, Exported
-from redmeter.names import PART_SECONDS
+from redmeter.names import ELLIPSIS, LABEL_BYTES, PART_SECONDS
 from redmeter.promql.errors import Limits, QueryError, quoted
 from redmeter.promql.intervals import GaugeSamples, Native, Stored
 from redmeter.promql.intervals.buckets import classic_buckets, named_bounds
@@ -31,7 +32,7 @@ from redmeter.promql.intervals.grid import (
 )
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.semantics import SampledSeries, matches
-from redmeter.promql.values import METRIC_NAME, Bools, Floats, LabelSet, Times, with_label
+from redmeter.promql.values import METRIC_NAME, Bools, Floats, LabelSet, Times, label, with_label
 from redmeter.reading.export.listing import Exports
 from redmeter.reading.foreign_keys import readable, there
 from redmeter.reading.samples import held_seconds, part_number, read_live_numbers
@@ -53,6 +54,8 @@ BUCKET, COUNT, SUM = "_bucket", "_count", "_sum"
 _CHUNK, _HISTOGRAM_CHUNK = 500, 50
 #: Selectors whose data are kept for a query, which may have them several times.
 KNOWN_SELECTORS = 4
+#: Longest text in a matcher that is taken for no value that was cut: characters.
+_SHORTEST_CUT = 8
 #: Histograms that one selector may select.
 MAX_SELECTED_HISTOGRAMS = 500
 #: By how much the times of this process and the server may differ, seconds.
@@ -153,15 +156,38 @@ def _unknown_labels(
         return
     names = [one for one in matchers if one.name == METRIC_NAME]
     every = choose_series(exports, names)
-    known = {label for one in every for label, _ in one.labels} - {METRIC_NAME}
+    known = {name for one in every for name, _ in one.labels} - {METRIC_NAME}
     metric = ", ".join(one.value for one in names)
     there = f"labels: {', '.join(sorted(known))}" if known else "they have no labels"
-    for label in asked if every else ():
-        if not any(has_label(series, label) for series in every):
+    for name in asked if every else ():
+        if not any(has_label(series, name) for series in every):
             yield (
                 f"PromQL info: no series of metric name {quoted(metric)} has the label"
-                f" {quoted(label)}; {there}"
+                f" {quoted(name)}; {there}"
             )
+
+
+def _cut_values(exports: Exports, matchers: Sequence[Matcher]) -> Iterator[str]:
+    """Yield a text about each matcher of a value that may be stored, but cut.
+
+    Values that are too long end with `…` in a name, so the complete value fits none.
+    """
+    names = [one for one in matchers if one.name == METRIC_NAME]
+    for matcher in matchers:
+        texts = re.split(r"[|()]", matcher.value.replace("\\", ""))
+        values = [text for text in texts if len(text) > _SHORTEST_CUT]
+        if matcher.name == METRIC_NAME or not values:
+            continue
+        for one in choose_series(exports, names):
+            value = label(one.labels, matcher.name)
+            whole = value.removesuffix(ELLIPSIS)
+            if whole != value and any(t != value and t.startswith(whole) for t in values):
+                yield (
+                    f"PromQL info: a value of the label {quoted(matcher.name)} of metric name"
+                    f" {quoted(label(one.labels, METRIC_NAME))} was cut, as a value has"
+                    f" {LABEL_BYTES} bytes at most: {quoted(value)} may be the one that was meant"
+                )
+                break
 
 
 def has_label(one: Chosen, label: str) -> bool:
@@ -189,7 +215,7 @@ class StoreSource:
 
     def __init__(self, store: QueriedStore, exports: Exports) -> None:
         self._store, self._exports = store, exports
-        #: Labels in selectors that no series has, each text once.
+        #: Labels in selectors that no series has, and values that were cut, each text once.
         self.infos: dict[str, None] = {}
         #: The newest data: matchers -> from when on, and the data. Values do not depend on that.
         self._known: dict[tuple[Matcher, ...], tuple[int, Stored]] = {}
@@ -201,6 +227,7 @@ class StoreSource:
         if first > since:
             chosen = choose_series(self._exports, matchers)
             self.infos |= dict.fromkeys(_unknown_labels(self._exports, matchers, chosen))
+            self.infos |= dict.fromkeys(_cut_values(self._exports, matchers))
             limits.check_series(len(chosen))
             stored = self.read_chosen(chosen, matchers, since, limits)
             self._known[key] = since, stored

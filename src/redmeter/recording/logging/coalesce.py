@@ -20,6 +20,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from redmeter.analysis.text.patterns import is_object
 from redmeter.analysis.text.texts import clean_text
 from redmeter.lazy_regex import late
 from redmeter.recording.events import Element
@@ -148,7 +149,8 @@ Groups = dict[tuple[float, Fingerprint, str | None], list[Any]]
 def message_event(time: float, pattern: Fingerprint, text: str) -> Element:
     """Return the event of a message; text and format are truncated to what may be needed."""
     if len(text) > LONGEST:
-        text = clean_text(text, TEXT_LIMIT)
+        # The first line of a JSON object is grouped by all of it.
+        text = text[: LONGEST + 1] if is_object(text) else clean_text(text, TEXT_LIMIT)
     return time, pattern if pattern is None else shorten_fingerprint(pattern), text
 
 

@@ -10,10 +10,14 @@ the route; the one that does adds the route to the same group, without counting 
 An instance that the application raises again, as one at module level, counts again, in the same
 group.
 
-Bound: one event for each group, route and interval waits after a list was shortened,
-MAX_OCCURRENCES at most; beyond it, exceptions are counted as "(other)", as they are where an
-interval has MAX_GROUPS groups. Under memory pressure, tracebacks are dropped first, then groups are
-counted as "(other)".
+**A flood** of groups hides no other one. The server decides which have room, since only it knows
+those that are stored; so each exception keeps its group, and has its coarse group with it.
+
+Bound: one event for each group, route and interval waits after a list was shortened. Those beyond
+MAX_OCCURRENCES have no route and no traceback; those beyond MAX_WAITING, which an interval has as
+well, count in their coarse group, and beyond MAX_COARSE of these as "(other)". Groups that wait
+first stay. Under memory pressure, tracebacks are dropped first, then groups are counted in coarse
+ones, then as "(other)".
 """
 
 import itertools
@@ -32,13 +36,13 @@ from redmeter.recording.pending import PendingRecords
 from redmeter.stored.exception import (
     FINEST,
     INTERVALS,
-    MAX_GROUPS,
     MESSAGE_LIMIT,
     SHARE_BYTES,
     TRACEBACK_LIMIT,
     Details,
     Occurrences,
     Share,
+    counted_group,
     exception_operations,
     group_of,
 )
@@ -52,8 +56,8 @@ SEVERITIES = frozenset({"error", "critical"})
 #: Attribute of an exception: the meters that recorded it, by number -> group, whether its route was
 #: known, and the identity of the first entry of its traceback.
 RECORDED_BY = "__redmeter__"
-#: Most events that wait in the list after it was shortened.
-MAX_OCCURRENCES = 1_000
+#: Most events that wait in the list, after it was shortened, with all they have; and groups.
+MAX_OCCURRENCES, MAX_WAITING = 1_000, 10_000
 
 #: Estimated memory of an event without its texts, of a group, and of one route or release, bytes.
 _EVENT_BYTES, _GROUP_BYTES, _SHARE_BYTES = 400, 700, 250
@@ -78,6 +82,13 @@ class Occurrence(NamedTuple):
     #: Origin of the last one; None if only the route is added.
     origin: Origin | None
     traceback: str
+
+    @property
+    def coarse(self) -> str:
+        """See Occurrences; "" if only the route is added."""
+        if self.origin is None:
+            return ""
+        return group_of(("coarse",), (self.origin.kind, self.origin.function))
 
     def merge(self, other: "Occurrence") -> "Occurrence":
         """Return both as one."""
@@ -122,10 +133,10 @@ def occurrence(
     if traceback is None:
         traceback = describe_error(error)[1]
     if len(traceback) > LONGEST:
-        traceback = clean_text(traceback, TRACEBACK_LIMIT)
+        traceback = clean_text(traceback, LONGEST)
     if len(origin.message) > LONGEST:
         origin = origin._replace(message=clean_text(origin.message, MESSAGE_LIMIT))
-    group = before[0] if before else group_of(origin.kind, origin.functions, origin.members)
+    group = before[0] if before else group_of(*origin.key)
     mark[number] = group, bool(route), head
     return Occurrence(time, time, 1, int(bool(route)), group, route, origin, traceback)
 
@@ -143,7 +154,7 @@ def redact_exceptions(
         release: of the application; "" if unknown.
         record_error: called where masking failed, see Redactor.
     """
-    redactor = Redactor(rules.mask, record_error)
+    redactor = Redactor(rules, record_error)
     recorded: OccurrencesByInterval = {}
     for event in _coalesced(event for event in events if type(event) is Occurrence):
         start = slice_start(event.time, FINEST)
@@ -154,6 +165,7 @@ def redact_exceptions(
             _details(event, redactor),
             {event.route: shares} if event.on_route else {},
             {release: counts} if release and event.events else {},
+            event.coarse,
         )
         _add(recorded.setdefault(start, {}), event.group, one)
     for event in events:
@@ -173,34 +185,46 @@ def _details(event: Occurrence, redactor: Redactor) -> Details | None:
         redactor.text(origin.message, MESSAGE_LIMIT) if origin.message else "",
         redactor.text(origin.place) if origin.place else "",
         redactor.text(origin.log_place),
-        clean_text(origin.functions[-1]) if origin.functions else "",
-        redactor.text(event.traceback, TRACEBACK_LIMIT),
+        clean_text(origin.function) if origin.function else "",
+        redactor.text(event.traceback, TRACEBACK_LIMIT) if event.traceback else "",
     )
 
 
 def _add(groups: dict[str, Occurrences], group: str, one: Occurrences) -> None:
-    """Add to a group, or to OTHER if there are too many."""
-    if group not in groups and len(groups) >= MAX_GROUPS and group != OTHER:
-        group, one = OTHER, one._replace(details=None, routes={}, releases={})
+    """Add to a group; where there are too many, to its coarse one, or to OTHER."""
+    group = counted_group(groups, group, one.coarse, MAX_WAITING)
+    if group == OTHER:
+        one = one._replace(details=None, routes={}, releases={}, coarse="")
     known = groups.get(group)
     groups[group] = one if known is None else known.merge(one)
 
 
 def _coalesced(events: Iterable[Occurrence]) -> list[Occurrence]:
-    """Merge events of one interval, group and route; the oldest of too many are OTHER."""
+    """Merge events of one interval, group and route; the last of too many lose their texts."""
     merged: dict[tuple[int, str, str], Occurrence] = {}
     for event in events:
         key = slice_start(event.time, FINEST), event.group, event.route
         merged[key] = merged[key].merge(event) if key in merged else event
     if len(merged) <= MAX_OCCURRENCES:
         return list(merged.values())
-    ordered = sorted(merged.values(), key=lambda event: event.time)
-    cut = len(ordered) - MAX_OCCURRENCES
-    anonymous = (
-        one._replace(group=OTHER, route="", on_route=0, origin=None, traceback="")
-        for one in ordered[:cut]
-    )
-    return _coalesced(anonymous) + ordered[cut:]
+    ordered = sorted(merged.values(), key=lambda event: event.first)
+    kept = ordered[:MAX_OCCURRENCES]
+    groups = {one.group for one in kept}
+    bare: dict[tuple[int, str], Occurrence] = {}
+    for one in ordered[MAX_OCCURRENCES:]:
+        group = counted_group(groups, one.group, one.coarse, MAX_WAITING)
+        groups.add(group)
+        place = slice_start(one.time, FINEST), group
+        without = _bare(one, group)
+        bare[place] = bare[place].merge(without) if place in bare else without
+    return kept + list(bare.values())
+
+
+def _bare(one: Occurrence, group: str) -> Occurrence:
+    origin = None if group == OTHER else one.origin
+    if origin is not None and len(origin.message) > MESSAGE_LIMIT:
+        origin = origin._replace(message=clean_text(origin.message, MESSAGE_LIMIT))
+    return one._replace(group=group, route="", on_route=0, origin=origin, traceback="")
 
 
 class PendingExceptions(PendingRecords[dict[str, Occurrences]]):
@@ -231,16 +255,21 @@ class PendingExceptions(PendingRecords[dict[str, Occurrences]]):
         return freed, 0
 
     def give_up_patterns(self, need: int) -> int:
-        """Count exceptions as (other), the oldest first, until `need` bytes are free."""
+        """Count in coarse groups, then as (other), the oldest first, until `need` bytes free."""
         freed = 0
-        for start in sorted(self._intervals):
-            groups = self._intervals[start]
-            for group in [group for group in groups if group != OTHER]:
-                if freed >= need:
-                    return freed
-                one = groups.pop(group)
-                freed += _size(one)
-                _add(groups, OTHER, one._replace(details=None, routes={}, releases={}))
+        for to_coarse in (True, False):
+            for start in sorted(self._intervals):
+                groups = self._intervals[start]
+                for group in [each for each in groups if each != OTHER]:
+                    if freed >= need:
+                        return freed
+                    one = groups[group]
+                    target = one.coarse if to_coarse and one.coarse else OTHER
+                    if target != group:
+                        del groups[group]
+                        size = _size(groups[target]) if target in groups else 0
+                        _add(groups, target, one._replace(routes={}, releases={}))
+                        freed += _size(one) + size - _size(groups[target])
         return freed
 
     @staticmethod

@@ -13,13 +13,14 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from redmeter.analysis.text.patterns import pattern_of
+from redmeter.analysis.text.patterns import CHARACTERS_READ, is_object, pattern_of
 from redmeter.analysis.text.secrets import mask
 from redmeter.analysis.text.texts import clean_text
 from redmeter.recording.events import Element
 from redmeter.recording.logging.coalesce import (
     FINGERPRINT_LIMIT,
     FORMAT_LIMIT,
+    LONGEST,
     SAID_LIMIT,
     TEXT_LIMIT,
     Fingerprint,
@@ -30,6 +31,7 @@ from redmeter.recording.logging.coalesce import (
     grouped,
     time_of,
 )
+from redmeter.recording.logging.shortening import has_frames, redact_lines, shorten_traceback
 from redmeter.recording.sending.flusher import in_background
 from redmeter.stored.keys import HOUR, STEP
 from redmeter.stored.message import SAMPLE_LIMIT, LogHour, PatternHour
@@ -44,6 +46,8 @@ class MessageRules(NamedTuple):
     keep: int = 100
     #: Masks secrets: text -> text.
     mask: Callable[[str], str] = mask
+    #: Whether tracebacks have the source lines of the application's frames.
+    source_lines: bool = True
 
 
 def redact_messages(
@@ -58,7 +62,7 @@ def redact_messages(
     Returns:
         Start of an hour, Unix seconds -> its messages.
     """
-    reader = Redactor(rules.mask, record_error)
+    reader = Redactor(rules, record_error)
     hours: dict[int, LogHour] = {}
 
     def hour(time: float) -> LogHour:
@@ -78,14 +82,18 @@ def redact_messages(
             several.append(event)
     for (start, grouping, _), group in _by_hour(grouped(several, singles)).items():
         shown = reader.text(group.sample)
-        made = reader.pattern(grouping, shown)
-        hour(start).add(made, group._replace(sample=clean_text(shown, SAMPLE_LIMIT)))
+        made = reader.pattern(grouping, reader.whole(group.sample))
+        hour(start).add(made, group._replace(sample=_sample(shown)))
     newest: dict[int, list[tuple[float, str]]] = {}
     for time, _, text in sorted(singles, key=time_of)[-rules.keep :]:
         newest.setdefault(math.floor(time) // HOUR, []).append((time, reader.text(text)))
     for texts in newest.values():
         hour(texts[0][0]).add_texts(texts)
     return hours
+
+
+def _sample(text: str) -> str:
+    return (shorten_traceback if has_frames(text) else clean_text)(text, SAMPLE_LIMIT)
 
 
 def _by_hour(groups: Groups) -> dict[tuple[int, Fingerprint, str | None], PatternHour]:
@@ -102,10 +110,9 @@ def _by_hour(groups: Groups) -> dict[tuple[int, Fingerprint, str | None], Patter
 class Redactor:
     """Cleans and masks texts and derives patterns, once for each different text."""
 
-    def __init__(
-        self, mask: Callable[[str], str], record_error: Callable[[str, str], None]
-    ) -> None:
-        self._mask = mask
+    def __init__(self, rules: MessageRules, record_error: Callable[[str, str], None]) -> None:
+        self._mask = rules.mask
+        self._source_lines = rules.source_lines
         self._record_error = record_error
         self._texts: dict[tuple[str, int], str] = {}
 
@@ -113,8 +120,22 @@ class Redactor:
         """Return a text cleaned and masked."""
         known = self._texts.get((text, limit))
         if known is None:
-            known = self._texts[text, limit] = self._masked(clean_text(text, limit), limit)
+            known = self._texts[text, limit] = self._redacted(text, limit)
         return known
+
+    def whole(self, text: str) -> str:
+        """Return a text cleaned and masked, of a JSON object as much as is buffered."""
+        is_long = len(text) > CHARACTERS_READ and is_object(text)
+        return self.text(text, LONGEST if is_long else TEXT_LIMIT)
+
+    def _redacted(self, text: str, limit: int) -> str:
+        if not has_frames(text):
+            return self._masked(clean_text(text, limit), limit)
+
+        def redact(part: str) -> str:
+            return self._masked(clean_text(part, LONGEST), LONGEST)
+
+        return shorten_traceback(redact_lines(text, redact, keep=self._source_lines), limit)
 
     def _masked(self, text: str, limit: int) -> str:
         try:

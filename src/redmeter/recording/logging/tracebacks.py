@@ -5,21 +5,23 @@ where all errors of a kind are raised; the place to fix is in the application.
 
 Idea: the place is the innermost frame of the application (see in_library()); if there is none,
 that of its cause; without one, the innermost frame. `[IntegrityError at shop.py:12 in buy]` is
-added to the pattern of the message. The text shows the application's frames and the one that
-raised, the error's text, then the members of a group and the cause, each in the same way:
+added to the pattern of the message. The text shows the application's frames with their lines, folds
+those of libraries but for the one that raised, then has the error's text, the members of a group
+and the cause, each in the same way:
 
-    … (6 more)
-      /srv/shop/views.py:12 in buy
-    … (9 more)
-      /srv/.venv/lib/python3.12/site-packages/sqlalchemy/engine/default.py:952 in do_execute
+      (starlette, anyio: 14 frames)
+      shop/views.py:12 in buy
+        orders.insert(order)
+      (sqlalchemy: 9 frames, the last: sqlalchemy/engine/default.py:952 in do_execute)
     IntegrityError: (sqlite3.IntegrityError) UNIQUE constraint failed: orders.id
     caused by:
-    … (1 more)
-      /srv/.venv/lib/python3.12/site-packages/sqlalchemy/engine/default.py:952 in do_execute
+      (sqlalchemy: 2 frames, the last: sqlalchemy/engine/default.py:952 in do_execute)
     IntegrityError: UNIQUE constraint failed: orders.id
 
-No source is read, and the only code of the application that runs is the error's `__str__`, which
-may raise: a message must never cost more than itself.
+Paths begin at the folder that Python imports from. shorten_traceback() cuts such a text.
+
+The only code of the application that runs is the error's `__str__`, which may raise: a message must
+never cost more than itself.
 
 Bound: MAX_ERRORS errors, MAX_MEMBERS of a group and MAX_FRAMES frames of each are shown, and
 MAX_SEARCHED frames are searched. No error is shown twice, so causes may form a cycle. The text of
@@ -29,20 +31,24 @@ of a text; once LONGEST characters are reached, no further error is shown.
 Not done: notes. In a traceback that is text already, only the place is searched.
 
 **Groups.** Exceptions are also stored as records of their own: see recording/logging/exceptions.py.
-An Origin is what groups them: the type, and the functions of the application that the exception
-came through, each as module and qualified name. It has no line numbers, paths or values, so a group
-stays the same when code moves within a file or is deployed to another directory.
+An Origin groups them by the type and that of the cause, the functions of the application that
+the exception came through, the library's that raised it, each as module and qualified name, the
+text of the application's innermost line, and the HTTP status that an error stands for. It has no
+line numbers, paths or values, so a group stays the same when code moves within a file or is
+deployed to another directory. What a program numbers while it runs is one: functions that are
+compiled from text, classes that their module does not have, and all functions of a recursion.
 """
 
 import os
 import re
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
+from redmeter.analysis.text.texts import clean_text
 from redmeter.lazy_regex import late
 from redmeter.recording.logging.coalesce import LONGEST, Place
 
@@ -92,6 +98,32 @@ def in_library(file: str) -> bool:
     return known
 
 
+_shown_paths: dict[str, str] = {}
+
+
+def shown_path(file: str) -> str:
+    """Return the path of a source file from the folder that Python imports it from."""
+    known = _shown_paths.get(file)
+    if known is None:
+        known = _from_root(file.replace("\\", "/"))
+        if len(_shown_paths) < MAX_FILES:
+            _shown_paths[file] = known
+    return known
+
+
+def _from_root(path: str) -> str:
+    for folder in ("/site-packages/", "/dist-packages/"):
+        if folder in path:
+            return path.rpartition(folder)[2]
+    try:
+        roots = [Path(root or ".").absolute().as_posix() for root in (*sys.path, "")]
+    except (OSError, TypeError):  # without a current folder, or with an odd sys.path
+        roots = []
+    roots = [f"{root.rstrip('/')}/" for root in roots if root != "/"]
+    root = max((root for root in roots if path.startswith(root)), key=len, default="")
+    return path[len(root) :]
+
+
 def _is_library(path: str) -> bool:
     return (
         not path
@@ -112,8 +144,10 @@ _FOLDERS = (
 )
 
 
-#: Most frames that are shown, the innermost of the application; of libraries if it has none.
-MAX_FRAMES = 8
+#: Most frames that are shown, the innermost of the application; and packages of those between.
+MAX_FRAMES, MAX_PACKAGES = 8, 4
+#: Characters of a source line that are shown.
+SOURCE_LIMIT = 120
 #: Most frames of one error that are searched.
 MAX_SEARCHED = 10_000
 #: Most errors that are shown: the one that was raised, causes, members of groups; members of each.
@@ -123,6 +157,18 @@ PART_LIMIT = 40
 
 #: Characters of the type and of each function of an Origin.
 NAME_LIMIT = 150
+
+#: Attribute of an exception, or of its class, that names its group.
+GROUP_ATTRIBUTE = "redmeter_group"
+#: Characters of a line that are looked at.
+_LONGEST_LINE = 200
+#: Attributes of an error, or of its response, that may be an HTTP status.
+_STATUS_NAMES = ("status_code", "status", "code")
+_STATUSES = frozenset((*range(400, 430), 431, 451, *range(500, 512)))
+#: The same in a text: `404 Client Error`, `HTTP 503`, `status=500`, `Error code: 404`.
+_STATUS = late(r"\A([45]\d\d)(?=:|[ ][A-Z])|\b(?:HTTP|[Ss]tatus|[Cc]ode)\W{1,2}([45]\d\d)(?![\w.])")
+#: Numbers in the names of generated code.
+_NUMBER = late(r"(?<![a-z])(?=[a-f]*\d)[0-9a-f]{8,}|\d+")
 
 #: A frame, and the class of an error, in a traceback as Python writes it.
 _FRAME = late(r'^ *File "([^"\n]*)", line (\d+), in (\S+)', re.MULTILINE)
@@ -149,10 +195,11 @@ def describe_error(error: BaseException) -> tuple[str, str]:
             lines.append("…")
             break
         kind = type(each).__name__
-        chosen, at = _chosen(_tracebacks(each), _is_own, 1 if place else MAX_FRAMES)
-        frames = [(before, _frame(traceback)) for before, traceback in chosen]
+        entries = list(_tracebacks(each))
+        frames, at = _frame_lines(entries, _is_own, _file_of, _frame, _source_of)
         if not place:
-            place = _place(kind, _own_frame(error) or (frames[at][1] if frames else None))
+            inner = entries[at] if at >= 0 else _own_entry(error) or next(reversed(entries), None)
+            place = _place(kind, None if inner is None else _frame(inner))
         block = _lines_of(heading, kind, _text_of(each), frames)
         lines += block
         size += sum(map(len, block))
@@ -170,39 +217,117 @@ class Origin(NamedTuple):
     place: str
     #: The same as log messages have it: `[PaymentFailed at pay.py:42 in charge]`.
     log_place: str
-    #: Functions of the application, the innermost last: `shop.pay.Order.charge`.
-    functions: tuple[str, ...]
-    #: The types of the members of an exception group.
-    members: tuple[str, ...]
+    #: Module and qualified name of the function of `place`: `shop.pay.Order.charge`; "" if none.
+    function: str
+    #: What its exceptions have in common: see group_of().
+    key: tuple[tuple[str, ...], ...]
 
 
 def origin_of(error: BaseException) -> Origin:
-    """Return where an exception comes from. Never raises.
-
-    A function that calls itself, directly or not, is named once, however deep it was. Without a
-    frame of the application, those of its cause count; and without one there, the function is the
-    innermost one of a library.
-    """
-    frames: dict[Any, TracebackType] = {}
-    innermost: TracebackType | None = None
-    for innermost in _tracebacks(_from_application(error)):
-        if _is_own(innermost):
-            code = innermost.tb_frame.f_code
-            frames.pop(code, None)
-            frames[code] = innermost
-    if not frames and innermost is not None:
-        frames[None] = innermost
-    place = next(reversed(frames.values())) if frames else None
+    """Return where an exception comes from. Never raises."""
+    chosen = _from_application(error)
+    frames = list(_tracebacks(chosen))
+    ours = [entry for entry in frames if _is_own(entry)]
+    innermost = frames[-1] if frames else None
+    place = ours[-1] if ours else innermost
     frame = None if place is None else _frame(place)
-    kind = type(error).__name__
-    return Origin(
-        _cut(_qualified(type(error))),
-        _text_of(error),
-        "" if frame is None else _location(frame),
-        _place(kind, frame),
-        tuple([_function(one) for one in frames.values()][-MAX_FRAMES:]),
+    kind = _cut(_kind(type(error)))
+    text = _text_of(error)
+    is_deep = isinstance(error, RecursionError)  # where it ended is a matter of chance
+    at = () if place is None or is_deep or not ours else (_source_of(place),)
+    raiser = () if innermost is place or innermost is None or is_deep else (_function(innermost),)
+    names = {entry: _function(entry) for entry in _without_cycles(ours)[-MAX_FRAMES:]}
+    function = "" if place is None else names.get(place) or _function(place)
+    key = (
+        (kind,),
         _members(error),
+        tuple(names.values()) or (function,),
+        (_cause_of(error),),
+        raiser,
+        at,
+        (_status_of(error, text),),
     )
+    chosen_group = _given_group(error)
+    return Origin(
+        kind,
+        text,
+        "" if frame is None else _location(frame),
+        _place(type(error).__name__, frame),
+        function,
+        (("group",), (chosen_group,)) if chosen_group else key,
+    )
+
+
+def _without_cycles(entries: Sequence[TracebackType]) -> list[TracebackType]:
+    """Return a frame of each function; of those that call each other, of the first one."""
+    kept: list[TracebackType] = []
+    at: dict[int, int] = {}  # identity of a function's code -> which of `kept` stands for it
+    for entry in entries:
+        code = id(entry.tb_frame.f_code)
+        known = at.get(code)
+        if known is None:
+            at[code] = len(kept)
+            kept.append(entry)
+        elif known < len(kept) - 1:
+            del kept[known + 1 :]
+            at = {each: min(number, known) for each, number in at.items()}
+    return kept
+
+
+def _source_of(entry: TracebackType) -> str:
+    """Return the text of the line of a frame; "" if there is none."""
+    import linecache
+
+    line = linecache.getline(
+        entry.tb_frame.f_code.co_filename, entry.tb_lineno or 0, entry.tb_frame.f_globals
+    ).strip()
+    return line if len(line) <= SOURCE_LIMIT else clean_text(line, SOURCE_LIMIT)
+
+
+def _cause_of(error: BaseException) -> str:
+    cause = _attribute(error, "__cause__")
+    return _cut(_kind(type(cause))) if isinstance(cause, BaseException) else ""
+
+
+def _attribute(error: object, name: str) -> Any:
+    """Return an attribute; None if there is none, or the class that computes it raises."""
+    try:
+        return getattr(error, name, None)
+    except Exception:  # noqa: BLE001 - of a class that computes its attributes
+        return None
+
+
+def _status_of(error: BaseException, text: str) -> str:
+    """Return the HTTP status that an error stands for, from its values or its text; "" if none.
+
+    Only values of the instance are looked at, since a property may do anything.
+    """
+    values, found = _values(error), []
+    if values:
+        response = values.get("response")
+        for each in (values,) if response is None else (values, _values(response)):
+            found += [each.get(name) for name in _STATUS_NAMES]
+    args = _attribute(error, "args")
+    if type(args) is tuple and len(args) > 1 and type(args[1]) is str:
+        found.append(args[0])
+    if "4" in text or "5" in text:
+        match = _STATUS.search(text[:_LONGEST_LINE])
+        if match is not None:
+            found.append(int(match[1] or match[2]))
+    statuses = (int(each) for each in found if isinstance(each, int) and each in _STATUSES)
+    return str(next(statuses, ""))
+
+
+def _values(thing: object) -> dict[str, Any]:
+    try:
+        return vars(thing)
+    except Exception:  # noqa: BLE001 - of a class that has none, or computes them
+        return {}
+
+
+def _given_group(error: BaseException) -> str:
+    group = _attribute(error, GROUP_ATTRIBUTE)
+    return _cut(group) if type(group) is str else ""
 
 
 def raised_again(error: BaseException, head: int) -> bool:
@@ -235,17 +360,25 @@ def raised_again(error: BaseException, head: int) -> bool:
     return False
 
 
-def _qualified(kind: type) -> str:
-    module = kind.__module__
-    return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
+def _kind(kind: type) -> str:
+    """Return module and qualified name of a class, without the numbers of one made at run time."""
+    module, name = kind.__module__, kind.__qualname__
+    if module == "builtins":
+        return name
+    known: Any = sys.modules.get(module)
+    for part in name.split("."):
+        known = _values(known).get(part)
+    return f"{module}.{name if known is kind else _unnumbered(name)}"
+
+
+def _unnumbered(name: str) -> str:
+    return _NUMBER.sub("#", name)
 
 
 def _members(error: BaseException) -> tuple[str, ...]:
     try:
         if isinstance(error, BaseExceptionGroup):
-            return tuple(
-                sorted({_cut(_qualified(type(one))) for one in error.exceptions})[:MAX_FRAMES]
-            )
+            return tuple(sorted({_cut(_kind(type(one))) for one in error.exceptions})[:MAX_FRAMES])
     except Exception:  # noqa: BLE001, S110 - of a class that computes its attributes
         pass
     return ()
@@ -258,7 +391,8 @@ def _function(traceback: TracebackType) -> str:
     if type(module) is not str or module == "__main__":
         file = frame.f_code.co_filename.replace("\\", "/").rpartition("/")[2]
         module = file.removesuffix(".py")
-    return _cut(f"{module}.{frame.f_code.co_qualname}")
+    name = f"{module}.{frame.f_code.co_qualname}"
+    return _cut(_unnumbered(name) if frame.f_code.co_filename.startswith("<") else name)
 
 
 def _cut(name: str) -> str:
@@ -279,12 +413,12 @@ def describe_parsed_error(stacks: object) -> tuple[str, str] | None:
     try:
         for error in islice(stacks, MAX_ERRORS):  # type: ignore[call-overload]
             kind, text = str(error["exc_type"]), str(error["exc_value"])
-            all_frames = [
+            all_frames: list[_Frame] = [
                 (str(f["filename"]), int(f["lineno"]), str(f["name"])) for f in error["frames"]
             ]
-            frames, at = _chosen(all_frames, _is_own_file, MAX_FRAMES)
+            frames, at = _frame_lines(all_frames, _is_own_file, _name_of, _itself, _nothing)
             heading = "" if not place else _CAUSE if error.get("is_cause") else _CONTEXT
-            place = place or _place(kind, frames[at][1] if frames else None)
+            place = place or _place(kind, all_frames[at] if all_frames else None)
             lines += _lines_of(heading, kind, text, frames)
     except (LookupError, TypeError, ValueError, AttributeError):
         return None
@@ -299,8 +433,9 @@ def place_of(traceback: str) -> str:
     kind = _KIND.match(last)
     if kind is None:
         return ""
-    frames, at = _chosen(_FRAME.findall("\n".join(lines)), _is_own_file, MAX_FRAMES)
-    return _place(kind[1], frames[at][1] if frames else None)
+    frames = _FRAME.findall("\n".join(lines))[-MAX_SEARCHED:]
+    of_application = [frame for frame in frames if _is_own_file(frame)]
+    return _place(kind[1], (of_application or frames or [None])[-1])
 
 
 def _last_of(lines: list[str]) -> list[str]:
@@ -316,6 +451,8 @@ def _last_of(lines: list[str]) -> list[str]:
 # Errors and their causes
 
 _CAUSE, _CONTEXT = "caused by:", "while handling:"
+#: A line before the lines of another error.
+IS_HEADING = late(rf"{_CAUSE}|{_CONTEXT}|member \d+ of \d+:")
 
 
 def _related(error: BaseException) -> Iterator[tuple[str, BaseException | None]]:
@@ -366,10 +503,10 @@ def _from_application(error: BaseException) -> BaseException:
     return error
 
 
-def _own_frame(error: BaseException) -> _Frame | None:
+def _own_entry(error: BaseException) -> TracebackType | None:
     """Return the innermost frame of the application, of an error or of its cause."""
     frames = [one for one in _tracebacks(_from_application(error)) if _is_own(one)]
-    return _frame(frames[-1]) if frames else None
+    return frames[-1] if frames else None
 
 
 def _text_of(error: BaseException) -> str:
@@ -392,13 +529,31 @@ def _is_own(traceback: TracebackType) -> bool:
     """Return whether a frame is the application's."""
     frame = traceback.tb_frame
     file = frame.f_code.co_filename
-    if file.startswith("<"):  # compiled from text: its module decides
-        file = frame.f_globals.get("__file__", file)
+    if file[:1] != "<":
+        known = _known.get(file)
+        return not (in_library(file) if known is None else known)
+    file = frame.f_globals.get("__file__", file)  # compiled from text: its module decides
     return type(file) is not str or not in_library(file)
+
+
+def _name_of(frame: _Frame) -> str:
+    return frame[0]
+
+
+def _itself(frame: _Frame) -> _Frame:
+    return frame
+
+
+def _nothing(_: _Frame) -> str:
+    return ""
 
 
 def _is_own_file(frame: _Frame) -> bool:
     return not in_library(frame[0])
+
+
+def _file_of(traceback: TracebackType) -> str:
+    return traceback.tb_frame.f_code.co_filename
 
 
 def _frame(traceback: TracebackType) -> _Frame:
@@ -409,47 +564,64 @@ def _frame(traceback: TracebackType) -> _Frame:
 # Frames and their lines
 
 
-def _chosen(
-    frames: Iterable[F], is_own: Callable[[F], bool], others: int
-) -> tuple[list[tuple[int, F]], int]:
-    """Choose the frames to show: those of the application, and the one that raised.
-
-    Args:
-        frames: of one error, the innermost last.
-        is_own: whether a frame is the application's.
-        others: how many to show if there are none.
-
-    Returns:
-        The frames, each with the number omitted before it; and the index of the place.
-    """
-    ours: deque[tuple[int, F]] = deque(maxlen=MAX_FRAMES)
-    last: deque[tuple[int, F]] = deque(maxlen=others)
-    for numbered in enumerate(frames):
-        last.append(numbered)
-        if is_own(numbered[1]):
-            ours.append(numbered)
-    chosen = list(ours or last)
-    place = len(chosen) - 1
-    if ours and ours[-1][0] != last[-1][0]:
-        chosen.append(last[-1])
-    before = [-1, *(number for number, _ in chosen)]
-    return [
-        (n - previous - 1, frame) for (n, frame), previous in zip(chosen, before, strict=False)
-    ], place
+def _frame_lines(
+    frames: Sequence[F],
+    is_own: Callable[[F], bool],
+    file_of: Callable[[F], str],
+    frame_of: Callable[[F], _Frame],
+    source_of: Callable[[F], str],
+) -> tuple[list[str], int]:
+    """Return the lines of the frames of an error, the innermost last, and which is its place."""
+    ours = [number for number, frame in enumerate(frames) if is_own(frame)][-MAX_FRAMES:]
+    lines, at = list[str](), 0
+    for number in (*ours, len(frames)):
+        if at < number:
+            lines.append(
+                _folded(frames[at:number], number == len(frames), file_of, frame_of, is_own)
+            )
+        if number < len(frames):
+            lines.append(f"  {_shown(frame_of(frames[number]))}")
+            source = source_of(frames[number])
+            if source:
+                lines.append(f"    {source}")
+        at = number + 1
+    return lines, ours[-1] if ours else -1
 
 
-def _lines_of(
-    heading: str, kind: str, text: str, frames: Sequence[tuple[int, _Frame]]
-) -> list[str]:
+def _folded(
+    frames: Sequence[F],
+    are_last: bool,
+    file_of: Callable[[F], str],
+    frame_of: Callable[[F], _Frame],
+    is_own: Callable[[F], bool],
+) -> str:
+    if len(frames) == 1:
+        return f"  ({_shown(frame_of(frames[0]))})"
+    names = list(
+        dict.fromkeys("application" if is_own(one) else _package(file_of(one)) for one in frames)
+    )
+    if len(names) > MAX_PACKAGES:
+        names[MAX_PACKAGES:] = ["…"]
+    last = f", the last: {_shown(frame_of(frames[-1]))}" if are_last else ""
+    return f"  ({', '.join(names)}: {len(frames):,} frames{last})"
+
+
+def _shown(frame: _Frame) -> str:
+    file, line, name = frame
+    return f"{shown_path(file)}:{line} in {name}"
+
+
+def _package(file: str) -> str:
+    return (
+        shown_path(file).strip("<>").removeprefix("frozen ").partition("/")[0].removesuffix(".py")
+    )
+
+
+def _lines_of(heading: str, kind: str, text: str, frames: Sequence[str]) -> list[str]:
     """Return the lines of one error."""
-    lines = [heading] if heading else []
-    for left_out, (file, line, name) in frames:
-        if left_out:
-            lines.append(f"… ({left_out} more)")
-        lines.append(f"  {file}:{line} in {name}")
     kind = _part(kind)
-    lines.append(f"{kind}: {text}" if text else kind)
-    return lines
+    head = [heading] if heading else []
+    return [*head, *frames, f"{kind}: {text}" if text else kind]
 
 
 def _place(kind: str, frame: _Frame | None) -> Place:

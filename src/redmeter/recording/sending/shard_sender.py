@@ -171,6 +171,7 @@ class ShardSender:
             if rejection.reason == "denied":
                 denied = f"{rejection.key}: {rejection.detail}"
         stats.reject(self.shard.keys, outcome.rejections)
+        stats.crowd(self.shard.keys, outcome.answers)
         return AccessDenied("NOPERM", denied) if denied else None
 
     def _go_back(

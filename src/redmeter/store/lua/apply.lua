@@ -121,6 +121,10 @@ end
 
 local function whole(n) return string.format('%.0f', n) end
 
+-- Patterns without a place of their own: LOGGER:SEVERITY -> pattern -> the name that it counts under. Made
+-- by the operation `steps`, for those after it.
+local renamed = {}
+
 -- operations --
 
 local i, a, last = 3, 10, #ARGV

@@ -179,9 +179,10 @@ end
 -- all sets of a group together.
 -- Keys: five for each: the group's hash, hour -> how many members there are, and four, see hourly.lua;
 --   seven without a prefix.
--- Arguments: seconds that they live; most members; how many keys there are for each; and for each: the
---   hour, how many pairs, and these: member, amount. Amounts of members beyond the most are added to
---   "(other)", which is none.
+-- Arguments: seconds that they live; most members; how many keys there are for each; and for each: its
+--   member of messages:, the hour, how many pairs, and these: member, amount. Amounts of members beyond the
+--   most are added to "(other)", which is none. Where `steps` has counted the same before, it has found the
+--   place of each member, and nothing else is limited.
 -- The hash is read if a member is new, and written if it stays. Members of other programs count
 --   towards the limit in the sets that members are added to.
 
@@ -208,12 +209,12 @@ function operations.tally(i, keys, a)
     call('EXPIRE', hash, DAY)
   end
 
-  local function add(at, hour, first, last)
+  local function add(at, names, hour, first, last)
     local key, fresh, of = hourly(at + 1, hour, life, step == 7 and at + 5, true)
     if not key then return 'aged' end
     local hash, before, members = KEYS[at]
     for pair = first, last, 2 do
-      local member, amount = ARGV[pair], ARGV[pair + 1]
+      local member, amount = names and names[ARGV[pair]] or ARGV[pair], ARGV[pair + 1]
       if call('ZINCRBY', key, amount, member) == amount and member ~= OTHER then
         if not members then
           local done, size = pcall(counted, hash, key, of)
@@ -223,7 +224,7 @@ function operations.tally(i, keys, a)
           end
           before, members = size, size
         end
-        if members < most then
+        if names or members < most then
           members = members + 1
         else
           call('ZREM', key, member)
@@ -239,8 +240,8 @@ function operations.tally(i, keys, a)
   end
 
   for at = i, i + keys - 1, step do
-    local last = a + 1 + 2 * tonumber(ARGV[a + 1])
-    local done, reason = pcall(add, at, tonumber(ARGV[a]), a + 2, last)
+    local last = a + 2 + 2 * tonumber(ARGV[a + 2])
+    local done, reason = pcall(add, at, renamed[ARGV[a]], tonumber(ARGV[a + 1]), a + 3, last)
     if reason then reject(at + 1, reason) end
     a = last + 1
   end

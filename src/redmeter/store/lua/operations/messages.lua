@@ -36,17 +36,19 @@ end
 -- Keys: messages:, then hashes, field -> "NEWEST COUNT COUNT …": the start of the newest step, Unix
 --   seconds, then the counts of that step and of those before it. The field "" counts all of a hash,
 --   and has as many counts as steps are known: fewer than kept where the hash is younger than its log.
--- Arguments: seconds of a step; how many steps are kept; most fields of a hash; and for each hash: its
---   member of messages:, the start of a step, how many pairs, and these: field, amount. What exceeds
---   the most fields is added to "(other)", which is none.
+-- Arguments: seconds of a step; how many steps are kept; places reserved for coarse fields; and for each
+--   hash: its member of messages:, its places for other fields, the start of a step, how many triples, and
+--   these: field, its coarse field, amount. A field without a place counts under its coarse one; what exceeds
+--   all places is added to "(other)", which is none. Such fields are in `renamed` for what follows.
+-- Returns for a hash "is COARSE OTHER": the amounts that were added under coarse fields and to "(other)".
 -- A hash expires when its steps have left. Fields that have left are removed with the first write of a
---   step, where there are more than the most. Refused writes are reported as unkept: nothing that
+--   step, where there are more than half of the most. Refused writes are reported as unkept: nothing that
 --   counts for good is lost.
 -- Cost: a third of what else a batch of messages takes, 3 µs for each pair.
 
 function operations.steps(i, keys, a)
   local OTHER = '(other)'
-  local step, size, most = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+  local step, size, reserved = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
   local running = math.floor(server / step) * step
   local left = running - size * step  -- the newest step that has left
   a = a + 3
@@ -59,20 +61,23 @@ function operations.steps(i, keys, a)
     return add_packed(text, step, size, running, to, head, start, amount, all)
   end
 
-  local function remove_left(key)
+  local function remove_left(key, texts)
     local found, gone = call('HGETALL', key), {}
     for at = 1, #found, 2 do
       if found[at] ~= '' and (newest_of(found[at + 1]) or left) <= left then gone[#gone + 1] = found[at] end
     end
+    for _, field in ipairs(gone) do texts[field] = false end
     if #gone > 0 then call('HDEL', key, unpack(gone)) end
   end
 
-  local function count(key, member, start, first, last)
+  local function count(at, member, most, start, first, last)
+    local key = KEYS[at]
     start = math.min(start - start % step, running)
     if start <= left then return end
-    local fields, head, head_of_all = {''}, whole(start) .. ' ', whole(running) .. ' '
-    for pair = first, last, 2 do fields[#fields + 1] = ARGV[pair] end
-    local stored = call('HMGET', key, unpack(fields))
+    local fields, head, head_of_all = {'', OTHER}, whole(start) .. ' ', whole(running) .. ' '
+    for triple = first, last, 3 do fields[#fields + 1] = ARGV[triple] end
+    local stored, texts = call('HMGET', key, unpack(fields)), {}
+    for n, field in ipairs(fields) do texts[field] = stored[n] end
     local all = stored[1]
     local newest = newest_of(all)
     if not newest or newest > running then
@@ -80,34 +85,49 @@ function operations.steps(i, keys, a)
       local last = attempt('ZSCORE', KEYS[i], member)
       local silent = not last or type(last) ~= 'table' and tonumber(last) <= left
       all = whole(running) .. string.rep(' 0', silent and size or 1)
-    elseif newest < running and call('HLEN', key) > most then
-      remove_left(key)
+    elseif newest < running and 2 * call('HLEN', key) > most then
+      remove_left(key, texts)
     end
-    local room = most - math.max(call('HLEN', key) - 1, 0)
-    local total, other, written = 0, 0, {}
-    for pair = first, last, 2 do
-      local at = (pair - first) / 2 + 2
-      local field, amount, text = fields[at], tonumber(ARGV[pair + 1]), stored[at]
-      total = total + amount
-      if field == OTHER or not text and room <= 0 then
-        other = other + amount
-      else
-        if not text then room = room - 1 end
-        written[#written + 1] = field
-        written[#written + 1] = added(text, start, head, start, amount)
+    local places = call('HLEN', key) - (stored[1] and 1 or 0) - (texts[OTHER] and 1 or 0)
+    local names = renamed[member] or {}
+    renamed[member] = names
+
+    -- The field that has a place for another one.
+    local function place(field, coarse)
+      if names[field] then return names[field] end
+      if field == OTHER or texts[field] then return field end
+      if places >= most then
+        if texts[coarse] == nil then texts[coarse] = call('HGET', key, coarse) end
+        names[field] = (texts[coarse] or places < most + reserved) and coarse or OTHER
+        field = names[field]
+        if field == OTHER or texts[field] then return field end
       end
+      places, texts[field] = places + 1, ''
+      return field
     end
-    if other > 0 then
-      written[#written + 1] = OTHER
-      written[#written + 1] = added(call('HGET', key, OTHER), start, head, start, other)
+
+    local total, in_coarse, sums, order, written = 0, 0, {}, {}, {}
+    for triple = first, last, 3 do
+      local coarse, amount = ARGV[triple + 1], tonumber(ARGV[triple + 2])
+      local field = place(ARGV[triple], coarse)
+      if not sums[field] then order[#order + 1] = field end
+      total, sums[field] = total + amount, (sums[field] or 0) + amount
+      if field == coarse then in_coarse = in_coarse + amount end
+    end
+    for _, field in ipairs(order) do
+      written[#written + 1] = field
+      written[#written + 1] = added(texts[field], start, head, start, sums[field])
     end
     call('HSET', key, '', added(all, running, head_of_all, start, total, true), unpack(written))
+    if in_coarse > 0 or sums[OTHER] then
+      reject(at, 'is ' .. whole(in_coarse) .. ' ' .. whole(sums[OTHER] or 0))
+    end
     call('EXPIRE', key, (size + 1) * step)
   end
 
   for at = i + 1, i + keys - 1 do
-    local last = a + 2 + 2 * tonumber(ARGV[a + 2])
-    local done, problem = pcall(count, KEYS[at], ARGV[a], tonumber(ARGV[a + 1]), a + 3, last)
+    local last = a + 3 + 3 * tonumber(ARGV[a + 3])
+    local done, problem = pcall(count, at, ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), a + 4, last)
     if not done then reject_unkept(at, problem) end
     a = last + 1
   end
@@ -143,9 +163,9 @@ end
 -- seen: when something was seen first and last, with a sample of it.
 -- Keys: hashes, field -> "FIRST LAST SAMPLE", times in Unix seconds.
 -- A refused write is reported as unkept: no count is lost.
--- Arguments: seconds that a hash lives; about how many fields it keeps, those seen last; and for
---   each hash: how many fields, and of each: its name, first, last, sample; "" if unknown:
---   then the stored one stays.
+-- Arguments: seconds that a hash lives; and for each hash: its member of messages:, about how many fields
+--   it keeps, those seen last, how many follow, and of each: its name, first, last, sample; "" if unknown:
+--   then the stored one stays. A field in `renamed` is seen under its name there; "(other)" is not.
 
 local function parts(text)
   local first, last, sample = string.match(text or '', '^(-?[%d.]+) (-?[%d.]+) (.*)$')
@@ -164,28 +184,32 @@ local function keep_newest(key, most)
 end
 
 function operations.seen(i, keys, a)
-  local life, most = ARGV[a], tonumber(ARGV[a + 1])
-  a = a + 2
+  local life = ARGV[a]
+  a = a + 1
 
-  local function see(key, first_arg, last_arg)
+  local function see_one(key, name, first, last, sample)
+    local began, ended, old_first, old_last, old_sample = parts(call('HGET', key, name))
+    if began and began < tonumber(first) then first = old_first end
+    if ended and ended > tonumber(last) then
+      last, sample = old_last, old_sample
+    elseif sample == '' then
+      sample = old_sample or ''
+    end
+    call('HSET', key, name, first .. ' ' .. last .. ' ' .. sample)
+  end
+
+  local function see(key, names, most, first_arg, last_arg)
     for at = first_arg, last_arg, 4 do
-      local name, first, last, sample = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-      local began, ended, old_first, old_last, old_sample = parts(call('HGET', key, name))
-      if began and began < tonumber(first) then first = old_first end
-      if ended and ended > tonumber(last) then
-        last, sample = old_last, old_sample
-      elseif sample == '' then
-        sample = old_sample or ''
-      end
-      call('HSET', key, name, first .. ' ' .. last .. ' ' .. sample)
+      local name = names and names[ARGV[at]] or ARGV[at]
+      if name ~= '(other)' then see_one(key, name, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]) end
     end
     if call('HLEN', key) > 1.5 * most then keep_newest(key, most) end
     call('EXPIRE', key, life)
   end
 
   for key = i, i + keys - 1 do
-    local last = a + 4 * tonumber(ARGV[a])
-    local done, problem = pcall(see, KEYS[key], a + 1, last)
+    local last = a + 2 + 4 * tonumber(ARGV[a + 2])
+    local done, problem = pcall(see, KEYS[key], renamed[ARGV[a]], tonumber(ARGV[a + 1]), a + 3, last)
     if not done then reject_unkept(key, problem) end
     a = last + 1
   end
@@ -212,17 +236,18 @@ end
 -- exception: count exceptions of groups, and keep the newest of each group.
 -- Keys: exceptions:, a sorted set of groups scored with the time of their last exception; exception:(other),
 --   the hash of exceptions beyond the limit of groups; then the hash of a group, for each entry.
--- Arguments: seconds that a group lives; most groups; seconds of silence after which a group may be removed
---   for a new one; most routes; most releases; bytes of a hash's key before the group; how many
---   precisions, and of each: its width, how many intervals; then for each entry: group, start of an interval,
---   count, first, last (Unix seconds), type, message, place, log_place, function, traceback ("" for a type:
---   those that are stored stay); how many routes, and of each: name, count, first, last; and the releases.
--- Removes the group that was seen least recently if there are too many; field "evicted" of exception:(other)
---   counts these. A group that finds no room is counted in exception:(other).
+-- Arguments: seconds that a group lives; most groups; most coarse groups besides; most routes; most
+--   releases; bytes of a hash's key before the group; how many precisions, and of each: its width, how
+--   many intervals; then for each entry: group, coarse group (may be the same; "": none), start of an
+--   interval, count, first, last (Unix seconds), type, message, place, log_place, function, traceback ("" for
+--   a type: those that are stored stay); how many routes, and of each: name, count, first, last; and the
+--   releases.
+-- An entry whose group is not there and finds no room counts in its coarse group, whose field "coarse" is
+--   "1"; one that finds no room there either, in exception:(other). No group is removed for another one.
 -- Cost: 40 to 85 µs for each entry.
 
 function operations.exception(i, keys, a)
-  local life, most, silent = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+  local life, most, most_coarse = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
   local most_routes, most_releases = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
   local before = tonumber(ARGV[a + 5])
   local index, other = KEYS[i], i + 1
@@ -275,29 +300,30 @@ function operations.exception(i, keys, a)
     return cjson.encode(shares)
   end
 
-  -- Return whether there is room for a new group, made if necessary.
-  local function make_room()
+  -- Return the group that has an entry whose own is not there, and the name of its hash.
+  local function placed(group, coarse, name)
     call('ZREMRANGEBYSCORE', index, '-inf', '(' .. whole(server - life))
-    if call('ZCARD', index) < most then return true end
-    local oldest = call('ZRANGEBYSCORE', index, '-inf', whole(server - silent), 'LIMIT', 0, 1)[1]
-    if not oldest then return false end
-    call('DEL', string.sub(KEYS[other], 1, before) .. oldest)
-    call('ZREM', index, oldest)
-    call('HINCRBY', KEYS[other], 'evicted', 1)
-    call('EXPIRE', KEYS[other], life)
-    return true
+    local groups = call('ZCARD', index)
+    if group ~= coarse and groups < most then return group, name end
+    if coarse ~= '' then
+      name = string.sub(KEYS[other], 1, before) .. coarse
+      if groups < most + most_coarse or call('HEXISTS', name, 'count') == 1 then return coarse, name end
+    end
+    return OTHER, KEYS[other]
   end
 
   local function count(key, from, routes, route_count, releases, release_count)
-    local start, amount = tonumber(ARGV[from + 1]), tonumber(ARGV[from + 2])
-    local first, last = tonumber(ARGV[from + 3]), tonumber(ARGV[from + 4])
-    local group, described = ARGV[from], ARGV[from + 5] ~= ''
+    local start, amount = tonumber(ARGV[from + 2]), tonumber(ARGV[from + 3])
+    local first, last = tonumber(ARGV[from + 4]), tonumber(ARGV[from + 5])
+    local group, coarse, described = ARGV[from], ARGV[from + 1], ARGV[from + 6] ~= ''
+    local name = KEYS[key]
     local fields = {'count', 'first', 'last', 'routes', 'releases'}
     for n, precision in ipairs(precisions) do fields[5 + n] = precision.width end
-    local stored = call('HMGET', KEYS[key], unpack(fields))
-    if not tonumber(stored[1] or '') and group ~= OTHER and not make_room() then
-      group, key, described, route_count, release_count = OTHER, other, false, 0, 0
-      stored = call('HMGET', KEYS[key], unpack(fields))
+    local stored = call('HMGET', name, unpack(fields))
+    if not tonumber(stored[1] or '') and group ~= OTHER then
+      group, name = placed(group, coarse, name)
+      if name ~= KEYS[key] then stored = call('HMGET', name, unpack(fields)) end
+      if group == OTHER then described, route_count, release_count = false, 0, 0 end
     end
     first, last = math.min(first, server), math.min(last, server)
     local old_last = tonumber(stored[3] or '')
@@ -306,9 +332,13 @@ function operations.exception(i, keys, a)
       'first', string.format('%.3f', math.min(tonumber(stored[2] or '') or first, first)),
       'last', string.format('%.3f', math.max(old_last or last, last)),
     }
+    if group == coarse then
+      written[#written + 1] = 'coarse'
+      written[#written + 1] = '1'
+    end
     if described and last >= (old_last or last) then
       for n, field in ipairs(DETAILS) do
-        local text = ARGV[from + 4 + n]
+        local text = ARGV[from + 5 + n]
         if text ~= '' or field ~= 'traceback' then
           written[#written + 1] = field
           written[#written + 1] = text
@@ -334,22 +364,22 @@ function operations.exception(i, keys, a)
           add_packed(text, width, size, running, begin, whole(begin) .. ' ', begin, amount)
       end
     end
-    call('HSET', KEYS[key], unpack(written))
-    return group, key, last
+    call('HSET', name, unpack(written))
+    return group, name, last
   end
 
-  local function keep(group, key, last)
+  local function keep(group, name, last)
     if group ~= OTHER then
       call('ZADD', index, 'GT', string.format('%.3f', last), group)
       call('EXPIRE', index, life)
     end
-    call('EXPIRE', KEYS[key], life)
+    call('EXPIRE', name, life)
   end
 
   for key = i + 2, i + keys - 1 do
     local from = at
-    local routes = from + 12
-    local route_count = tonumber(ARGV[from + 11])
+    local routes = from + 13
+    local route_count = tonumber(ARGV[from + 12])
     local releases = routes + 4 * route_count + 1
     local release_count = tonumber(ARGV[releases - 1])
     local done, group, written, last =
