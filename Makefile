@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST = tools/tests -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help up stop test nightly clocks quick check format bench matrix mutants fuzz soak faults build release docs docs-serve clean
+.PHONY: help up stop test nightly clocks quick check format bench matrix mutants fuzz soak faults build release docs docs-serve pictures clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -139,6 +139,9 @@ docs: $(READY) ## build the site of the docs into site/, and check its links
 
 docs-serve: $(READY) ## serve the site at http://127.0.0.1:8001/, and build it again after changes
 	$(BIN)/python tools/site.py serve
+
+pictures: $(READY) $(PAGE) ## make the pictures of the docs again: the page, terminals, a benchmark's chart; minutes
+	$(BIN)/python tools/pictures.py
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) __pycache__ dist site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis \

@@ -8,6 +8,7 @@ Both print tables in Markdown: docs/compatibility.md has them.
 """
 # ruff: noqa: INP001, T201
 
+import importlib.metadata
 import os
 import re
 import shutil
@@ -17,6 +18,9 @@ import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -90,10 +94,26 @@ def environments() -> int:
 
 
 def packages() -> list[str]:
-    """Return the pinned versions of what users install, without the tools of development."""
-    names = {line.partition("==")[0].lower() for line in lowest()} | {"hiredis"}
+    """Return the pinned versions of all that users install, what dependencies bring included.
+
+    Those of pure Python are left out: their wheels are for any machine.
+    """
+    names: set[str] = set()
+    wanted = [line.partition("==")[0] for line in lowest()]
+    while wanted:
+        name = canonicalize_name(wanted.pop())
+        if name not in names:
+            names.add(name)
+            needs = [Requirement(line) for line in importlib.metadata.requires(name) or ()]
+            wanted += [one.name for one in needs if one.marker is None or one.marker.evaluate()]
+    names.add("hiredis")  # of redis[hiredis]
     pinned = (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
-    return [line for line in pinned if line.partition("==")[0].lower() in names]
+    versions = {canonicalize_name(line.partition("==")[0]): line for line in pinned}
+    return [line for name, line in sorted(versions.items()) if name in names and _compiled(name)]
+
+
+def _compiled(name: str) -> bool:
+    return "-none-any" not in (importlib.metadata.distribution(name).read_text("WHEEL") or "")
 
 
 def wheels() -> int:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Take pictures of the page's main views: tools/screenshots.py [FOLDER] [ADDRESS | readme].
+"""Take pictures of the page's main views: tools/screenshots.py [FOLDER] [ADDRESS].
 
 They go to FOLDER, by default .cache/screenshots. Without the address of a page, it serves one:
-the demo's past in a store of its own, which is removed afterwards. Those of the docs are in
-docs/images: tools/screenshots.py docs/images readme
+the demo's past in a store of its own, which is removed afterwards. `make pictures` takes those of
+the docs: tools/pictures.py
 """
 
 import re
@@ -104,40 +104,51 @@ type = "command"
 command = ["true"]
 """
 
+#: The keys of the demo.
+PREFIX = "demo:"
 #: When the deploy of the pictures was, Unix seconds: filling the store takes minutes.
 DEPLOYED = int(time.time()) // 60 * 60 - 2_400
 
 
 @contextmanager
-def served() -> Iterator[str]:
-    """Serve the demo's past; yield the address of the page."""
+def stored() -> Iterator[str]:
+    """Fill a store with the demo's past; yield its URL."""
     with tempfile.TemporaryDirectory(prefix="redmeter-pictures-") as folder:
         url = f"embedded://{folder}/store"
-        store = stores.open(url, prefix="demo:")
+        store = stores.open(url, prefix=PREFIX)
         assert store is not None
         past.fill(store, 1)
         store.close()
-        with Meter(url, prefix="demo:", sync=True) as meter:
-            meter.mark("shop 2.8", at=DEPLOYED)
-            for error in (KeyError("card"), ConnectionError("451 try again later")):
-                try:
-                    raise error
-                except (KeyError, ConnectionError) as caught:
-                    meter.record_exception(caught, route="/checkout")
-            for number in range(40):
-                meter.log("shop.payment", "the bank refused order %d", number, severity="error")
-                meter.log("shop.stock", "only %d left of tea %d", number % 3, number)
-        with opened_store(url, prefix="demo:") as store:
-            Evaluator(store, parse_rules(ALERTS), lease=600.0).cycle()
+        try:
+            with Meter(url, prefix=PREFIX, sync=True) as meter:
+                meter.mark("shop 2.8", at=DEPLOYED)
+                for error in (KeyError("card"), ConnectionError("451 try again later")):
+                    try:
+                        raise error
+                    except (KeyError, ConnectionError) as caught:
+                        meter.record_exception(caught, route="/checkout")
+                for number in range(40):
+                    meter.log("shop.payment", "the bank refused order %d", number, severity="error")
+                    meter.log("shop.stock", "only %d left of tea %d", number % 3, number)
+            with opened_store(url, prefix=PREFIX) as store:
+                Evaluator(store, parse_rules(ALERTS), lease=600.0).cycle()
+            yield url
+        finally:
+            embedded.stop(Path(folder) / "store")
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """Serve the demo's past; yield the address of the page."""
+    with stored() as url:
         command = [sys.executable, "-m", "redmeter", "up", "--port", "0", "--url", url]
-        up = subprocess.Popen([*command, "--prefix", "demo:"], stdout=subprocess.PIPE, text=True)
+        up = subprocess.Popen([*command, "--prefix", PREFIX], stdout=subprocess.PIPE, text=True)
         try:
             assert up.stdout is not None
             yield next(found[0] for line in up.stdout if (found := re.search(r"http://\S+", line)))
         finally:
             up.terminate()
             up.wait()
-            embedded.stop(Path(folder) / "store")
 
 
 def take(address: str, folder: Path, views: dict[str, tuple[str, int, str]] = VIEWS) -> None:
@@ -177,7 +188,7 @@ def main() -> None:
         take(wanted, folder)
         return
     with served() as address:
-        take(address, folder, README if wanted == "readme" else VIEWS)
+        take(address, folder)
 
 
 if __name__ == "__main__":
