@@ -3,8 +3,8 @@
     python tools/newcomer.py [CHECKOUT]
 
 In a clone, an empty environment and an empty home: the command of the section "Install" of
-README.md, the first program on that page, its counter as a chart in a terminal, the page in a
-browser. The texts are those of README.md: a step that it does not have is an error.
+README.md, the first program on that page, its counter as a chart in a terminal and in a browser,
+whose picture is .cache/newcomer.png. The texts are those of README.md: a step that it does not have is an error.
 """
 # ruff: noqa: INP001, T201
 
@@ -14,11 +14,17 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+from playwright.sync_api import sync_playwright
+
 ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "tests"))
+
+from support import chromium  # noqa: E402
+from support.commands import Terminal  # noqa: E402
+
 #: The configuration of pip and npm, which is the machine's.
 _FILES = {"PIP_CONFIG_FILE": ".config/pip/pip.conf", "NPM_CONFIG_USERCONFIG": ".npmrc"}
 CONFIGURED = {
@@ -44,6 +50,20 @@ def run(words: list[str], folder: Path, environment: dict[str, str]) -> str:
     if done.returncode:
         raise StepFailed(f"{' '.join(words)}: {done.stdout}{done.stderr}")
     return done.stdout
+
+
+def see(address: str) -> str:
+    """Open the page of a metric in a browser; return its title once its charts are drawn."""
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium.find(), args=chromium.flags())
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(address)
+        page.locator("canvas").first.wait_for()
+        page.locator(".waiting").wait_for(state="detached")
+        page.screenshot(path=ROOT / ".cache" / "newcomer.png")
+        shown = page.title()
+        browser.close()
+    return shown
 
 
 def follow(checkout: Path, folder: Path) -> Iterator[tuple[str, str, float]]:
@@ -74,16 +94,18 @@ def follow(checkout: Path, folder: Path) -> Iterator[tuple[str, str, float]]:
     try:
         _, took = timed(str(bin_ / "python"), "first.py")
         yield "the first program", "", took
-        shown, took = timed(str(bin_ / "redmeter"), "series", "signups", "--precision", "1m")
-        yield "redmeter series signups", shown.splitlines()[0], took
+        began = time.perf_counter()
+        command = [str(bin_ / "redmeter"), "series", "signups", "--precision", "1m"]
+        lines = Terminal(command, 100, folder, environment).finish().out.splitlines()
+        if not any("┤" in line for line in lines):
+            raise StepFailed(f"{' '.join(command)} draws no chart: {lines}")
+        yield "redmeter series signups", lines[0], time.perf_counter() - began
         shown, took = timed(str(bin_ / "redmeter"), "up", "--detach", "--port", "0")
         address = re.search(r"http://127\.\S+", shown)
         assert address, shown
         yield "redmeter up", address[0], took
         began = time.perf_counter()
-        with urllib.request.urlopen(f"{address[0]}api/metrics?range=60") as answer:
-            assert b"signups" in answer.read()
-        yield "the page", "", time.perf_counter() - began
+        yield "the page", see(f"{address[0]}?view=series&name=signups"), time.perf_counter() - began
     finally:
         run([str(bin_ / "redmeter"), "stop"], folder, environment)
 
