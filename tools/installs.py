@@ -3,8 +3,9 @@
     python tools/installs.py environments    each Python of tools/matrix with each extra: installs,
                                              imports, runs the command; exits 1 if one fails
     python tools/installs.py wheels          which pinned packages have no wheel for arm64 or musl
+    python tools/installs.py oldest          the oldest dependencies, as constraints for pip
 
-Both print tables in Markdown: docs/compatibility.md has them.
+The first two print tables in Markdown: docs/compatibility.md has them.
 """
 # ruff: noqa: INP001, T201
 
@@ -93,6 +94,12 @@ def environments() -> int:
     return int(any(text != "ok" for row in rows.values() for text in row))
 
 
+def oldest() -> int:
+    """Print the oldest versions, a line each; return the exit code."""
+    print("\n".join(lowest()))
+    return 0
+
+
 def packages() -> list[str]:
     """Return the pinned versions of all that users install, what dependencies bring included.
 
@@ -133,7 +140,7 @@ def wheels() -> int:
 
 
 if __name__ == "__main__":
-    commands = {"environments": environments, "wheels": wheels}
+    commands = {"environments": environments, "oldest": oldest, "wheels": wheels}
     if len(sys.argv) != 2 or sys.argv[1] not in commands:
         sys.exit((__doc__ or "").strip())
     sys.exit(commands[sys.argv[1]]())

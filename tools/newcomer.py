@@ -4,7 +4,8 @@
 
 In a clone, an empty environment and an empty home: the command of the section "Install" of
 README.md, the first program on that page, its counter as a chart in a terminal and in a browser,
-whose picture is .cache/newcomer.png. The texts are those of README.md: a step that it does not have is an error.
+whose picture is .cache/newcomer.png. The texts are those of README.md: a step that the page lacks
+is an error.
 """
 # ruff: noqa: INP001, T201
 

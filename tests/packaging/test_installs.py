@@ -1,12 +1,12 @@
 """The tool that installs into empty environments knows each extra, each dependency, each Python."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from packaging.version import Version
 
 from redmeter.extras import PACKAGES
 from support.tools import loaded
@@ -27,15 +27,19 @@ def test_each_extra_for_users_has_a_check_that_passes_with_its_packages(tool: Mo
         exec(check, {})  # noqa: S102
 
 
-def test_the_oldest_versions_are_those_of_pyproject(tool: ModuleType) -> None:
-    """`make matrix` runs tests with each of them."""
-    oldest = tool.lowest()
-    assert "redis==6.0" in oldest
-    text = (ROOT / "tools" / "matrix").read_text(encoding="utf-8")
-    tested = dict(found for found in re.findall(r"([\w-]+)==([\d.]+)", text))
-    for line in oldest:
-        name, _, version = line.partition("==")
-        assert Version(tested[name]) == Version(version), name
+def test_the_oldest_versions_are_those_of_pyproject() -> None:
+    """`make matrix` runs tests with each of them: its constraints for pip."""
+    command = [sys.executable, str(ROOT / "tools" / "installs.py"), "oldest"]
+    lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    required = dict(
+        re.findall(
+            r'"([\w-]+)(?:\[hiredis\])?>=([\d.]+)',
+            text.partition("\n[project]")[2].partition("\ndev = ")[0],
+        )
+    )
+    assert lines[0] == "redis==6.0"
+    assert dict(line.split("==") for line in lines) == required
 
 
 def test_wheels_are_looked_for_of_packages_that_are_not_pure_python(tool: ModuleType) -> None:
