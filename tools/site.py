@@ -47,7 +47,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "how-to/redis-in-action.md",
     ),
     "Recipes": (
-        *("how-to.md", *(f"how-to/{name}.md" for name in RECIPES)),
+        *("how-to.md", *(f"how-to/{name}/index.md" for name in RECIPES)),
         *("how-to/web-server-logs.md", "how-to/move-to-another-server.md", "containers.md"),
     ),
     "Integrations": (
@@ -150,12 +150,19 @@ def prepared(source: str) -> dict[str, str]:
     places: dict[tuple[str, str], tuple[str, str]] = {}
     pages: dict[str, tuple[str, str]] = {}
     for name, text in texts.items():
-        place = MOVED.get(name) or name.removeprefix("docs/")
+        place = place_of(name)
         places[name, ""] = (place, "")
         pages[place] = (name, text)
-        if place.removeprefix("how-to/").removesuffix(".md") in RECIPES:
+        if place.startswith("how-to/") and place.endswith("/index.md"):
             pages |= _split(name, place, text, places)
     return {place: _linked(place, *page, places, source) for place, page in pages.items()}
+
+
+def place_of(name: str) -> str:
+    """Return where the site has a page: those of recipes have a folder, with a page of each."""
+    place = MOVED.get(name) or name.removeprefix("docs/")
+    is_split = place.removeprefix("how-to/").removesuffix(".md") in RECIPES
+    return f"{place.removesuffix('.md')}/index.md" if is_split else place
 
 
 def _split(
@@ -172,7 +179,7 @@ def _split(
     listed = []
     for recipe in recipes:
         title, _, body = recipe.partition("\n")
-        page = f"{place.removesuffix('.md')}/{anchor(title)}.md"
+        page = f"{place.removesuffix('index.md')}{anchor(title)}.md"
         places[name, anchor(title)] = (page, "")
         for below in re.findall(r"^###+ (.*)$", _FENCE.sub("", body), re.MULTILINE):
             places[name, anchor(below)] = (page, anchor(below))
@@ -222,9 +229,10 @@ def navigation(pages: dict[str, str]) -> list[dict[str, object]]:
 
     def entry(page: str) -> dict[str, object]:
         used.add(page)
-        below = [one for one in pages if one.startswith(f"{page.removesuffix('.md')}/")]
-        if page == "how-to.md" or not below:
+        if page == "index.md" or not page.endswith("/index.md"):
             return {title(pages[page]): page}
+        folder = page.removesuffix("index.md")
+        below = [one for one in pages if one.startswith(folder) and one != page]
         used.update(below)
         return {title(pages[page]): [page, *({title(pages[one]): one} for one in below)]}
 

@@ -39,11 +39,11 @@ def test_each_page_is_on_the_site_and_each_recipe_is_one(site: Path, tool: Modul
     """Pages of recipes list theirs."""
     for page in ROOT.glob("docs/**/*.md"):
         name = page.relative_to(ROOT).as_posix()
-        place = tool.MOVED.get(name) or name.removeprefix("docs/")
-        assert (site / place).with_suffix(".html").is_file(), name
+        assert (site / tool.place_of(name)).with_suffix(".html").is_file(), name
     recipe = (site / "how-to/record/mark-a-deploy.html").read_text(encoding="utf-8")
     assert "<title>Mark a deploy" in recipe
-    assert 'href="record/mark-a-deploy.html"' in (site / "how-to/record.html").read_text("utf-8")
+    listed = (site / "how-to/record/index.html").read_text(encoding="utf-8")
+    assert 'href="mark-a-deploy.html"' in listed
 
 
 def test_faults_of_a_site_are_found(site: Path, tool: ModuleType, tmp_path: Path) -> None:
