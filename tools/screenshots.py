@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import sync_playwright
 
@@ -110,6 +111,14 @@ PREFIX = "demo:"
 DEPLOYED = int(time.time()) // 60 * 60 - 2_400
 
 
+def charge(error: Exception) -> None:
+    """Raise an error where an application would, in a file of its own."""
+    code = compile("def charge(error):\n    raise error\n", "/srv/shop/payment.py", "exec")
+    space: dict[str, Any] = {}
+    exec(code, space)  # noqa: S102
+    space["charge"](error)
+
+
 @contextmanager
 def stored() -> Iterator[str]:
     """Fill a store with the demo's past; yield its URL."""
@@ -124,7 +133,7 @@ def stored() -> Iterator[str]:
                 meter.mark("shop 2.8", at=DEPLOYED)
                 for error in (KeyError("card"), ConnectionError("451 try again later")):
                     try:
-                        raise error
+                        charge(error)
                     except (KeyError, ConnectionError) as caught:
                         meter.record_exception(caught, route="/checkout")
                 for number in range(40):
@@ -166,6 +175,8 @@ def take(address: str, folder: Path, views: dict[str, tuple[str, int, str]] = VI
             until = int(time.time() // 60 - 20) * 60
             page.goto(address + query.format(since=until - 1_200, until=until, mark=DEPLOYED))
             page.locator(".waiting").wait_for(state="detached")
+            if "view=" not in query:
+                page.get_by_role("region", name="Status").get_by_text("Now, ").wait_for()
             if "mark=" in query:
                 page.get_by_role("region", name="Deploy verdict").get_by_role(
                     "row"

@@ -49,7 +49,7 @@ def test_wheels_are_looked_for_of_packages_that_are_not_pure_python(tool: Module
     assert names & {"redis", "starlette", "typer", "h11", "ruff"} == set()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_install_that_fails_has_its_last_error(tool: ModuleType, tmp_path: Path) -> None:
     """On one line, for a table."""
     missing = tmp_path / "redmeter-9.9.9-py3-none-any.whl"

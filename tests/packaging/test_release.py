@@ -93,7 +93,7 @@ def test_two_checkouts_of_one_commit_become_the_same_bytes(
     assert set(tool.build(second).values()) & set(built.values()) == set()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_wheel_that_is_too_large_or_has_strange_files_is_refused(
     copy: Callable[[str], Path], tool: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,7 +141,7 @@ def test_a_release_is_a_commit_a_tag_and_two_files(repository: Path, tool: Modul
         tool.refuse(repository, "0.1.5")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_release_that_fails_leaves_nothing(
     repository: Path, tool: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
