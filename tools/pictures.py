@@ -4,27 +4,24 @@
     python tools/pictures.py pages           screenshots of the page, and the modules' structure
     python tools/pictures.py terminal        commands on a terminal, as SVG
     python tools/pictures.py benchmark       runs the benchmark of recording, then draws it
-    python tools/pictures.py chart           draws the output that the last run has left
+    python tools/pictures.py draw            the drawings, with what the last benchmark has left
 
 The pages and commands show the past of the demo; its times are of today.
 """
 # ruff: noqa: INP001, T201
 
 import argparse
-import html
 import os
-import re
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 sys.path += [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "tools")]
 
+import drawings  # noqa: E402
 import screenshots  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.text import Text  # noqa: E402
@@ -67,16 +64,6 @@ height="{terminal_height}"/></clipPath>
 #: The output of the benchmark that the chart shows, and the rows of it that are measured.
 MEASURED = ROOT / "benchmarks" / "recording.txt"
 _ROWS = ("counting", "observing")
-_LINE = re.compile(r"(.+?)  +([\d.]+ (?:ns|us)) +([\d.]+ (?:ns|us)) +([\d.]+) ")
-
-
-class Bar(NamedTuple):
-    """One operation: its times with Redmeter and with the alternative, and their ratio."""
-
-    operation: str
-    ours: str
-    other: str
-    ratio: float
 
 
 def terminal() -> None:
@@ -111,54 +98,26 @@ def benchmark() -> None:
     done = subprocess.run(
         [sys.executable, "benchmarks/run.py", *_ROWS], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
-    if not [*bars(done.stdout)]:
+    if not [*drawings.bars(done.stdout)]:
         sys.exit(f"no rows in the output of benchmarks/run.py: {done.stdout}")
     MEASURED.write_text(done.stdout, encoding="utf-8")
-    chart()
+    draw()
 
 
-def chart() -> None:
-    """Draw the output of the benchmark."""
-    (IMAGES / "recording.svg").write_text(drawn(MEASURED.read_text("utf-8")), "utf-8")
-    print("docs/images/recording.svg")
+def drawn() -> dict[str, str]:
+    """Return each drawing by its name."""
+    return {
+        "flow": drawings.flow(),
+        "recording": drawings.ratios(MEASURED.read_text(encoding="utf-8")),
+        "retention": drawings.retention(),
+    }
 
 
-def bars(output: str) -> Iterator[Bar]:
-    """Yield the rows that have a time on both sides."""
-    for line in output.splitlines():
-        if row := _LINE.match(line):
-            yield Bar(row[1], row[2].replace("us", "µs"), row[3].replace("us", "µs"), float(row[4]))
-
-
-def drawn(output: str) -> str:
-    """Return a chart of the ratios in the output of a benchmark: a bar for each row."""
-    rows = [*bars(output)]
-    full, left, height = 420, 240, 30
-    shapes = []
-    for at, row in enumerate(rows):
-        y = 40 + at * height
-        shapes += [
-            f'<text x="{left - 10}" y="{y + 14}" class="name">{html.escape(row.operation)}</text>',
-            f'<rect x="{left}" y="{y}" width="{full}" height="20" class="other"/>',
-            f'<rect x="{left}" y="{y}" width="{row.ratio * full:.0f}" height="20" class="ours"/>',
-            f'<text x="{left + 6 + row.ratio * full:.0f}" y="{y + 14}">{row.ours}</text>',
-            f'<text x="{left + full + 8}" y="{y + 14}">{row.other}</text>',
-        ]
-    tall = 56 + len(rows) * height
-    inside = "\n".join(shapes)
-    return f"""\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 {tall}">
-<title>Time per call with Redmeter, as a part of prometheus_client's</title>
-<style>text{{font:13px sans-serif;fill:#1f2328}}.name{{text-anchor:end}}.paper{{fill:#fff}}
-.ours{{fill:#0969da}}.other{{fill:#d8dee4}}.title{{font-weight:bold}}
-@media(prefers-color-scheme:dark){{text{{fill:#e6edf3}}.paper{{fill:#161b22}}
-.ours{{fill:#1f6feb}}.other{{fill:#373e47}}}}</style>
-<rect width="760" height="{tall}" rx="8" class="paper"/>
-<text x="{left}" y="24" class="title">Redmeter</text>
-<text x="{left + full}" y="24" class="name">prometheus_client</text>
-{inside}
-</svg>
-"""
+def draw() -> None:
+    """Write the drawings."""
+    for name, text in drawn().items():
+        (IMAGES / f"{name}.svg").write_text(text, encoding="utf-8")
+        print(f"docs/images/{name}.svg")
 
 
 def pages() -> None:
@@ -168,7 +127,7 @@ def pages() -> None:
         screenshots.take(address, IMAGES, screenshots.README)
 
 
-STEPS = {"pages": pages, "terminal": terminal, "benchmark": benchmark, "chart": chart}
+STEPS = {"pages": pages, "terminal": terminal, "benchmark": benchmark, "draw": draw}
 
 
 def main(arguments: list[str]) -> int:

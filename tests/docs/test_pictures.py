@@ -23,7 +23,7 @@ def tool() -> ModuleType:
 def test_each_picture_is_made_by_the_tool_and_shown_on_a_page(tool: ModuleType) -> None:
     """And none is left that no tool makes again."""
     made = {f"{name}.png" for name in tool.screenshots.README}
-    made |= {f"{name}.svg" for name in (*tool.COMMANDS, "recording", "structure")}
+    made |= {f"{name}.svg" for name in (*tool.COMMANDS, *tool.drawn(), "structure")}
     assert {path.name for path in IMAGES.iterdir()} == made
     pages = [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
     shown = {
@@ -48,11 +48,11 @@ def test_a_picture_of_a_terminal_begins_with_its_command(tool: ModuleType) -> No
         assert 3 <= len([row for row in others if row]) <= lines + 1, name
 
 
-def test_the_chart_of_the_benchmark_is_of_its_output(tool: ModuleType) -> None:
-    """`make pictures` keeps both."""
-    output = tool.MEASURED.read_text(encoding="utf-8")
-    assert tool.drawn(output) == (IMAGES / "recording.svg").read_text(encoding="utf-8")
-    bars = [*tool.bars(output)]
+def test_the_drawings_are_of_todays_code_and_of_the_benchmarks_output(tool: ModuleType) -> None:
+    """`make pictures` keeps that output, and `tools/pictures.py draw` writes them."""
+    for name, text in tool.drawn().items():
+        assert text == (IMAGES / f"{name}.svg").read_text(encoding="utf-8"), name
+    bars = [*tool.drawings.bars(tool.MEASURED.read_text(encoding="utf-8"))]
     assert [bar.operation for bar in bars][:2] == ["counter.inc(), bound", "meter.count(name)"]
     assert len(bars) == 7
 
@@ -62,11 +62,11 @@ def test_a_bar_is_as_long_as_the_ratio(tool: ModuleType) -> None:
     head = "  ours  other  ratio  target  floor"
     row = "counter.inc(), bound       1044 ns        2.9 us    0.360    <= 0.4   "
     other = "largest error      2.166%     2.166%    1.000      <= 1   "
-    assert [*tool.bars("\n".join([head, row, other]))] == [
-        tool.Bar("counter.inc(), bound", "1044 ns", "2.9 µs", 0.36)
+    assert [*tool.drawings.bars("\n".join([head, row, other]))] == [
+        tool.drawings.Bar("counter.inc(), bound", "1044 ns", "2.9 µs", 0.36)
     ]
     lengths = [
         (shape.get("class"), shape.get("width"))
-        for shape in ET.fromstring(tool.drawn(row)).iter(f"{SVG}rect")  # noqa: S314
+        for shape in ET.fromstring(tool.drawings.ratios(row)).iter(f"{SVG}rect")  # noqa: S314
     ]
     assert lengths[1:] == [("other", "420"), ("ours", "151")]
