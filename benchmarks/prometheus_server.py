@@ -7,7 +7,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -76,20 +76,21 @@ class PrometheusServer:
     def range(self, query: str, start: int, end: int, step: int) -> dict[str, Any] | str:
         """Return the data of an answer, or the error; times are in milliseconds."""
         try:
-            data: dict[str, Any] = json.loads(self.answer(query, start, end, step))["data"]
+            span = {"start": start / 1000, "end": end / 1000, "step": step / 1000}
+            answer = self.request("query_range", {"query": query, **span})
+            data: dict[str, Any] = json.loads(answer)["data"]
             return data
         except urllib.error.HTTPError as error:
             return str(json.load(error)["error"])
 
-    def answer(self, query: str, start: int, end: int, step: int) -> bytes:
-        """Return the bytes of an answer; times are in milliseconds.
+    def request(self, endpoint: str, form: Mapping[str, object]) -> bytes:
+        """Return the bytes of an answer.
 
         Raises:
             HTTPError: Prometheus refuses the query.
         """
-        form = {"start": start / 1000, "end": end / 1000, "step": step / 1000, "query": query}
-        request = f"{self._address}/api/v1/query_range"
-        with urllib.request.urlopen(request, urlencode(form).encode(), timeout=60) as answer:  # noqa: S310
+        address = f"{self._address}/api/v1/{endpoint}"
+        with urllib.request.urlopen(address, urlencode(form).encode(), timeout=60) as answer:  # noqa: S310
             content: bytes = answer.read()
             return content
 

@@ -86,30 +86,36 @@ def twelve(_conn: redis.Redis, url: str) -> Iterator[Row]:
                 meter.flush()
         meter.flush()
     with _served(url) as address, PrometheusServer(_like_those(now, ago)) as server:
-        sums = [0.0, 0.0]
         asked = itertools.count(1)
-        for query in TWELVE:
+        span = {"start": start, "end": end, "step": step}
+        for endpoint, times in (("query_range", span), ("query", {"time": end})):
+            sums = [0.0, 0.0]
+            for query in TWELVE:
 
-            def ours(query: str = query) -> bytes:
-                # Spaces make each a query of its own: equal ones share an answer.
-                parameters = {"query": query + " " * next(asked), "start": start, "end": end}
-                return _get(
-                    address, "/api/v1/query_range?" + urlencode(parameters | {"step": step})
-                )
+                def ours(
+                    query: str = query, endpoint: str = endpoint, times: dict[str, float] = times
+                ) -> bytes:
+                    # Spaces make each a query of its own: equal ones share an answer.
+                    form = urlencode({"query": query + " " * next(asked), **times})
+                    return _get(address, f"/api/v1/{endpoint}?{form}")
 
-            def other(query: str = query) -> object:
-                return server.answer(query, round(start * 1000), round(end * 1000), 15_000)
+                def other(
+                    query: str = query, endpoint: str = endpoint, times: dict[str, float] = times
+                ) -> object:
+                    return server.request(endpoint, {"query": query, **times})
 
-            ours()
-            if not found():
-                yield Row(f"{query}, HTTP", milli(seconds(ours, ROUNDS)), "", None, "none", "")
-                continue
-            mine, theirs, ratio = turns(ours, other, rounds=ROUNDS, calls=1)
-            sums = [sums[0] + mine, sums[1] + theirs]
-            yield Row(f"{query}, HTTP", milli(mine), milli(theirs), ratio, "none", "")
-        if found():
-            ratio = sums[0] / sums[1]
-            yield Row("all of these", milli(sums[0]), milli(sums[1]), ratio, "<= 3", "Prometheus")
+                ours()
+                what = f"{query}, {endpoint}"
+                if not found():
+                    yield Row(what, milli(seconds(ours, ROUNDS)), "", None, "none", "")
+                    continue
+                mine, theirs, ratio = turns(ours, other, rounds=ROUNDS, calls=1)
+                sums = [sums[0] + mine, sums[1] + theirs]
+                yield Row(what, milli(mine), milli(theirs), ratio, "none", "")
+            if found():
+                ratio, target = sums[0] / sums[1], "<= 3" if endpoint == "query_range" else "none"
+                what = f"all of these, {endpoint}"
+                yield Row(what, milli(sums[0]), milli(sums[1]), ratio, target, "Prometheus")
 
 
 def _like_those(now: float, ago: range) -> Iterator[SampledSeries]:

@@ -113,7 +113,7 @@ class Grid:
 
 
 def make_grid(retention: Mapping[int, int], now: float, since: float) -> Grid:
-    """Return the grid of the finest intervals that reach back to a time.
+    """Return the grid of the finest intervals that reach back to a time, without older ones.
 
     Args:
         retention: precision in seconds -> samples.
@@ -129,11 +129,14 @@ def make_grid(retention: Mapping[int, int], now: float, since: float) -> Grid:
         newest = second // precision * precision
         oldest = newest - (retention[precision] - 1) * precision
         limit = edges[0] if edges else newest + precision
-        added = range(oldest, limit, precision)
+        # The whole interval before it is the newest one that ends by then.
+        first = math.floor(min(max(since, oldest), newest)) // precision * precision - precision
+        first = max(first, oldest)
+        added = range(first, limit, precision)
         if not added:
             continue
         end = next((edge for edge in edges if edge % precision == 0), None)
-        parts.append(GridPart(precision, oldest, end, len(added)))
+        parts.append(GridPart(precision, first, end, len(added)))
         edges = [*added, *edges]
     times = np.array(edges, np.int64) * 1000
     current = max(math.floor(now * 1000), int(times[-1]) + 1)

@@ -298,7 +298,7 @@ class _Request:
     def _grid(self, needed: Mapping[int, int], now: float) -> Grid:
         key = now, tuple(needed)
         if key not in self._grids:
-            self._grids = {key: make_grid(needed, now, -np.inf)}
+            self._grids = {key: make_grid(needed, now, self._since - SLACK)}
         return self._grids[key]
 
     def counters(
