@@ -126,6 +126,7 @@ def stored() -> Iterator[str]:
         url = f"embedded://{folder}/store"
         store = stores.open(url, prefix=PREFIX)
         assert store is not None
+        time.sleep(60.2 - time.time() % 60)  # so the newest complete minute is whole
         past.fill(store, 1)
         store.close()
         try:
