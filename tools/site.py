@@ -119,11 +119,12 @@ pymdownx.highlight.pygments_lang_class = true
 pymdownx.superfences = {{}}
 """
 _FENCE = re.compile(r"^(```.*?^```)$", re.DOTALL | re.MULTILINE)
-_LINK = re.compile(r"(?<=\])\(([^)\s]+)\)")
+#: The target of a link or an image, in Markdown and in HTML.
+_LINK = re.compile(r'(?<=\]\()[^)\s]+(?=\))|(?<= src=")[^"]+|(?<= srcset=")[^"]+')
 #: What Zensical's offline pages would load from elsewhere, and what they load instead.
 _FOREIGN_WORKER, WORKER = "https://unpkg.com/iframe-worker/shim", "file-worker.js"
 #: Elements and their attributes that a browser loads by itself.
-_LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
+_LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "srcset"}
 
 
 class SiteError(Exception):
@@ -194,20 +195,20 @@ def _linked(
     """Return a page whose links lead to pages of the site."""
 
     def link(found: re.Match[str]) -> str:
-        target = found[1]
+        target = found[0]
         if "://" in target or target.startswith("mailto:"):
-            return found[0]
+            return target
         path, _, heading = target.partition("#")
         file = os.path.normpath((Path(name).parent / path).as_posix()) if path else name
         if (file, "") not in places:
             if file.startswith("docs/"):  # images and other files, which are copied
-                return f"({os.path.relpath(file.removeprefix('docs/'), Path(place).parent)})"
-            return f"({source}/{file})"
+                return os.path.relpath(file.removeprefix("docs/"), Path(place).parent)
+            return f"{source}/{file}"
         page, rest = places.get((file, heading), (places[file, ""][0], heading))
         if page == place and not rest:
-            return f"(#{heading})" if heading else f"({Path(page).name})"
+            return f"#{heading}" if heading else Path(page).name
         relative = os.path.relpath(page, Path(place).parent)
-        return f"({relative}{f'#{rest}' if rest else ''})"
+        return f"{relative}{f'#{rest}' if rest else ''}"
 
     parts = _FENCE.split(text)
     return "".join(part if at % 2 else _LINK.sub(link, part) for at, part in enumerate(parts))
