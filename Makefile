@@ -18,15 +18,18 @@ STAGES ?=
 # The seed of its plan: a new one by default, which it prints.
 SOAK_SEED ?=
 MUTANTS ?=
+# The release that `make release` prepares, e.g. 0.2.0, and the targets that have to pass before.
+VERSION ?=
+CHECKS ?= test nightly
 # Tests start hundreds of Python processes; each would compile what is not cached.
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST = tools/tests -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help up stop test nightly clocks quick check format bench matrix mutants fuzz soak faults build clean
+.PHONY: help up stop test nightly clocks quick check format bench matrix mutants fuzz soak faults build release docs docs-serve pictures clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: set PYTHON=/path/to/python3"; exit 1; }
@@ -122,10 +125,25 @@ faults: $(READY) ## break real servers in each way of a table, five minutes; it 
 mutants: $(READY) ## break the code in known ways; a test has to go red each time
 	$(BIN)/python tools/mutants $(MUTANTS)
 
-build: $(READY) $(PAGE) ## sdist and wheel into dist/
+build: $(READY) $(PAGE) ## sdist and wheel into dist/, checked
 	$(BIN)/python -m hatchling build
+	$(BIN)/python tools/release.py check
+
+release: $(READY) $(PAGE) ## check everything, write and tag the release VERSION; publishes nothing
+	$(BIN)/python tools/release.py refuse "$(VERSION)"
+	@$(MAKE) --no-print-directory $(CHECKS)
+	$(BIN)/python tools/release.py tag "$(VERSION)"
+
+docs: $(READY) ## build the site of the docs into site/, and check its links
+	$(BIN)/python tools/site.py build
+
+docs-serve: $(READY) ## serve the site at http://127.0.0.1:8001/, and build it again after changes
+	$(BIN)/python tools/site.py serve
+
+pictures: $(READY) $(PAGE) ## make the pictures of the docs again: the page, terminals, a benchmark's chart; minutes
+	$(BIN)/python tools/pictures.py
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) __pycache__ dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) __pycache__ dist site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		src/redmeter/dashboard/static frontend/node_modules
 	find src tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} +

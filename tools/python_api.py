@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import redmeter
+from redmeter import results
 
 PATH = "docs/reference/python-api.md"
 
@@ -90,14 +91,17 @@ def page() -> str:
     classes = [getattr(redmeter, name) for name in redmeter.__all__ if name != "__version__"]
     errors = [kind for kind in classes if issubclass(kind, Exception)]
     errors.sort(key=lambda kind: [base.__name__ for base in reversed(kind.__mro__)])
-    results = [
-        kind for kind in classes if dataclasses.is_dataclass(kind) or hasattr(kind, "_fields")
+    named = {name: getattr(results, name) for name in results.__all__}
+    values = [
+        kind
+        for _, kind in sorted(named.items() | {(kind.__name__, kind) for kind in classes})
+        if dataclasses.is_dataclass(kind) or hasattr(kind, "_fields")
     ]
     parts = [
         "<!-- Made by tools/docs.py from the code; change it there. -->\n",
         "# Python API\n",
         _INTRO,
-        _contents(results),
+        _contents(values),
         "## Meter\n",
         _code("from redmeter import Meter"),
         _class(redmeter.Meter, members=False),
@@ -110,7 +114,8 @@ def page() -> str:
         f"### {name}\n\n{_class(getattr(redmeter, name), init=False)}" for name in INSTRUMENTS
     ]
     parts.append("## Results\n")
-    parts += [f"### {kind.__name__}\n\n{_class(kind, init=False)}" for kind in results]
+    parts.append(_code("from redmeter import results"))
+    parts += [f"### {kind.__name__}\n\n{_class(kind, init=False)}" for kind in values]
     parts.append("## Errors\n")
     parts += [f"### {kind.__name__}\n\n{_bases(kind)}{_class(kind, init=False)}" for kind in errors]
     for module, names in MODULES.items():
@@ -128,7 +133,7 @@ def page() -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).rstrip() + "\n"
 
 
-def _contents(results: list[Any]) -> str:
+def _contents(values: list[Any]) -> str:
     links = [
         *(
             f"[{title}](#{_anchor(title)})"
@@ -136,7 +141,7 @@ def _contents(results: list[Any]) -> str:
         ),
         *(f"[{name}](#{_anchor(name)})" for name in MODULES),
     ]
-    named = ", ".join(f"[{kind.__name__}](#{_anchor(kind.__name__)})" for kind in results)
+    named = ", ".join(f"[{kind.__name__}](#{_anchor(kind.__name__)})" for kind in values)
     return f"{' · '.join(links)}\n\nResults: {named}.\n"
 
 

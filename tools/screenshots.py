@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Take pictures of the page's main views: tools/screenshots.py [FOLDER] [ADDRESS | readme].
+"""Take pictures of the page's main views: tools/screenshots.py [FOLDER] [ADDRESS].
 
 They go to FOLDER, by default .cache/screenshots. Without the address of a page, it serves one:
-the demo's past in a store of its own, which is removed afterwards. Those of the docs are in
-docs/images: tools/screenshots.py docs/images readme
+the demo's past in a store of its own, which is removed afterwards. `make pictures` takes those of
+the docs: tools/pictures.py
 """
 
 import re
@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import sync_playwright
 
@@ -104,40 +105,60 @@ type = "command"
 command = ["true"]
 """
 
+#: The keys of the demo.
+PREFIX = "demo:"
 #: When the deploy of the pictures was, Unix seconds: filling the store takes minutes.
 DEPLOYED = int(time.time()) // 60 * 60 - 2_400
+
+
+def charge(error: Exception) -> None:
+    """Raise an error where an application would, in a file of its own."""
+    code = compile("def charge(error):\n    raise error\n", "/srv/shop/payment.py", "exec")
+    space: dict[str, Any] = {}
+    exec(code, space)  # noqa: S102
+    space["charge"](error)
+
+
+@contextmanager
+def stored() -> Iterator[str]:
+    """Fill a store with the demo's past; yield its URL."""
+    with tempfile.TemporaryDirectory(prefix="redmeter-pictures-") as folder:
+        url = f"embedded://{folder}/store"
+        store = stores.open(url, prefix=PREFIX)
+        assert store is not None
+        time.sleep(60.2 - time.time() % 60)  # so the newest complete minute is whole
+        past.fill(store, 1)
+        store.close()
+        try:
+            with Meter(url, prefix=PREFIX, sync=True) as meter:
+                meter.mark("shop 2.8", at=DEPLOYED)
+                for error in (KeyError("card"), ConnectionError("451 try again later")):
+                    try:
+                        charge(error)
+                    except (KeyError, ConnectionError) as caught:
+                        meter.record_exception(caught, route="/checkout")
+                for number in range(40):
+                    meter.log("shop.payment", "the bank refused order %d", number, severity="error")
+                    meter.log("shop.stock", "only %d left of tea %d", number % 3, number)
+            with opened_store(url, prefix=PREFIX) as store:
+                Evaluator(store, parse_rules(ALERTS), lease=600.0).cycle()
+            yield url
+        finally:
+            embedded.stop(Path(folder) / "store")
 
 
 @contextmanager
 def served() -> Iterator[str]:
     """Serve the demo's past; yield the address of the page."""
-    with tempfile.TemporaryDirectory(prefix="redmeter-pictures-") as folder:
-        url = f"embedded://{folder}/store"
-        store = stores.open(url, prefix="demo:")
-        assert store is not None
-        past.fill(store, 1)
-        store.close()
-        with Meter(url, prefix="demo:", sync=True) as meter:
-            meter.mark("shop 2.8", at=DEPLOYED)
-            for error in (KeyError("card"), ConnectionError("451 try again later")):
-                try:
-                    raise error
-                except (KeyError, ConnectionError) as caught:
-                    meter.record_exception(caught, route="/checkout")
-            for number in range(40):
-                meter.log("shop.payment", "the bank refused order %d", number, severity="error")
-                meter.log("shop.stock", "only %d left of tea %d", number % 3, number)
-        with opened_store(url, prefix="demo:") as store:
-            Evaluator(store, parse_rules(ALERTS), lease=600.0).cycle()
+    with stored() as url:
         command = [sys.executable, "-m", "redmeter", "up", "--port", "0", "--url", url]
-        up = subprocess.Popen([*command, "--prefix", "demo:"], stdout=subprocess.PIPE, text=True)
+        up = subprocess.Popen([*command, "--prefix", PREFIX], stdout=subprocess.PIPE, text=True)
         try:
             assert up.stdout is not None
             yield next(found[0] for line in up.stdout if (found := re.search(r"http://\S+", line)))
         finally:
             up.terminate()
             up.wait()
-            embedded.stop(Path(folder) / "store")
 
 
 def take(address: str, folder: Path, views: dict[str, tuple[str, int, str]] = VIEWS) -> None:
@@ -155,6 +176,8 @@ def take(address: str, folder: Path, views: dict[str, tuple[str, int, str]] = VI
             until = int(time.time() // 60 - 20) * 60
             page.goto(address + query.format(since=until - 1_200, until=until, mark=DEPLOYED))
             page.locator(".waiting").wait_for(state="detached")
+            if "view=" not in query:
+                page.get_by_role("region", name="Status").get_by_text("Now, ").wait_for()
             if "mark=" in query:
                 page.get_by_role("region", name="Deploy verdict").get_by_role(
                     "row"
@@ -177,7 +200,7 @@ def main() -> None:
         take(wanted, folder)
         return
     with served() as address:
-        take(address, folder, README if wanted == "readme" else VIEWS)
+        take(address, folder)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import base64
 import fcntl
 import importlib
+import inspect
 import os
 import pty
 import re
@@ -21,6 +22,7 @@ import yaml  # type: ignore[import-untyped]
 from starlette.requests import Request
 
 import redmeter
+from redmeter import results
 from redmeter.dashboard import Dashboard
 from redmeter.dashboard.guard import own_hosts
 from redmeter.settings import SETTINGS
@@ -36,7 +38,8 @@ GENERATED = (
     "docs/reference/settings.md",
     "docs/reference/python-api.md",
 )
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+FOLDERS = ("docs", "examples", "deploy")
+PAGES = sorted([*ROOT.glob("*.md"), *(p for f in FOLDERS for p in ROOT.glob(f"{f}/**/*.md"))])
 WRITTEN = [page for page in PAGES if str(page.relative_to(ROOT)) not in GENERATED]
 #: Pages of which each section is to be had by itself; the others are read from top to bottom.
 BY_SECTION = (
@@ -337,10 +340,11 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_the_reference_has_every_public_name() -> None:
-    """Each export of `redmeter`, and what pages import from other modules."""
+    """Each export of `redmeter` and its results, and what pages import from other modules."""
     text = (ROOT / GENERATED[2]).read_text(encoding="utf-8")
     headings = set(re.findall(r"^#+ (\S+)$", text, flags=re.MULTILINE))
     exports = {name for name in redmeter.__all__ if not name.startswith("_")}
+    exports |= {name for name in results.__all__ if inspect.isclass(getattr(results, name))}
     assert exports - headings == set()
     imported = {
         f"{module.rpartition('.')[2]}.{name}"
@@ -450,9 +454,9 @@ def test_no_file_names_a_package_host_or_a_download_address() -> None:
     assert found == []
 
 
-def test_each_test_that_security_names_is_there() -> None:
+def test_each_test_that_the_threat_model_names_is_there() -> None:
     """What is said to be shown is shown."""
-    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
     named = re.findall(r"`([\w/]+\.py)::(\w+)`", text.partition("## Threats")[2])
     assert len(named) > 20
     for file, name in named:
