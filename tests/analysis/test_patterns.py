@@ -21,6 +21,8 @@ BASE62 = string.ascii_letters + string.digits
     [
         ("retrying order 17 in 250ms", "retrying order <n> in <duration>"),
         ("GET /users/7?page=2 HTTP/1.1 200 51", "GET <path> HTTP/<n> <n> <n>"),
+        ("failure on /products/{id}", "failure on <path>"),
+        ("{'path': /a/{b:path}}", "{'path': <path>}"),
         ("GET / HTTP/1.1", "GET <path> HTTP/<n>"),
         ("GET /?page=2 HTTP/1.1", "GET <path> HTTP/<n>"),
         ("open 'a b.txt' failed: [Errno 2]", "open <str> failed: [Errno <n>]"),

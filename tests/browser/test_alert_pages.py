@@ -118,6 +118,9 @@ def test_while_an_alert_fires_all_rules_of_axe_hold(
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate(SMALL) == []
+    dot = page.get_by_role("navigation").locator(".dot.fail").bounding_box()
+    assert dot is not None
+    assert 0 <= dot["x"] < 390, "visible without scrolling"
 
 
 def test_an_alert_is_silenced_and_looked_at_by_keyboard(open_page: Open, alerting: Site) -> None:

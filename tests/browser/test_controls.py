@@ -1,6 +1,7 @@
 """What the controls of the page do; all that they set is in the address."""
 
 import re
+import struct
 from typing import Any
 
 from playwright.sync_api import Page, expect
@@ -211,7 +212,14 @@ def test_what_a_chart_shows_can_be_taken_away(open_page: Open, site: Site) -> No
     assert sum(int(row.split(",")[1] or 0) for row in rows) == hits
     with page.expect_download() as download:
         page.get_by_role("button", name="Charts as PNG").click()
-    assert download.value.path().read_bytes().startswith(b"\x89PNG")
+    picture = download.value.path().read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    width, height = struct.unpack(">II", picture[16:24])
+    charts = page.locator(".figure-chart canvas").evaluate_all(
+        "all => [Math.max(...all.map(c => c.width)), all.reduce((sum, c) => sum + c.height, 0)]"
+    )
+    # The title, and of each chart its caption and at least one line of its legend.
+    assert (width, height) >= (charts[0], charts[1] + 48 + 44)
 
 
 def test_a_window_older_than_its_precision_is_shown_by_one_that_is_kept(

@@ -30,6 +30,17 @@ def failing(homes: Homes) -> Site:
     return site
 
 
+def test_a_link_of_an_alert_shows_the_groups_of_its_type(open_page: Open, failing: Site) -> None:
+    """As a search for the type, which can be changed."""
+    page = ready(open_page("?view=exceptions&filter=KeyError&order=first", of=failing))
+    card = page.get_by_role("region", name="Exceptions", exact=True)
+    expect(card).to_contain_text("4 in 2 groups, 1 match, 2 new, since ")
+    expect(card.locator("tbody tr")).to_have_count(1)
+    expect(card.get_by_role("link", name="KeyError")).to_be_visible()
+    page.get_by_role("searchbox").fill("nothing such")
+    expect(card).to_contain_text("No listed exceptions match")
+
+
 def open_list(page: Page) -> None:
     """Follow the link to the exceptions."""
     ready(page).get_by_role("link", name="Exceptions", exact=True).click()

@@ -62,6 +62,37 @@ def test_a_list_of_very_many_is_gone_through_and_each_is_found(open_page: Open, 
 
 
 @pytest.fixture(scope="module")
+def labeled(homes: Homes) -> Site:
+    """A store of two names with very many label sets, and a counter behind them."""
+    site = serve(homes("labeled"))
+    with Meter(f"embedded://{site.home.data}", max_label_sets=2_000) as meter:
+        for number in range(OTHERS):
+            meter.count("carts", 2, labels={"tenant": f"t{number:04}"})
+            meter.gauge("load", labels={"tenant": f"t{number:04}"}).set(number)
+        meter.count("zzz_orders", 7)
+    return site
+
+
+def test_metrics_of_very_many_label_sets_are_grouped_by_name(
+    open_page: Open, labeled: Site
+) -> None:
+    """With the sum of all; a label set that is searched for has a row of its own."""
+    page = ready(open_page("?view=metrics&range=60", of=labeled))
+    card = page.get_by_role("region", name="Counters", exact=True)
+    expect(card).to_contain_text(re.compile("1 to 2 of 2, ranked .* from 1,601 series"))
+    row = card.get_by_role("row").filter(has_text="carts")
+    expect(row).to_contain_text("1,600 label sets")
+    expect(row).to_contain_text("3,200")
+    expect(card.get_by_role("link", name="zzz_orders")).to_be_visible()
+    page.get_by_role("searchbox").fill("t0777")
+    expect(card.get_by_role("link", name='carts{tenant="t0777"}')).to_be_visible()
+    page.goto(f"{labeled.url}?view=metrics&range=60&kind=gauge")
+    gauges = page.get_by_role("region", name="Gauges", exact=True)
+    expect(gauges.locator("tbody tr")).to_have_count(1)
+    expect(gauges.locator("tbody tr")).to_contain_text("1,600 label sets")
+
+
+@pytest.fixture(scope="module")
 def timed(homes: Homes) -> Site:
     """A store of histograms, one of which became slower."""
     site, now = serve(homes("timed")), time.time()

@@ -27,7 +27,11 @@ def test_the_store_goes_away_and_comes_back(
     try:
         with Meter(server.url, sync=True) as meter:
             meter.count("beats", 7)
-        page = ready(open_page("?view=series&name=beats&range=1", of=serve(home)))
+        site = serve(home)
+        overview = ready(open_page("?range=1", of=site))
+        status = overview.get_by_role("region", name="Status")
+        expect(status).to_contain_text("Now, ")
+        page = ready(open_page("?view=series&name=beats&range=1", of=site))
         row = page.get_by_role("row", name=re.compile("^beats"))
         expect(row).to_contain_text("7")
         button = page.locator("button.live")
@@ -37,9 +41,13 @@ def test_the_store_goes_away_and_comes_back(
         expect(banner).to_contain_text("Can't reach the store")
         expect(banner).to_contain_text("Showing data from")
         expect(button).to_contain_text("Away")
+        expect(banner).not_to_contain_text("retries automatically")
         expect(row).to_contain_text("7")
+        expect(status).to_contain_text("Status unknown: can't reach the store.")
         server.start()
         expect(banner).to_have_count(0, timeout=30_000)
+        expect(overview.get_by_role("alert")).to_have_count(0, timeout=30_000)
+        expect(status).to_contain_text("Now, ", timeout=5_000)
         expect(button).to_contain_text("Live")
         # A restarted server is empty, and that is shown, too.
         expect(page.get_by_text("Nothing is stored under this name").or_(row)).to_be_visible()

@@ -116,7 +116,7 @@ def test_days_and_hours_are_a_table_of_their_own(open_page: Open, site: Site) ->
     page = open_page("?view=series&name=hits&range=3600")
     card = page.get_by_role("region", name="Days and hours", exact=True)
     expect(card).to_be_visible()
-    expect(card).to_contain_text("UTC")
+    expect(card).to_contain_text("days and hours of local time")
     expect(page.get_by_text("Expected", exact=True)).to_be_visible()
 
 

@@ -46,6 +46,10 @@ def test_statements_and_tasks_lead_to_their_charts(open_page: Open, homes: Homes
             assert box is not None
             assert 0 <= box["x"] < box["x"] + box["width"] <= 390, title
             assert above["y"] <= box["y"] < box["y"] + box["height"] <= above["y"] + above["height"]
+        bottoms = head.evaluate(
+            "e => [...e.querySelectorAll('th > *')].map(t => t.getBoundingClientRect().bottom)"
+        )
+        assert max(bottoms) <= above["y"] + above["height"] + 1
         assert page.evaluate("document.querySelector('.scroll').scrollWidth") <= 390
 
 

@@ -49,7 +49,7 @@ def test_statements_have_their_time_their_failures_and_their_callers(
     _, found = read_statements(open_store(), 60)
     assert [row.statement for row in found.rows] == ["SELECT orders", "COMMIT", "SELECT users"]
     orders, commit, users = found.rows
-    assert (found.count, found.found, found.examined, found.of) == (8, 3, 3, 3)
+    assert (found.count, found.found, found.examined, found.of) == (8, 3, 7, 7)
     assert found.total == pytest.approx(1.29)
     assert orders.series == took("SELECT orders")
     assert (orders.count, orders.errors, users.errors) == (3, 0, 2)
@@ -154,3 +154,20 @@ def test_counters_alone_are_tasks(client: Any, open_store: OpenStore) -> None:
     count_all(store, {runs: {minute: 3}})
     _, found = read_tasks(store, 60)
     assert [(row.task, row.count, row.total) for row in found.rows] == [("mail", 3, None)]
+
+
+def test_very_many_label_sets_are_all_read(open_meter: OpenMeter, open_store: OpenStore) -> None:
+    """Each statement of many routes has all its callers, and each of many tasks all its runs."""
+    meter, routes = open_meter(max_label_sets=5_000), 1_300
+    for number in range(routes):
+        labels = {"statement": "SELECT a", "route": f"/r/{number:04}"}
+        meter.count("db_queries", 2, labels=labels)
+        meter.count("task_runs", labels={"task": f"t{number:04}", "state": "failure"})
+        meter.observe("task_seconds", 0.1, labels={"task": f"t{number:04}"})
+    meter.observe("db_query_seconds", 0.2, labels={"statement": "SELECT a"})
+    meter.flush()
+    _, statements = read_statements(open_store(), 60)
+    assert (statements.rows[0].callers_of, statements.examined) == (routes, statements.of)
+    _, tasks = read_tasks(open_store(), 60, limit=10)
+    assert (tasks.found, tasks.count, tasks.failed) == (routes, routes, routes)
+    assert (tasks.examined, tasks.of) == (2 * routes, 2 * routes)

@@ -14,6 +14,7 @@ from redmeter.names import canonical
 from support.asking import asking
 from support.observed import exact_quantile, near
 from support.servers import Server
+from support.waiting import eventually
 
 STATUSES, METHODS = ("2xx", "4xx", "5xx"), ("GET", "POST")
 
@@ -112,6 +113,40 @@ def test_every_answer_is_that_of_the_ledger(server: Server, sets: int) -> None:
                 )
                 assert sum(filter(None, row["values"])) == row["count"]
                 assert near(row["p95"], exact_quantile(ledger.durations[route], 0.95))
+    dashboard.close()
+
+
+def test_a_row_of_a_name_is_the_sum_of_all_its_label_sets(server: Server, sets: int) -> None:
+    """In the list of metrics and the overview: its count and its curve; `/api/series` agrees.
+
+    Above 1,000 series a ranking is made first, whose age the answers have.
+    """
+    ledger = recorded(server.url, sets)
+    total, dashboard = ledger.requests.total(), Dashboard(server.url, access="open")
+    with asking(dashboard) as client:
+
+        def ranked(pattern: str) -> Any:
+            def ask() -> Any:
+                answer = answer_of(client, "metrics", grouped=1, order="count", pattern=pattern)
+                return answer if answer["total"] <= 1_000 or answer["ranked_at"] else None
+
+            return eventually(ask)["rows"]
+
+        rows = {row["name"]: row for row in ranked("*")}
+        row = rows["http_requests"]
+        assert (row["count"], row["series"], row["complete"]) == (total, sets, True)
+        assert sum(filter(None, row["values"])) == total
+        assert rows["hits"]["count"] == total
+        counts = Counter[int]()
+        for status in STATUSES:  # a request reads at most 2,000 label sets
+            name = f'http_requests{{status="{status}"}}'
+            for part in answer_of(client, "series", name=name)["series"]:
+                values = enumerate(part["values"])
+                counts.update({part["start"] + 60 * at: n for at, n in values if n})
+        assert counts == ledger.minutes
+        matching = ranked('*route="/shop/0000"*')
+        assert sum(each["count"] for each in matching) == ledger.requests["/shop/0000"]
+        assert all("/shop/0000" in each["name"] for each in matching)
     dashboard.close()
 
 

@@ -9,7 +9,7 @@ import { set, state, store, zoom } from "../state/page";
 import { Card } from "../parts/card";
 import { Empty } from "../parts/empty";
 import { Chart } from "./chart";
-import { EXPECTED, Legend, OUTSIDE } from "./legend";
+import { EXPECTED, FEW, Legend, OUTSIDE } from "./legend";
 import { spansDecade, together, type Expected, type Group, type Line } from "./lines";
 import { keptSince } from "./retention";
 import { HatchSwatch } from "./swatch";
@@ -72,6 +72,8 @@ export function ChartGroup(props: Props) {
   const from = props.start;
   const to = since !== null ? end : Math.max(end, last ? last.start + precision : 0);
   const groups = together(lines);
+  // For all charts or none, so that one time axis fits all.
+  const brief = groups.every((group) => group.lines.length <= FEW);
   const places = props.places ?? lines.map((_, i) => i);
   // The first chart has the expected range.
   const seen = (start: number) => start >= from && start < to && start + precision <= now;
@@ -124,8 +126,26 @@ export function ChartGroup(props: Props) {
           const titled = captionOf(group, props.captions?.[unit]);
           const stacked = props.stacked === unit;
           const final = i === groups.length - 1;
+          const legend = (
+            <Legend
+              title={title}
+              lines={some}
+              places={some.map((line) => places[lines.indexOf(line)] ?? 0)}
+              hidden={hidden}
+              from={from}
+              to={to}
+              expected={i === 0 ? expected : null}
+              toggle={(key) => toggle("hidden", key)}
+              brief={brief}
+              {...(i > 0 ? { of: titled } : {})}
+              {...(props.series ? { series: props.series } : {})}
+            />
+          );
           return (
-            <figure key={`${unit} ${group.precision} ${i}`} class="figure-chart">
+            <figure
+              key={`${unit} ${group.precision} ${i}`}
+              class={brief ? "figure-chart brief" : "figure-chart"}
+            >
               <figcaption>
                 {titled}
                 {unknown && (
@@ -136,6 +156,7 @@ export function ChartGroup(props: Props) {
                 )}
               </figcaption>
               <div class="figure-row">
+                {brief && legend}
                 <Chart
                   title={`${title}: ${some
                     .map((line) => line.label)
@@ -164,18 +185,7 @@ export function ChartGroup(props: Props) {
                   {...(props.pickMark ? { pickMark: props.pickMark } : {})}
                   {...(i === 0 ? overlay : {})}
                 />
-                <Legend
-                  title={title}
-                  lines={some}
-                  places={some.map((line) => places[lines.indexOf(line)] ?? 0)}
-                  hidden={hidden}
-                  from={from}
-                  to={to}
-                  expected={i === 0 ? expected : null}
-                  toggle={(key) => toggle("hidden", key)}
-                  {...(i > 0 ? { of: titled } : {})}
-                  {...(props.series ? { series: props.series } : {})}
-                />
+                {!brief && legend}
               </div>
             </figure>
           );

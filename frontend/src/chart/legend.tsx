@@ -1,4 +1,4 @@
-// The legend: a table whose check boxes switch lines on and off, and the overlays.
+// The legend: a table whose check boxes switch lines on and off, and the overlays. Few lines are one row.
 import type { ComponentChildren } from "preact";
 import { number, percent, value } from "../lib/units";
 import { T } from "../parts/text";
@@ -10,6 +10,9 @@ import { BandSwatch, RingSwatch, Swatch } from "./swatch";
 export const EXPECTED = ":expected";
 export const OUTSIDE = ":outside";
 
+/** Lines of a legend that is one row, above its chart. */
+export const FEW = 3;
+
 interface Props {
   title: string;
   lines: readonly Line[];
@@ -20,18 +23,32 @@ interface Props {
   /** Number of intervals with an expected range, and of those outside it. */
   expected: { known: number; outside: number } | null;
   toggle: (key: string) => void;
+  /** Whether it is a row above its chart. */
+  brief: boolean;
   /** The caption of its chart; none for the first of a group. */
   of?: string;
   /** The series that a line links to; without it, lines have no links. */
   series?: (line: Line) => string | null;
 }
 
-export function Legend({ title, lines, places, hidden, from, to, expected, toggle, of, series }: Props) {
+export function Legend({
+  title,
+  lines,
+  places,
+  hidden,
+  from,
+  to,
+  expected,
+  toggle,
+  brief,
+  of,
+  series,
+}: Props) {
   const sums = lines.some((line) => line.sums);
   return (
     <div class="scroll" role="region" aria-label={of ? `Lines: ${of}` : `Legend of ${title}`} tabIndex={0}>
-      <table class="legend">
-        <thead>
+      <table class={brief ? "legend brief" : "legend"}>
+        <thead class={brief ? "away" : ""}>
           <tr>
             <th scope="col">Shown</th>
             {["Last", "Max", ...(sums ? ["Sum"] : [])].map((each) => (
@@ -66,12 +83,18 @@ export function Legend({ title, lines, places, hidden, from, to, expected, toggl
                     </ToSeries>
                   )}
                 </th>
-                <td class="figure">
+                <td class="figure" data-title="last">
                   {value(last, line.unit)}
                   {running !== null && <span class="so-far">{value(running, line.unit)} so far</span>}
                 </td>
-                <td class="figure">{value(high, line.unit)}</td>
-                {sums && <td class="figure">{line.sums ? value(sum, line.unit) : ""}</td>}
+                <td class="figure" data-title="max">
+                  {value(high, line.unit)}
+                </td>
+                {sums && (
+                  <td class="figure" data-title={line.sums ? "sum" : undefined}>
+                    {line.sums ? value(sum, line.unit) : ""}
+                  </td>
+                )}
               </tr>
             );
           })}

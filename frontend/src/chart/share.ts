@@ -34,29 +34,69 @@ export function csvOf({ from, to }: Period): string {
     .join("\r\n");
 }
 
-/** All charts of the page below each other, with a title and the range. */
+/** The lines of a legend that are shown: their names with their colors. */
+function entriesOf(figure: Element | null): { text: string; color: string }[] {
+  return [...(figure?.querySelectorAll(".legend tbody tr:not(.off)") ?? [])].map((row) => {
+    const swatch = row.querySelector(".swatch");
+    return {
+      text: plain(row.querySelector("label")?.textContent ?? "", 60),
+      color: swatch ? getComputedStyle(swatch).color : "",
+    };
+  });
+}
+
+/** The positions of texts side by side: [from the left, line] of each. */
+export function flow(widths: readonly number[], most: number): [number, number][] {
+  let [x, line] = [0, 0];
+  return widths.map((width) => {
+    if (x > 0 && x + width > most) [x, line] = [0, line + 1];
+    const at: [number, number] = [x, line];
+    x += width;
+    return at;
+  });
+}
+
+/** All charts of the page below each other, each with its legend, with a title and the range. */
 export function pictureOf(title: string, range: string): HTMLCanvasElement | null {
-  const charts = [...document.querySelectorAll<HTMLCanvasElement>(".figure-chart canvas")];
   const canvas = document.createElement("canvas");
   const context = canvas.getContext("2d");
-  if (charts.length === 0 || !context) return null;
+  const found = [...document.querySelectorAll<HTMLCanvasElement>(".figure-chart canvas")];
+  if (found.length === 0 || !context) return null;
   const ratio = devicePixelRatio;
-  const [head, caption] = [48 * ratio, 22 * ratio];
-  canvas.width = Math.max(...charts.map((each) => each.width));
-  canvas.height = head + charts.reduce((sum, each) => sum + each.height + caption, 0);
+  const [head, caption, swatch, edge] = [48 * ratio, 22 * ratio, 24 * ratio, 12 * ratio];
+  const width = Math.max(...found.map((each) => each.width));
+  const font = `${12 * ratio}px ${css("--font", 0)}`;
+  context.font = font;
+  const charts = found.map((chart) => {
+    const figure = chart.closest("figure");
+    const entries = entriesOf(figure);
+    const sizes = entries.map(({ text }) => swatch + context.measureText(text).width + 16 * ratio);
+    const places = flow(sizes, width - 2 * edge);
+    const above = caption * (2 + (places.at(-1)?.[1] ?? -1));
+    return { chart, text: figure?.querySelector("figcaption")?.textContent ?? "", entries, places, above };
+  });
+  canvas.width = width;
+  canvas.height = head + charts.reduce((sum, { chart, above }) => sum + chart.height + above, 0);
   context.fillStyle = css("--surface", 0);
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.fillStyle = css("--text", 0);
   context.font = `600 ${15 * ratio}px ${css("--font", 0)}`;
-  context.fillText(plain(title, 120), 12 * ratio, 20 * ratio);
-  context.font = `${12 * ratio}px ${css("--font", 0)}`;
-  context.fillText(range, 12 * ratio, 38 * ratio);
+  context.fillText(plain(title, 120), edge, 20 * ratio);
+  context.font = font;
+  context.fillText(range, edge, 38 * ratio);
   let y = head;
-  for (const each of charts) {
-    const text = each.closest("figure")?.querySelector("figcaption")?.textContent ?? "";
-    context.fillText(text, 12 * ratio, y + 15 * ratio);
-    context.drawImage(each, 0, y + caption);
-    y += caption + each.height;
+  for (const { chart, text, entries, places, above } of charts) {
+    context.fillText(text, edge, y + 15 * ratio);
+    entries.forEach((entry, i) => {
+      const [x = 0, line = 0] = places[i] ?? [];
+      const top = y + caption * (line + 1);
+      context.fillStyle = entry.color;
+      context.fillRect(edge + x, top + 9 * ratio, 16 * ratio, 3 * ratio);
+      context.fillStyle = css("--text", 0);
+      context.fillText(entry.text, edge + x + swatch, top + 15 * ratio);
+    });
+    context.drawImage(chart, 0, y + above);
+    y += above + chart.height;
   }
   return canvas;
 }

@@ -1,4 +1,4 @@
-// A small line of values without axes. The running interval is dashed, a gap is a gap.
+// A small line of values without axes, on a base line at zero. The running interval is dashed, a gap is a gap.
 
 interface Props {
   values: readonly (number | null)[];
@@ -10,15 +10,20 @@ interface Props {
 const WIDTH = 120;
 const HEIGHT = 24;
 
-/** Two paths: the complete intervals, and the step to the running one. */
-export function paths(values: readonly (number | null)[], partial: boolean, slots: number): [string, string] {
+/** The complete intervals, the step to the running one, and the base line. */
+export function paths(
+  values: readonly (number | null)[],
+  partial: boolean,
+  slots: number,
+): [ended: string, running: string, base: string] {
   const most = Math.max(...values.map((value) => value ?? 0), 0);
   const least = Math.min(...values.map((value) => value ?? 0), 0);
   const span = most - least || 1;
   const wide = Math.max(slots - 1, 1);
   const first = slots - values.length;
-  const point = (i: number, value: number) =>
-    `${(((first + i) / wide) * WIDTH).toFixed(1)} ${(HEIGHT - 2 - ((value - least) / span) * (HEIGHT - 4)).toFixed(1)}`;
+  const height = (value: number) => (HEIGHT - 2 - ((value - least) / span) * (HEIGHT - 4)).toFixed(1);
+  const point = (i: number, value: number) => `${(((first + i) / wide) * WIDTH).toFixed(1)} ${height(value)}`;
+  const base = `M0 ${height(0)}H${WIDTH}`;
   let ended = "";
   let open = false;
   values.forEach((value, i) => {
@@ -33,16 +38,17 @@ export function paths(values: readonly (number | null)[], partial: boolean, slot
   });
   const last = values.at(-1);
   const before = values.at(-2);
-  if (!partial || last === null || last === undefined) return [ended, ""];
+  if (!partial || last === null || last === undefined) return [ended, "", base];
   const at = values.length - 1;
-  if (before === null || before === undefined) return [ended, `M${point(at, last)}h0.1`];
-  return [ended, `M${point(at - 1, before)}L${point(at, last)}`];
+  if (before === null || before === undefined) return [ended, `M${point(at, last)}h0.1`, base];
+  return [ended, `M${point(at - 1, before)}L${point(at, last)}`, base];
 }
 
 export function Spark({ values, partial = true, slots = values.length }: Props) {
-  const [ended, running] = paths(values, partial, Math.max(slots, values.length));
+  const [ended, running, base] = paths(values, partial, Math.max(slots, values.length));
   return (
     <svg class="spark" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+      <path d={base} class="base" />
       <path d={ended} />
       {running && <path d={running} class="running" />}
     </svg>

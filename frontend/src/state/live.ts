@@ -108,5 +108,14 @@ export function useFeed<T extends { now: number; missing: string[]; window?: unk
   }, []);
   useEffect(() => feed.current?.question(path, every), [path, every]);
   useEffect(() => live.subscribe((on) => feed.current?.run(on)), []);
+  // Requests that poll rarely recover with the page.
+  useEffect(() => {
+    if (reported || !known.failure?.passing) return;
+    let lost = link.peek().failure !== null;
+    return link.subscribe(({ failure }) => {
+      if (lost && failure === null) feed.current?.again();
+      lost = failure !== null;
+    });
+  }, [known.failure]);
   return { data: known.data, failure: known.failure, stale: known.path !== path || known.failure !== null };
 }

@@ -1,6 +1,6 @@
 // Words of the alerts view.
 import { expect, test } from "vitest";
-import { around, firingOf, literal, span, summary, windowOf } from "./alertwords";
+import { around, firingOf, literal, placeOf, span, summary, windowOf } from "./alertwords";
 
 test("a silence covers one alert, with any characters in its name", () => {
   expect(literal('errors{route="/a[b]*?"}')).toBe('errors{route="/a[[]b][*][?]"}');
@@ -51,4 +51,16 @@ test("an alert fires until it is resolved, or until now", () => {
   expect(firingOf(answer, "seconds")).toEqual([a, b]);
   expect(firingOf(answer, 'seconds{route="/b",x="1"}')).toEqual([b]);
   expect(firingOf(answer, "hits")).toEqual([{ name: "other", from: 50, to: 100 }]);
+});
+
+test("alerts about news lead to the group that they found", () => {
+  const window = { since: 100, until: 200 };
+  expect(placeOf({ when: "new_exception", name: "e" }, 'e{type="shop.Refused"}', window)).toEqual({
+    view: "exceptions",
+    more: { filter: "shop.Refused", order: "first", ...window },
+  });
+  expect(placeOf({ when: "new_pattern", name: "m" }, 'm{logger="shop"}', window)).toEqual({
+    view: "messages",
+    more: { logger: "shop", ...window },
+  });
 });

@@ -75,8 +75,9 @@ export function placeOf(
   window: Partial<State>,
   value: string | null = valueOf(name),
 ): { view: View; more: Partial<State> } {
-  if (rule.when === "new_exception") return { view: "exceptions", more: { filter: value ?? "", ...window } };
-  if (rule.when === "new_pattern") return { view: "messages", more: { filter: value ?? "", ...window } };
+  if (rule.when === "new_exception")
+    return { view: "exceptions", more: { filter: value ?? "", order: "first", ...window } };
+  if (rule.when === "new_pattern") return { view: "messages", more: { logger: value ?? "", ...window } };
   if (rule.when === "verdict") return { view: "overview", more: window };
   return { view: "alert", more: { name, ...window } };
 }

@@ -18,7 +18,7 @@ export function ExceptionList({ rows, now }: { rows: readonly ExceptionSummary[]
   return (
     <Table
       label="Exceptions"
-      class="named wide"
+      class="named dated"
       rows={rows}
       keyOf={(row) => row.id}
       columns={[
@@ -48,10 +48,10 @@ export function ExceptionList({ rows, now }: { rows: readonly ExceptionSummary[]
           cell: (row) => <Spark values={row.series.values} />,
         },
         { title: "Count", cell: (row) => number(row.count) },
-        { title: "First seen", cell: (row) => moment(row.first) },
+        { title: "First seen", class: "figure rare", cell: (row) => moment(row.first) },
         { title: "Last seen", cell: (row) => moment(row.last) },
         { title: "Routes", class: "names", cell: (row) => <Names shares={row.routes} /> },
-        { title: "Releases", class: "names", cell: (row) => <Names shares={row.releases} /> },
+        { title: "Releases", class: "names rare", cell: (row) => <Names shares={row.releases} /> },
       ]}
     />
   );

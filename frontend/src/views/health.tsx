@@ -33,16 +33,16 @@ export function Health() {
               <Card title="Store">
                 <Store answer={answer} />
               </Card>
-            </div>
-            <Card title="Writers" about="processes seen in the last 24 h">
-              <Writers writers={answer.writers} now={answer.now} />
-            </Card>
-            <div class="panels even">
-              <Card title="Memory" about="by kind">
-                <Memory of={answer.bytes} />
-              </Card>
               <Card title="Retention" about="intervals kept per precision, and the number of counters">
                 <Kept answer={answer} />
+              </Card>
+            </div>
+            <div class="panels">
+              <Card title="Writers" about="processes seen in the last 24 h">
+                <Writers writers={answer.writers} now={answer.now} />
+              </Card>
+              <Card title="Memory" about="by kind">
+                <Memory of={answer.bytes} />
               </Card>
             </div>
           </>
@@ -113,7 +113,7 @@ function Writers({ writers, now }: { writers: readonly Writer[]; now: number }) 
       columns={[
         {
           title: "Process",
-          class: "",
+          class: "names",
           cell: (writer) => (
             <>
               <span class={`dot ${writer.alive ? "ok" : "unknown"}`}>
@@ -143,7 +143,7 @@ function Writers({ writers, now }: { writers: readonly Writer[]; now: number }) 
               ? bad(lostOf(writer))
               : `${number(lostOf(writer))} too old`,
         },
-        { title: "Trouble", class: "grow", cell: (writer) => <Trouble writer={writer} /> },
+        { title: "Trouble", class: "names", cell: (writer) => <Trouble writer={writer} /> },
       ]}
     />
   );

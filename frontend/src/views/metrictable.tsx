@@ -21,12 +21,15 @@ interface Props {
 
 /** The figure of a row: the count of a counter, the newest value of a gauge, the p95 of a histogram. */
 function shownOf(row: MetricRow) {
-  if (row.kind === "counter") return number(row.count);
-  if (row.kind !== "histogram") return value(row.value, unitOf(row.name));
+  // Of the last name that was read there may be more label sets.
+  const counted = `${row.complete ? "" : "≥ "}${number(row.count)}`;
+  if (row.kind === "counter") return counted;
+  if (row.kind !== "histogram")
+    return row.series > 1 ? <span class="faint">by label</span> : value(row.value, unitOf(row.name));
   return (
     <>
       {row.p95 === null && row.count > 0 ? <NotRead /> : value(row.p95, unitOf(row.name))}
-      <span class="faint sub">{number(row.count)} values</span>
+      <span class="faint sub">{counted} values</span>
     </>
   );
 }

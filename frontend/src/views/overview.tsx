@@ -9,6 +9,7 @@ import { durationLabel, pollEvery } from "../lib/ranges";
 import { number, percent, rate } from "../lib/units";
 import { ERRORS, severitiesOf } from "../lib/severity";
 import { plain } from "../lib/text";
+import { ago } from "../lib/time";
 import { Card } from "../parts/card";
 import { Empty, MIDDLEWARE } from "../parts/empty";
 import { Gate } from "../parts/gate";
@@ -236,6 +237,19 @@ function Answer({ answer, refused, checks, standouts, log }: AnswerProps) {
   const other = useOther(answer);
   const bare = other.gauges.length > 0 || other.messages.size > 0;
   const faint = referenceLine(traffic.lines[0], answer.window, state.value);
+  const judged = (
+    <Card
+      title="Health"
+      class="later"
+      actions={
+        <Go view="health" class="to">
+          All health checks
+        </Go>
+      }
+    >
+      {health.value && <StoreHealth {...health.value} />}
+    </Card>
+  );
   return (
     <>
       <Tiles
@@ -279,7 +293,7 @@ function Answer({ answer, refused, checks, standouts, log }: AnswerProps) {
               title="Routes"
               about={
                 routes.found > 0 &&
-                `${busiest(routes)} of ${number(routes.found)}${routes.examined < routes.of ? `, of ${number(routes.examined)} of ${number(routes.of)} label sets` : ""}`
+                `${busiest(routes)} of ${number(routes.found)}${routes.examined < routes.of ? `, of ${number(routes.examined)} of ${number(routes.of)} label sets` : ""}${routes.ranked_at === null ? "" : `, read ${ago(routes.ranked_at, now)}`}`
               }
               actions={
                 <Go view="routes" class="to">
@@ -290,20 +304,7 @@ function Answer({ answer, refused, checks, standouts, log }: AnswerProps) {
               <Standouts rows={standouts} />
               <RouteTable rows={routes.rows} order="count" brief />
             </Card>
-            <Card
-              title="Counters"
-              about={
-                counters.found > 0 &&
-                `the busiest ${counters.rows.length} of ${number(counters.found)}${madeFrom(counters, now, true)}`
-              }
-              actions={
-                <Go view="metrics" class="to">
-                  All metrics
-                </Go>
-              }
-            >
-              <MetricTable rows={counters.rows} window={window} brief />
-            </Card>
+            {judged}
           </div>
         )}
         <div class="column">
@@ -324,16 +325,24 @@ function Answer({ answer, refused, checks, standouts, log }: AnswerProps) {
               <Frequent rows={messages.frequent} now={now} brief />
             )}
           </Card>
-          <Card
-            title="Health"
-            actions={
-              <Go view="health" class="to">
-                All health checks
-              </Go>
-            }
-          >
-            {health.value && <StoreHealth {...health.value} />}
-          </Card>
+          {bare ? (
+            judged
+          ) : (
+            <Card
+              title="Counters"
+              about={
+                counters.found > 0 &&
+                `the busiest ${counters.rows.length} of ${number(counters.found)}${madeFrom(counters, now, true)}`
+              }
+              actions={
+                <Go view="metrics" class="to">
+                  All metrics
+                </Go>
+              }
+            >
+              <MetricTable rows={counters.rows} window={window} brief />
+            </Card>
+          )}
         </div>
       </div>
     </>

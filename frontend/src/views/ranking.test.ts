@@ -1,6 +1,6 @@
 // Lists of very many series state how they were ranked.
 import { expect, test } from "vitest";
-import { madeFrom, reachable } from "./ranking";
+import { madeFrom, nextRows, reachable } from "./ranking";
 
 const NOW = 1_700_000_000;
 
@@ -31,4 +31,19 @@ test("a ranking keeps its first rows", () => {
   expect(reachable({ found: 12_345, ranked_at: NOW })).toBe(1000);
   expect(reachable({ found: 12, ranked_at: NOW })).toBe(12);
   expect(reachable({ found: 12_345, ranked_at: null })).toBe(12_345);
+});
+
+test("a row is a name, unless there are more names than a ranking keeps", () => {
+  const few = { found: 3, examined: 1000, total: 10_000, ranked_at: null };
+  expect(nextRows("names", few)).toBe("names");
+  expect(nextRows("names", { ...few, ranked_at: NOW, examined: 10_000 })).toBe("names");
+  expect(nextRows("names", { ...few, found: 1000 })).toBe("label sets");
+  expect(nextRows("names", { ...few, found: 1200, ranked_at: NOW })).toBe("label sets");
+  expect(nextRows("label sets", few)).toBe("label sets");
+});
+
+test("gauges are listed one by one until they are many", () => {
+  const some = { found: 50, examined: 50, total: 50, ranked_at: null };
+  expect(nextRows("few gauges", some)).toBe("few gauges");
+  expect(nextRows("few gauges", { ...some, total: 51 })).toBe("names");
 });

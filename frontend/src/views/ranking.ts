@@ -24,6 +24,23 @@ export function madeFrom({ examined, total, ranked_at }: Answer, now: number, ra
   return `, ranked ${ago(ranked_at, now)} from ${read}`;
 }
 
+/** Rows of a list: one for each name, or each label set; gauges, which are not summed, until they are many. */
+export type Rows = "names" | "label sets" | "few gauges";
+
+/** Label sets that are listed one by one. */
+const MOST_GAUGES = 50;
+
+/** The rows to list next: if there are more names than a ranking keeps, label sets are paged through instead. */
+export function nextRows(
+  rows: Rows,
+  { found, examined, total, ranked_at }: Answer & { found: number },
+): Rows {
+  if (rows === "few gauges") return total > MOST_GAUGES ? "names" : rows;
+  if (rows === "label sets") return rows;
+  const few = ranked_at === null ? examined >= total || found <= examined / 2 : found <= RANKED_ROWS;
+  return few ? rows : "label sets";
+}
+
 /** The number of rows that paging can reach. */
 export function reachable({ found, ranked_at }: { found: number; ranked_at: number | null }): number {
   return ranked_at === null ? found : Math.min(found, RANKED_ROWS);

@@ -13,7 +13,7 @@ import { frame, set, state } from "../state/page";
 import { MetricTable } from "./metrictable";
 import { nextPlace, patternIn, type Place } from "./filtering";
 import { KINDS, type Kind } from "./names";
-import { madeFrom, reachable } from "./ranking";
+import { madeFrom, nextRows, reachable, type Rows } from "./ranking";
 
 export const ORDERS = [
   { value: "name", text: "Name" },
@@ -29,19 +29,27 @@ export function SeriesList({ kind, order, among }: { kind: Kind; order: string; 
   const { range, filter } = state.value;
   const offset = among ? 0 : state.value.offset;
   const [place, look] = useState<Place>("anywhere");
+  const first = kind === "gauge" ? "few gauges" : "names";
+  const [listed, list] = useState<Rows>(first);
   const path = address("metrics", {
     precision: range,
     ...frame(),
     pattern: patternIn(place, filter),
     kind,
-    order,
+    grouped: listed === "names" ? 1 : "",
+    order: order === "name" ? "" : order,
     limit: among ? AMONG : LIMIT,
     offset: offset || "",
   });
   const fed = useFeed<MetricsAnswer>(path, pollEvery(range));
-  useEffect(() => look("anywhere"), [filter, kind]);
   useEffect(() => {
-    if (fed.data && !fed.stale) look(nextPlace(place, filter, fed.data));
+    look("anywhere");
+    list(first);
+  }, [filter, kind]);
+  useEffect(() => {
+    if (!fed.data || fed.stale) return;
+    look(nextPlace(place, filter, fed.data));
+    list(nextRows(listed, fed.data));
   }, [fed.data, fed.stale]);
   return <Gate fed={fed}>{(answer) => <Listed {...{ answer, kind, order, offset, among, place }} />}</Gate>;
 }
@@ -61,7 +69,7 @@ function Listed({ answer, kind, order, offset, among, place }: ListedProps) {
   const { text: title = "", code = "" } = KINDS.find((each) => each.value === kind) ?? {};
   const begins = place === "beginning" && filter !== "" ? ", those that begin so" : "";
   const partly = found < answer.total || answer.ranked_at !== null;
-  const more = partly ? madeFrom(answer, now, order !== "name") : "";
+  const more = partly ? madeFrom(answer, now, rows.some((row) => row.series > 1) || order !== "name") : "";
   // Percentiles are read only for the rows on display, so rows are ordered by their means.
   const by = kind === "histogram" && order === "change" ? ", ordered by the change of the mean" : "";
   const all = (

@@ -195,7 +195,13 @@ def summed(
         starts: of the intervals.
         parse: parses a hash: interval start -> count.
     """
-    sums = sum_counts(parse(reply) for reply in replies if not is_misplaced(reply))
+    return values_from(
+        sum_counts(parse(reply) for reply in replies if not is_misplaced(reply)), starts
+    )
+
+
+def values_from(sums: Mapping[int, int], starts: range) -> list[float | None]:
+    """Return counts as the values of intervals: see summed()."""
     values = [sums.get(start) for start in starts]
     first = first_sample(values)
     return [*values[:first], *(value or 0 for value in values[first:])]

@@ -12,7 +12,7 @@ finer than the chosen one and reaches as far back; or the one that reaches farth
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import NamedTuple
 
@@ -84,6 +84,11 @@ class Coverage:
     def drawn(self, pieces: int = PIECES) -> int:
         """Return the coarsest of its widths of which it has so many: for a small curve."""
         return max((w for w in self.widths if w * pieces <= self.length), default=self.fine)
+
+    def in_pieces(self) -> "Coverage":
+        """Return the same window, read from intervals of which a small curve can be made."""
+        widest = self.drawn()
+        return replace(self, widths=tuple(width for width in self.widths if width <= widest))
 
     def slices(self, now: float) -> dict[int, list[int]]:
         """Return the intervals that are read for it: precision -> starts, as lua/join.lua does."""

@@ -191,7 +191,13 @@ def _options(store: Store, values: ParameterValues) -> dict[str, Any]:
     *FRAME_ROWS,
     MATCHING,
     SERIES_KIND,
-    Parameter("grouped", SWITCH, "1: one row for all label sets of a name.", False),
+    Parameter(
+        "grouped",
+        SWITCH,
+        "1: one row for all label sets of a name that matches; label sets that match by their "
+        "labels only have rows of their own.",
+        False,
+    ),
     Parameter("order", choice("name", "count", "change"), "The order.", "name"),
     limit_row(200, 50, "rows"),
     Parameter("offset", whole(0, 100_000), "Number of rows to skip.", 0),
@@ -203,7 +209,7 @@ def _metrics(context: Context, values: ParameterValues) -> HandlerResult:
     key = RankingKey(precision, kind, values["pattern"], values["grouped"], order)
     frame = _frame(store, values)
     framed = frame.chosen or frame.shift is not None
-    ranks = order != "name" and kind not in STATES and not framed
+    ranks = (values["grouped"] or (order != "name" and kind not in STATES)) and not framed
     ranked = context.rankings.last(key) if ranks else None
 
     def make(kept: Any) -> Any:

@@ -156,10 +156,10 @@ def rank_all(store: Store, wanted: RankingKey) -> tuple[RowRanking, float]:
 def _walk(keys: Keys, kept: Kept, wanted: RankingKey, timed: "_TimedStore") -> "Query[_Walk]":
     yield ()  # shows how far the server is
     window = window_for(kept, wanted.kind, wanted.precision)
-    asks = asks_of(keys, wanted.kind, window, wanted.order)
+    asks = asks_of(keys, wanted.kind, window, wanted.order, grouped=wanted.grouped)
     members = MatchingSeries(keys, wanted.kind, window.fine, wanted.pattern)
     page = partial(members.join, asks, limit_us=PAGE_LIMIT_US)
-    walk, budget = _Walk(wanted), _TimedBudget(timed)
+    walk, budget = _Walk(wanted, window.drawn()), _TimedBudget(timed)
     _, (reply,) = yield [page(budget.page)]
     first = Joined(reply, len(asks))
     walk.add(first)
@@ -222,8 +222,8 @@ def next_page(series: int, took: float) -> int:
 class _Walk:
     """The rows of an index, as its pages come in: only the first ones are kept."""
 
-    def __init__(self, wanted: RankingKey) -> None:
-        self._wanted = wanted
+    def __init__(self, wanted: RankingKey, width: int) -> None:
+        self._wanted, self._width = wanted, width
         self.examined = self.found = 0
         self.rows: list[RowGroup] = []
         # Rows that may have more series, by name: few, since those of a name are almost adjacent.
@@ -237,7 +237,9 @@ class _Walk:
         key = self._wanted
         self.examined += len(joined.members)
         self._last = entry_name(joined.members[-1])
-        add_members(self._open, joined, key.kind, key.pattern, grouped=key.grouped)
+        add_members(
+            self._open, joined, key.kind, key.pattern, grouped=key.grouped, width=self._width
+        )
         # Between `jobs` and `jobs{queue="a"}` there may be `jobs2`, but after `jobs|` nothing is.
         ended = [name for name in self._open if not key.grouped or name + "|" <= self._last]
         self._close(ended)

@@ -94,7 +94,7 @@ def listing(
         needed: see Joined.
         ranked: all series of that kind, pattern and order, ranked before.
     """
-    asks = asks_of(keys, kind, window, order)
+    asks = asks_of(keys, kind, window, order, grouped=grouped)
     members = MatchingSeries(keys, kind, window.fine, pattern)
     # By name the list goes on where the page before ended; else all is put in order.
     by_name = order == "name" or kind in STATES
@@ -110,7 +110,7 @@ def listing(
         _, (reply, number) = yield [members.join(asks, most, offset=first), members.size()]
         joined = Joined(reply, len(asks), needed=needed)
         groups: dict[str, RowGroup] = {}
-        add_members(groups, joined, kind, pattern, grouped=grouped)
+        add_members(groups, joined, kind, pattern, grouped=grouped, width=window.drawn())
         for group in groups.values():
             group.compare()
         now, examined, found = joined.now, len(joined.members), len(groups)
@@ -130,7 +130,12 @@ def listing(
     made: list[Curve] = []
     if shown:
         small = row_curves(
-            keys, shown, window, now, before=order != "change", fresh=ranked is not None
+            keys,
+            shown,
+            window,
+            now,
+            before=order != "change",
+            ranked_at=None if ranked is None else ranked.at,
         )
         both: list[Query[Any]] = [small, redrawn(keys, charted or window, busiest)]
         _, made = yield from together(both)

@@ -150,11 +150,12 @@ class Watch:
         now = self._store.clock.monotonic()
         key = precision, None if frame is None else frame._replace(now=0.0)
         until, kept = self._kept.get(key, (-math.inf, None))
-        if now > until:
-            kept = None
         busiest = RankingKey(precision, grouped=True)
         framed = frame is not None and frame != Frame(now=frame.now)
         ranked = None if framed else self._rankings.last(busiest)
+        first_ranking = kept is not None and ranked is not None and not kept.counters.ranked_at
+        if now > until or first_ranking:
+            kept = None
         clocks = None if frame is None else frame._replace(now=frame.now + self._difference)
         view, (found, panels) = run_query(
             store,

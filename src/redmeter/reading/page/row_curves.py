@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.page.curves import QUANTILE
 from redmeter.reading.page.rows import RowGroup
-from redmeter.reading.samples import current, number_of, states_of, summed
+from redmeter.reading.samples import current, number_of, states_of, summed, values_from
 from redmeter.reading.selection import hashes_of
 from redmeter.reading.windows import Coverage
 from redmeter.results.summaries import Texts
@@ -40,7 +40,7 @@ def row_curves(
     now: float,
     *,
     before: bool,
-    fresh: bool,
+    ranked_at: float | None,
 ) -> Query[None]:
     """Read the curves of rows.
 
@@ -48,8 +48,8 @@ def row_curves(
         groups: rows of one kind.
         now: by the server's clock, Unix seconds.
         before: read also the time before the window; of histograms it is read in any case.
-        fresh: the sums are those of a ranking some time ago: read them anew, of rows that stand for
-            MAX_ROW_SERIES series or fewer.
+        ranked_at: when a ranking read the sums, Unix seconds: they are read anew, of rows that
+            stand for MAX_ROW_SERIES series or fewer. None: they were read just now.
     """
     curves: list[_Counts | _Samples | _Percentiles]
     if groups and groups[0].row.kind == "histogram":
@@ -61,7 +61,10 @@ def row_curves(
     elif groups and groups[0].row.kind in STATES:
         curves = [_Samples(group, window, now, keys) for group in groups]
     else:
-        curves = [_Counts(group, window, now, keys, before=before, fresh=fresh) for group in groups]
+        curves = [
+            _Counts(group, window, now, keys, before=before, ranked_at=ranked_at)
+            for group in groups
+        ]
     replies = yield from in_parts([curve.commands for curve in curves])
     for curve, own in zip(curves, replies, strict=True):
         curve.take(own)
@@ -90,17 +93,18 @@ class _Counts:
         keys: Keys,
         *,
         before: bool,
-        fresh: bool,
+        ranked_at: float | None,
     ) -> None:
         self._group, names = group, group.names()
-        row = group.row
-        self._slots = window.slots(now)
-        row.drawn, row.start, row.precision = len(names), self._slots.start, self._slots.step
+        row, fresh = group.row, ranked_at is not None
+        self._slots, self._read_at = window.slots(now), now if ranked_at is None else ranked_at
+        row.start, row.precision = self._slots.start, self._slots.step
+        # All series or none: a part of them would be no number to compare with.
+        self._summed = len(names) < row.series
+        if self._summed:
+            names, before, fresh = [], False, False
         self.commands: list[Read] = [("HGETALL", keys.count(row.precision, name)) for name in names]
         self._curves = len(names)
-        # All series or none: a part of them would be no number to compare with.
-        if len(names) < row.series:
-            before = fresh = False
         self._now = _asked(keys, names, window.slices(now)) if fresh else []
         self._before = _asked(keys, names, window.slices_before(now)) if before or fresh else []
         self._totals = [indexes.grand_totals(keys, names)] if fresh else []
@@ -109,7 +113,12 @@ class _Counts:
     def take(self, replies: Sequence[Reply]) -> None:
         """Set the row by the replies to the commands."""
         row, answers = self._group.row, iter(replies[self._curves :])
-        row.values = summed(replies[: self._curves], self._slots)
+        if self._summed:
+            known = range(self._slots.start, int(self._read_at) + 1, self._slots.step)
+            values = values_from(self._group.curve, known)[: len(self._slots)]
+            row.values = values + [None] * (len(self._slots) - len(values))
+        else:
+            row.values = summed(replies[: self._curves], self._slots)
         now, before, totals = (
             [reply for _, reply in zip(reads, answers, strict=False) if not is_misplaced(reply)]
             for reads in (self._now, self._before, self._totals)
@@ -142,7 +151,7 @@ class _Samples:
         self._row, names = group.row, group.names()
         row, self._slots = self._row, window.slots(now, window.fine)
         self._name, self._now = next(iter(names), row.name), now
-        row.drawn, row.start, row.precision = len(names), self._slots.start, window.fine
+        row.start, row.precision = self._slots.start, window.fine
         self.commands = hashes_of(keys, row.kind, names[: row.series == 1], window.fine)
 
     def take(self, replies: Sequence[Reply]) -> None:
@@ -168,7 +177,7 @@ class _Percentiles:
     ) -> None:
         self._row = group.row
         row, names = self._row, group.names()
-        row.drawn, row.precision = len(names), point_width(window)
+        row.precision = point_width(window)
         self._slots = window.slots(now, row.precision)
         row.start = self._slots.start
         self._starts = {b"%d" % start: start for start in window.slots(now, window.fine)}

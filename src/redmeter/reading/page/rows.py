@@ -1,7 +1,8 @@
 """Rows of a list: a series, or all label sets of a name, and their sums within a window.
 
 Sums come from a join of the index (join.py): counts of counters, moments of histograms. A row keeps
-the names of its busiest MAX_ROW_SERIES series, from which curves and percentiles are read.
+the names of its busiest MAX_ROW_SERIES series, from which curves and percentiles are read. The
+curve of counters with more series is summed from the counts that the join returns.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -10,15 +11,15 @@ from dataclasses import dataclass, field
 from redmeter.reading.join import Ask, Joined, entry_name, of_before, of_field, of_window
 from redmeter.reading.names import matching
 from redmeter.reading.ranking import RankedGroup, highest, sums_of
-from redmeter.reading.samples import number_of
+from redmeter.reading.samples import counts_of, number_of
 from redmeter.reading.selection import base_of
 from redmeter.reading.windows import LITTLE, Coverage
 from redmeter.store.servers.replies import Reply
 from redmeter.stored.families import SERIES_KINDS
-from redmeter.stored.keys import Keys
+from redmeter.stored.keys import Keys, slice_start
 from redmeter.stored.moments import Sums
 
-#: Series of one row that its curve is made of; those of further ones are not in it.
+#: Series of one row whose names are kept.
 MAX_ROW_SERIES = 50
 
 
@@ -29,10 +30,9 @@ class ListRow:
     name: str
     #: counter, gauge or histogram.
     kind: str
-    #: How many label sets it stands for, of how many its curve is, and whether these are all: of a
-    #: great many series, those of the last name that was looked at may go on.
+    #: How many label sets it stands for, and whether these are all: of a great many series, those
+    #: of the last name that was looked at may go on.
     series: int = 0
-    drawn: int = 1
     complete: bool = True
     #: How often it happened within the window; of a gauge, how many intervals have a sample.
     count: int = 0
@@ -73,21 +73,25 @@ def row_value(row: ListRow, order: str) -> float:
     return 0
 
 
-def asks_of(keys: Keys, kind: str, window: Coverage, order: str) -> list[Ask]:
+def asks_of(
+    keys: Keys, kind: str, window: Coverage, order: str, *, grouped: bool = False
+) -> list[Ask]:
     """Return what a join asks about each series: its sums, as far as an order needs them.
 
     Args:
         kind: a key of SERIES_KINDS.
         order: `name`, `count` or `change`.
+        grouped: counts are also the curves of rows: see add_members(). The time before is read too,
+            which is not read afterwards of rows with many series.
     """
     stored = SERIES_KINDS[kind]
     if stored.events is None:
         return []
     family = keys.key(stored.events.name)
-    asks = [of_window(family, window)]
+    asks = [of_window(family, window.in_pieces() if grouped and kind == "counter" else window)]
     if window.earlier:
         asks += [of_field(keys.total)] if stored.has_total else []
-        asks += [of_before(family, window)] if order == "change" else []
+        asks += [of_before(family, window)] if order == "change" or grouped else []
     return asks
 
 
@@ -98,10 +102,20 @@ class RowGroup(RankedGroup):
     row: ListRow = field(kw_only=True)
     #: How often its counters ever came; None where nobody knows it of all of them.
     total: int | None = 0
+    #: The counts of all its series, by the starts of the intervals of a small curve.
+    curve: dict[int, int] = field(default_factory=dict)
 
-    def take(self, name: str, replies: Sequence[Reply]) -> None:
-        """Add a series, with the replies to asks_of()."""
-        row = self.row
+    def take(self, name: str, replies: Sequence[Reply], width: int = 0) -> None:
+        """Add a series, with the replies to asks_of().
+
+        Args:
+            width: of the intervals of its curve, seconds; 0: none is needed.
+        """
+        row, curve = self.row, self.curve
+        if width:
+            for start, count in counts_of(replies[0]).items():
+                at = slice_start(start, width)
+                curve[at] = curve.get(at, 0) + count
         if SERIES_KINDS[row.kind].has_total and len(replies) > 1:
             window, ever, *rest = replies
             replies = [window, *rest]
@@ -152,7 +166,13 @@ class RowRanking:
 
 
 def add_members(
-    groups: dict[str, RowGroup], joined: Joined, kind: str, pattern: str, *, grouped: bool
+    groups: dict[str, RowGroup],
+    joined: Joined,
+    kind: str,
+    pattern: str,
+    *,
+    grouped: bool,
+    width: int,
 ) -> None:
     """Add the members of an index, with the replies to asks_of(), to the rows that they belong to.
 
@@ -160,17 +180,22 @@ def add_members(
         groups: the rows by name; missing ones are added.
         kind: a key of SERIES_KINDS.
         pattern: only series that match it; see names.py.
-        grouped: one row for all label sets of a name.
+        grouped: one row for all label sets of a name that matches; a label set that matches by its
+            labels only has a row of its own.
+        width: of the intervals of the curves of grouped counters, seconds.
     """
+    width = width if grouped and kind == "counter" else 0
     names = {member: entry_name(member) for member in joined.members}
     matches = set(matching(names.values(), pattern))
+    bases = {name: base_of(name) for name in names.values()} if grouped else {}
+    matching_bases = set(matching(set(bases.values()), pattern))
     for member, replies in joined.readable():
         name = names[member]
-        if name in matches:
-            shown = base_of(name) if grouped else name
+        shown = bases[name] if bases.get(name) in matching_bases else name
+        if shown is not name or name in matches:
             if shown not in groups:
                 groups[shown] = RowGroup(row=ListRow(shown, kind))
-            groups[shown].take(name, replies)
+            groups[shown].take(name, replies, width)
 
 
 def sorted_rows(groups: Iterable[RowGroup], order: str, limit: int | None = None) -> list[RowGroup]:

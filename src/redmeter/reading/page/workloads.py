@@ -6,10 +6,11 @@ SQLAlchemy, Django and Celery record them.
 
 Two round trips: the moments of the histogram's label sets and the counters; then, of the rows that
 are shown, distributions, so that each percentile is exact, and samples for sparklines. An order by
-percentile reads the distributions of the rows that may be the slowest: see ranking.py.
+percentile reads the distributions of the rows that may be the slowest: see ranking.py. Beyond _PAGE
+label sets of a name, one more round trip for each page.
 
-Bound: _MAX_TIMED label sets of each histogram and _MAX_COUNTED of each counter, in the order of
-their names; `examined` and `of` state it where there are more.
+Bound: _MAX_READ label sets of each histogram and counter, in the order of their names; `examined`
+and `of` state it where there are more.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,13 +41,13 @@ from redmeter.reading.samples import number_of, summed
 from redmeter.reading.selection import OTHER, LabelSets
 from redmeter.reading.windows import Coverage, Frame, Span, histogram_window, span_of, whole_window
 from redmeter.store import Store
-from redmeter.store.query import Query, Read, in_parts, run_query
+from redmeter.store.query import Query, Read, in_parts, run_query, together
 from redmeter.store.servers.replies import Reply, pairs, raised
 from redmeter.stored.keys import Kept, Keys
 from redmeter.stored.packed_text import parse_moments
 
-#: Label sets of each histogram and of each counter that are read at most.
-_MAX_TIMED, _MAX_COUNTED = 500, 1_000
+#: Label sets of each histogram and of each counter that are read in a round trip, and in all.
+_PAGE, _MAX_READ = 500, 10_000
 #: Orders of statements and of tasks, the highest first.
 STATEMENT_ORDERS = ("total", "count", "p95", "errors")
 TASK_ORDERS = ("total", "count", "p95", "failing")
@@ -139,7 +140,7 @@ class WorkloadTable:
     #: Executions and seconds of all rows.
     count: int
     total: float
-    #: Label sets of durations that were read, and that there are.
+    #: Label sets of durations and counters that were read, and that there are.
     examined: int
     of: int
     values_start: int
@@ -223,22 +224,31 @@ def _rows(
         for name in (workload.histogram, *workload.means)
     ]
     counters = [LabelSets(keys, keys.known, window.fine, name) for name in workload.counters]
-    view, (size, *replies) = yield [
-        histograms[0].size(),
-        histograms[0].join(asks, _MAX_TIMED),
-        *(each.join(asks[:1], _MAX_TIMED) for each in histograms[1:]),
-        *(each.join([of_window(keys.key("count"), window)], _MAX_COUNTED) for each in counters),
+    in_window = [of_window(keys.key("count"), window)]
+    read = [
+        (histograms[0], asks),
+        *((each, asks[:1]) for each in histograms[1:]),
+        *((each, in_window) for each in counters),
     ]
-    durations, *others = (
-        Joined(reply, len(asks) if reply is replies[0] else 1, needed=False) for reply in replies
+    view, replies = yield [
+        *(each.size() for each, _ in read),
+        *(each.join(wanted, _PAGE) for each, wanted in read),
+    ]
+    sizes, firsts = replies[: len(read)], replies[len(read) :]
+    pages = yield from together(
+        [
+            each.read_on(Joined(reply, len(wanted), needed=False), wanted, _PAGE, _MAX_READ)
+            for (each, wanted), reply in zip(read, firsts, strict=True)
+        ]
     )
+    durations, *others = pages
     rows, joins = _timings(durations, workload.label), iter(others)
     for name in workload.means:
         for key, row in _timings(next(joins), workload.label).items():
             if key in rows and row.mean is not None:
                 rows[key].means[name] = row.mean
     for counter in workload.counters:
-        for _, name_of_set, (reply,) in series_in([next(joins)]):
+        for _, name_of_set, (reply,) in series_in(next(joins)):
             if count := sums_of("counter", reply).count:
                 key = name_of_set.label(workload.label) or OTHER
                 counts = rows.setdefault(key, Timing(key=key)).counts
@@ -249,17 +259,17 @@ def _rows(
         "window": span_of(window, observed, view.now),
         "count": sum(map(workload.count, happened)),
         "total": total,
-        "examined": len(durations.members),
-        "of": number_of(size),
+        "examined": sum(len(page.members) for joined in pages for page in joined),
+        "of": sum(map(number_of, sizes)),
         "values_start": slots.start,
         "values_precision": slots.step,
     }
     return view.now, happened, table
 
 
-def _timings(joined: Joined, label: str) -> dict[str, Timing]:
+def _timings(pages: Sequence[Joined], label: str) -> dict[str, Timing]:
     rows: dict[str, Timing] = {}
-    for name, (_, labels), replies in series_in([joined]):
+    for name, (_, labels), replies in series_in(pages):
         key = dict(labels).get(label, OTHER)
         row = rows.setdefault(key, Timing(key=key))
         row.add(name, *(sums_of("histogram", reply) for reply in replies))
