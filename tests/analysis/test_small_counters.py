@@ -40,12 +40,11 @@ def test_the_range_of_a_small_counter_is_that_of_poisson(precision: int) -> None
     """
     ratios = {}
     for mean in SMALL:
-        found = [
-            check for past in checks(partial(shape.poisson, mean), precision) for check in past
-        ]
+        pasts = checks(partial(shape.poisson, mean), precision)
+        every = [check for past in pasts for check in past]
         exact = [exact_range(mean * (1 + part / 20)) for part in range(-4, 5)]
-        ratios[mean] = fmean(c.high - c.low for c in found) / fmean(b - a for a, b in exact)
-        assert fmean(check.outside for check in found) <= 0.06, mean
+        ratios[mean] = fmean(c.high - c.low for c in every) / fmean(b - a for a, b in exact)
+        assert fmean(check.outside for check in every) <= 0.06, mean
     assert {mean: ratio for mean, ratio in ratios.items() if not 0.92 <= ratio <= 1.12} == {}
     assert fmean(ratios.values()) == pytest.approx(1, abs=0.07)
 
@@ -64,8 +63,8 @@ def test_counts_that_vary_by_more_than_chance_have_wider_ranges(mean: float, exc
     def draw(chance: random.Random) -> int:
         return shape.poisson(chance.gammavariate(mean / (excess - 1), excess - 1), chance)
 
-    found = [check for past in checks(draw) for check in past]
-    assert 0.93 <= fmean(not check.outside for check in found) <= 0.99
+    every = [check for past in checks(draw) for check in past]
+    assert 0.93 <= fmean(not check.outside for check in every) <= 0.99
 
 
 def test_the_ranges_of_poisson_are_those_of_its_quantiles() -> None:

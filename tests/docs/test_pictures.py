@@ -40,9 +40,9 @@ def test_a_picture_of_a_terminal_begins_with_its_command(tool: ModuleType) -> No
         text = (IMAGES / f"{name}.svg").read_text(encoding="utf-8")
         assert re.findall(r"https?://(?!www\.w3\.org/)", text) == [], name
         rows: dict[float, str] = {}
-        for found in ET.fromstring(text).iter(f"{SVG}text"):  # noqa: S314
-            rows.setdefault(float(found.get("y", "")), "")
-            rows[float(found.get("y", ""))] += found.text or ""
+        for part in ET.fromstring(text).iter(f"{SVG}text"):  # noqa: S314
+            rows.setdefault(float(part.get("y", "")), "")
+            rows[float(part.get("y", ""))] += part.text or ""
         first, *others = (row.replace("\xa0", " ").strip() for _, row in sorted(rows.items()))
         assert first == f"$ {command}"
         assert 3 <= len([row for row in others if row]) <= lines + 1, name

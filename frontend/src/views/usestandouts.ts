@@ -1,4 +1,4 @@
-// What stands out, for every view: of now by the status, of a range in the past by its explanations.
+// Anomalies for every view: by the status now, by its explanations for a range in the past.
 import { address } from "../api/client";
 import type { StatusAnswer } from "../api/types";
 import { past, useFeed } from "../state/live";
@@ -8,7 +8,7 @@ import { failingOf, standoutsNow, standoutsOf, type Standout } from "./standouts
 /** Milliseconds between two requests for the status, which changes each minute. */
 const STATUS_EVERY = 15_000;
 
-/** The status, which is always of now; the answers for a range in the past; and what stands out of the range. */
+/** The status, which is always of now; the answers for a range in the past; and the anomalies of the range. */
 export function useJudgment() {
   const status = useFeed<StatusAnswer>(address("status"), STATUS_EVERY, false);
   const answers = useRangeAnswers();

@@ -39,7 +39,7 @@ class Weights(NamedTuple):
 class Mix:
     """The weights by which both windows have the same mix of routes."""
 
-    #: Of requests of no listed route.
+    #: The requests of no listed route.
     rest: Weights
     #: The position of a route -> its weights less those of the rest.
     routes: Mapping[int, Weights]

@@ -159,7 +159,7 @@ _TRIGGERS: Final = (
     *("://", "bearer", "otp", "srf", "identified by", "eyj", "akia", "asia", "aiza"),
     *("setuser", "[parameters:"),
 )
-#: Nor does one with these, where what they are part of is missing.
+#: Nor does one with these, where the word around them is missing.
 _RARE_TRIGGERS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("auth", ("authorization", "masterauth", "_auth", "-auth", ".auth", "auth=", "auth:")),
     ("auth", ('auth"', "auth'", "auth ", "auth\t", "auth\\")),
