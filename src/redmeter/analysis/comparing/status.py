@@ -223,7 +223,7 @@ def _stands_out(shares: Shares, check: Check, whole: Shares) -> bool:
 
 
 def _slow_routes(seen: Observed, whole: Check) -> tuple[Check, list[Check]]:
-    """Return the check of all requests' p95, and those of single routes that are slow."""
+    """Return the check of all requests' p95, and those of single slow routes."""
     judged = [
         replace(_judge_p95(seen, check_of("p95", SECONDS), group.seconds), labels={"route": route})
         for route, group in seen.routes.items()
