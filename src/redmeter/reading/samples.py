@@ -195,12 +195,12 @@ def summed(
         starts: of the intervals.
         parse: parses a hash: interval start -> count.
     """
-    return values_from(
+    return curve_values(
         sum_counts(parse(reply) for reply in replies if not is_misplaced(reply)), starts
     )
 
 
-def values_from(sums: Mapping[int, int], starts: range) -> list[float | None]:
+def curve_values(sums: Mapping[int, int], starts: range) -> list[float | None]:
     """Return counts as the values of intervals: see summed()."""
     values = [sums.get(start) for start in starts]
     first = first_sample(values)

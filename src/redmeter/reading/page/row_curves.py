@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.page.curves import QUANTILE
 from redmeter.reading.page.rows import RowGroup
-from redmeter.reading.samples import current, number_of, states_of, summed, values_from
+from redmeter.reading.samples import current, curve_values, number_of, states_of, summed
 from redmeter.reading.selection import hashes_of
 from redmeter.reading.windows import Coverage
 from redmeter.results.summaries import Texts
@@ -115,7 +115,7 @@ class _Counts:
         row, answers = self._group.row, iter(replies[self._curves :])
         if self._summed:
             known = range(self._slots.start, int(self._read_at) + 1, self._slots.step)
-            values = values_from(self._group.curve, known)[: len(self._slots)]
+            values = curve_values(self._group.curve, known)[: len(self._slots)]
             row.values = values + [None] * (len(self._slots) - len(values))
         else:
             row.values = summed(replies[: self._curves], self._slots)
