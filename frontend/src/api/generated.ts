@@ -785,7 +785,7 @@ export interface components {
         JobsAnswer: {
             /** @description Executions and seconds of all rows. */
             count: number;
-            /** @description Label sets of durations that were read, and that there are. */
+            /** @description Label sets of durations and counters that were read, and that there are. */
             examined: number;
             /** @description Failed runs of all tasks. */
             failed: number;
@@ -1298,7 +1298,7 @@ export interface components {
         StatementsAnswer: {
             /** @description Executions and seconds of all rows. */
             count: number;
-            /** @description Label sets of durations that were read, and that there are. */
+            /** @description Label sets of durations and counters that were read, and that there are. */
             examined: number;
             /** @description Rows that match. */
             found: number;
