@@ -67,7 +67,13 @@ def answer_of(client: httpx.Client, path: str, **parameters: Any) -> Any:
     return answer.json()
 
 
-@pytest.fixture(params=[10, pytest.param(1_000, marks=pytest.mark.slow), 6_000])
+@pytest.fixture(
+    params=[
+        10,
+        pytest.param(1_000, marks=pytest.mark.slow),
+        pytest.param(6_000, marks=pytest.mark.nightly),
+    ]
+)
 def sets(request: Any) -> int:
     """How many label sets there are."""
     number: int = request.param

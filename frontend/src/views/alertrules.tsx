@@ -127,8 +127,13 @@ function Others({ rule }: { rule: AlertRule }) {
     );
   return (
     <>
-      {number(ok)} {ok === 1 ? "value" : "values"} of {by} ok
-      {left > 0 && <span class="warn-text">, {number(left)} beyond the limit not evaluated</span>}
+      {ok > 0 && `${number(ok)} ${ok === 1 ? "value" : "values"} of ${by} ok`}
+      {left > 0 && (
+        <span class="warn-text">
+          {ok > 0 && ", "}
+          {number(left)} beyond the limit not evaluated
+        </span>
+      )}
     </>
   );
 }
