@@ -32,4 +32,5 @@ test("nothing, zeros and single values draw no NaN", () => {
 test("the base line is at zero, below or among the values", () => {
   expect(paths([1, 4], false, 2)[2]).toBe("M0 22.0H120");
   expect(paths([-1, 1], false, 2)[2]).toBe("M0 12.0H120");
+  expect(paths([], false, 2)[2]).toBe("");
 });

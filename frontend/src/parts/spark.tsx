@@ -23,7 +23,8 @@ export function paths(
   const first = slots - values.length;
   const height = (value: number) => (HEIGHT - 2 - ((value - least) / span) * (HEIGHT - 4)).toFixed(1);
   const point = (i: number, value: number) => `${(((first + i) / wide) * WIDTH).toFixed(1)} ${height(value)}`;
-  const base = `M0 ${height(0)}H${WIDTH}`;
+  // Values that were not read are not zero.
+  const base = values.length > 0 ? `M0 ${height(0)}H${WIDTH}` : "";
   let ended = "";
   let open = false;
   values.forEach((value, i) => {
