@@ -286,6 +286,8 @@ def test_a_store_of_tasks_alone_has_tiles_of_tasks(open_page: Open, homes: Homes
     jobs = page.get_by_role("region", name="Jobs", exact=True)
     expect(jobs.get_by_role("listitem").first).to_contain_text("mail")
     expect(page.locator("main")).not_to_contain_text("No requests")
+    jobs.get_by_role("link", name="mail").first.click()
+    expect(page.locator("main .bad-text").first).to_contain_text("60 % (usually 0 %)")
 
 
 def test_the_slowest_route_is_that_of_now(open_page: Open, homes: Homes) -> None:

@@ -15,6 +15,7 @@ import { useFeed, useRecent } from "../state/live";
 import { frame, state } from "../state/page";
 import { CallerExceptions, CallerMessages, CallerStatements } from "./caller";
 import { latencyLines } from "./routelines";
+import { useReason } from "./usestandouts";
 
 /** Places in the palette: green for success, red for failure. */
 const PLACES: Record<string, number> = {
@@ -104,6 +105,7 @@ export function Subject<A extends { now: number; missing: string[]; window: Span
   // Where the range ends now, the figures are of the last five complete minutes first.
   const latest = useRecent<A>(about.list, { filter: name, limit: about.limit }, listed.data?.now ?? 0);
   const recent = latest && about.rowOf(latest, name);
+  const reason = useReason(tag, name);
   return (
     <>
       <Toolbar title={<T text={name || `(no ${tag})`} most={160} />} ranged>
@@ -126,6 +128,7 @@ export function Subject<A extends { now: number; missing: string[]; window: Span
           ];
           return (
             <>
+              {reason && <p class="bad-text">{reason}</p>}
               <ul class="tiles" aria-label="Key figures">
                 {about.figures(row).map((each, i) => {
                   const of = recent ? about.figures(recent)[i]?.value : i === 0 ? "0" : "–";

@@ -18,6 +18,11 @@ export function useJudgment() {
   return { status, answers, standouts };
 }
 
+/** Why a route or task is listed among them; "" if it is not. */
+export function useReason(kind: Standout["kind"], name: string): string {
+  return useJudgment().standouts.find((each) => each.kind === kind && each.name === name)?.reason ?? "";
+}
+
 /** The names of the routes or tasks that fail more than expected. */
 export function useFailing(kind: Standout["kind"]): ReadonlySet<string> {
   return failingOf(useJudgment().standouts, kind);
