@@ -12,7 +12,7 @@ export function Matrix({ series, unit }: { series: Series; unit: Unit }) {
   const all = days(series, clock);
   const scale = extent(series);
   const last = series.start + (series.values.length - 1) * series.precision;
-  const running = series.partial ? placeIn(last, clock) : null;
+  const [today, newest] = placeIn(last, clock);
   return (
     <>
       <div class="scroll" role="region" aria-label="Table: Days and hours" tabIndex={0}>
@@ -38,7 +38,9 @@ export function Matrix({ series, unit }: { series: Series; unit: Unit }) {
                   if (cell === undefined)
                     return (
                       <td key={hour} class="none">
-                        <span class="away">not kept</span>
+                        <span class="away">
+                          {day.start === today && hour > newest ? "not yet" : "not kept"}
+                        </span>
                       </td>
                     );
                   if (cell === null)
@@ -47,7 +49,7 @@ export function Matrix({ series, unit }: { series: Series; unit: Unit }) {
                         <span class="away">nothing measured</span>
                       </td>
                     );
-                  const open = running?.[0] === day.start && running[1] === hour;
+                  const open = series.partial && day.start === today && hour === newest;
                   const text = value(cell, unit) + (open ? " so far" : "");
                   const nothing = cell === 0 && series.kind === "counter";
                   const shade = nothing || !scale ? 0 : level(cell, ...scale);
@@ -75,7 +77,7 @@ export function Matrix({ series, unit }: { series: Series; unit: Unit }) {
             ))}
           </span>
           <span>{value(scale[1], unit)}</span>
-          {running !== null && <span class="faint">Outlined: the current hour.</span>}
+          {series.partial !== null && <span class="faint">Outlined: the current hour.</span>}
         </p>
       )}
     </>
