@@ -51,7 +51,8 @@ def test_the_store_goes_away_and_comes_back(
         expect(button).to_contain_text("Live")
         # A restarted server is empty, and that is shown, too.
         expect(page.get_by_text("Nothing is stored under this name").or_(row)).to_be_visible()
-        page.context.close()
+        for each in (overview, page):
+            each.context.close()
     finally:
         home.close()
 

@@ -10,7 +10,6 @@ them (health/writers.py), and docs/faults.md lists them. An error code of the se
 not in the table is a reason too. Processes that only record import this as well.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -249,6 +248,11 @@ class RecorderHealth:
             "troubles": dict(self.troubles),
             "last_trouble": self.last_trouble,
             "past": {str(precision): events for precision, events in self.past.items()},
-            "coarse_messages": dict(Counter(self.coarse_messages).most_common(_MOST_LOGS)),
-            "other_messages": dict(Counter(self.other_messages).most_common(_MOST_LOGS)),
+            "coarse_messages": _largest(self.coarse_messages),
+            "other_messages": _largest(self.other_messages),
         }
+
+
+def _largest(messages: Mapping[str, int]) -> dict[str, int]:
+    # Counter.most_common() imports a module, which a destructor at the end of a process cannot.
+    return dict(sorted(messages.items(), key=lambda pair: -pair[1])[:_MOST_LOGS])
