@@ -82,6 +82,15 @@ def test_a_wide_screen_is_filled_and_breaks_no_word(
         assert all(share <= 0.3 for _, share in unused), (view, unused)
 
 
+def test_tables_of_the_overview_fit_a_laptop(open_page: Open, spacious: Site) -> None:
+    """None of the two columns scrolls sideways."""
+    page = ready(open_page("?range=60", of=spacious, width=1280))
+    expect(page.get_by_role("region", name="Routes").first).to_contain_text("Share of time")
+    wide = """() => [...document.querySelectorAll(".column .scroll")]
+        .filter(table => table.scrollWidth > table.clientWidth).map(table => table.ariaLabel)"""
+    assert page.evaluate(wide) == []
+
+
 def test_a_short_legend_is_one_row_above_its_chart(open_page: Open, spacious: Site) -> None:
     """With its last value, its maximum and its sum; the columns below the chart end together."""
     page = ready(open_page("?range=60", of=spacious, width=1440))
