@@ -44,7 +44,7 @@ from redmeter.alerting.evaluator import Evaluator  # noqa: E402
 from redmeter.alerting.rules_file import parse_rules  # noqa: E402
 from redmeter.clock import SystemClock  # noqa: E402
 from redmeter.dashboard import Dashboard  # noqa: E402
-from support.asking import asking  # noqa: E402
+from support.asking import ask, asking  # noqa: E402
 from support.fixed_time import FixedTime  # noqa: E402
 from support.observed import exact_quantile, near  # noqa: E402
 from support.servers import Server  # noqa: E402
@@ -248,20 +248,11 @@ def look(url: str, *, marked: bool) -> Seen:
     dashboard = Dashboard(url, access="open")
 
     with asking(dashboard) as client:
-
-        def ask(path: str, **parameters: Any) -> Any:
-            for _ in range(5):
-                answer = client.get(f"/api/{path}", params=parameters)
-                if answer.status_code != 503:  # a busy machine
-                    break
-            assert answer.status_code == 200, answer.text
-            return answer.json()
-
-        alerts = ask("alerts")
+        alerts = ask(client, "alerts")
         seen = Seen(
-            ask("status"),
-            ask("overview", precision=60),
-            ask("verdict") if marked else None,
+            ask(client, "status"),
+            ask(client, "overview", precision=60),
+            ask(client, "verdict") if marked else None,
             [
                 alert["name"]
                 for rule in alerts["rules"]

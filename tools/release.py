@@ -35,7 +35,7 @@ CHANGELOG = "CHANGELOG.md"
 VERSION_FILE = "src/redmeter/__init__.py"
 PUBLIC_NAMES = "tests/golden/public/names.txt"
 STATIC = "src/redmeter/dashboard/static"
-#: Of an address that stands in for one that only the publisher knows (RFC 2606).
+#: The end of a placeholder for an address that only the publisher knows (RFC 2606).
 PLACEHOLDER = ".example"
 _UNRELEASED = "## Unreleased\n"
 _VERSION = re.compile(r'^__version__ = "([^"]*)"$', re.MULTILINE)

@@ -10,17 +10,10 @@ from browser.conftest import Homes, Open, Site, ready, serve
 from redmeter import Meter
 from redmeter.alerting.evaluator import Evaluator
 from redmeter.alerting.rules_file import parse_rules
+from support.alerts import QUEUE
 from support.stores import opened_store
 
 HOUR, WEEK = 3_600, 7 * 86_400
-RULES = """
-[[alert]]
-name = "queue"
-when = "threshold"
-metric = "queue_length"
-value = "last"
-above = 100
-"""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +33,7 @@ def busy(homes: Homes) -> Site:
         meter.log("shop", "payment %s refused", 17, severity="error")
         meter.gauge("queue_length").set(500)
     with opened_store(f"embedded://{site.home.data}") as store:
-        Evaluator(store, parse_rules(RULES)).cycle()
+        Evaluator(store, parse_rules(QUEUE)).cycle()
     return site
 
 

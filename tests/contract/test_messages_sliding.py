@@ -299,7 +299,7 @@ def test_a_hash_is_in_the_shard_of_its_logger() -> None:
 # --- What is read --------------------------------------------------------------------------
 
 
-def told(changes: Any) -> dict[str, tuple[str, int, int, bool]]:
+def changes_of(changes: Any) -> dict[str, tuple[str, int, int, bool]]:
     """What is found: pattern -> kind, counts, and whether these are of sliding hours."""
     return {c.pattern: (c.kind, c.count, c.before, c.sliding) for c in changes}
 
@@ -324,7 +324,7 @@ def test_the_minute_of_the_hour_makes_no_difference(
     clock.now = now
     found = read_log_overview(store)
     wanted = {"gone": ("gone", 0, 60, True), "spiking": ("spiking", 30, 3, True)}
-    assert told(found.changes) == told(read_changes(store)) == wanted
+    assert changes_of(found.changes) == changes_of(read_changes(store)) == wanted
     passed = minute % 5
     (steady,) = (f for f in found.frequent if f.pattern == "steady")
     assert (steady.count, steady.before) == (61 + passed, 60 - passed)
@@ -344,8 +344,8 @@ def test_a_meter_in_memory_compares_the_same_hours(store: Store, clock: FixedTim
         memory.log("app", pattern, severity="error")
     clock.now = now
     memory.clock.advance(now - memory.clock.wall())
-    assert told(memory.log_changes()) == told(read_changes(store))
-    assert told(memory.log_changes())["gone"] == ("gone", 0, 16, True)
+    assert changes_of(memory.log_changes()) == changes_of(read_changes(store))
+    assert changes_of(memory.log_changes())["gone"] == ("gone", 0, 16, True)
     assert memory.log_changes().clock_hours == read_changes(store).clock_hours == 0
 
 
@@ -370,7 +370,7 @@ def test_changes_are_those_of_sliding_hours(
     )
     page = read_log_overview(store)
     for found in (read_changes(store, "app"), read_changes(store), page.changes):
-        by_pattern = told(found)
+        by_pattern = changes_of(found)
         assert by_pattern["gone"] == ("gone", 0, 60, True)
         assert by_pattern["spiking"] == ("spiking", 30, 3, True)
     assert read_changes(store).clock_hours == page.clock_hours == 0
@@ -409,7 +409,7 @@ def test_by_clock_hours_a_pattern_is_gone_only_if_all_patterns_of_the_hour_are_r
         assert page.clock_hours == 1
         gone = {one.pattern for one in page.changes if one.kind == "gone"}
         assert gone == ({"gone"} if len(events) < 200 else set())
-        assert told(read_changes(store))["gone"][0] == "gone"
+        assert changes_of(read_changes(store))["gone"][0] == "gone"
 
 
 def test_errors_are_counted_by_sliding_hours_where_all_are(

@@ -9,11 +9,14 @@ from redmeter import Meter
 from redmeter.alerting.evaluator import Evaluator
 from redmeter.alerting.rules_file import parse_rules
 from redmeter.dashboard import Dashboard
+from support.alerts import QUEUE
 from support.asking import asking
 from support.servers import Server
 from support.stores import opened_store
 
-RULES = """
+RULES = (
+    QUEUE
+    + """
 [[alert]]
 name = "failing"
 when = "ratio"
@@ -26,14 +29,8 @@ at_least = 1
 [[alert]]
 name = "errors"
 when = "new_exception"
-[[alert]]
-name = "queue"
-when = "threshold"
-metric = "queue_length"
-value = "last"
-above = 100
-window = "1m"
 """
+)
 
 
 def test_a_chart_draws_the_expression_the_limit_and_the_changes_of_its_alert(

@@ -15,7 +15,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter.dashboard import Dashboard
-from support.asking import asking
+from support.asking import ask, asking
 from support.observed import exact_quantile, near
 from support.servers import Server
 
@@ -97,15 +97,6 @@ def world(request: pytest.FixtureRequest) -> Iterator[tuple[Ledger, httpx.Client
         with asking(dashboard) as client:
             yield ledger, client
         dashboard.close()
-
-
-def ask(client: httpx.Client, path: str, **parameters: Any) -> Any:
-    for _ in range(5):
-        answer = client.get(f"/api/{path}", params=parameters)
-        if answer.status_code != 503:  # a busy machine
-            break
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 def line(curve: Any, window: Any) -> float:

@@ -8,7 +8,8 @@ from redmeter.alerting.notifiers import NotDelivered
 from redmeter.alerting.rules import Notifier
 from redmeter.alerting.store import Notice
 
-RULES = """
+#: A rule without a notifier.
+QUEUE = """
 [[alert]]
 name = "queue"
 when = "threshold"
@@ -16,7 +17,9 @@ metric = "queue_length"
 value = "last"
 above = 100
 window = "1m"
-notify = ["ops", "log"]
+"""
+
+RULES = f"""{QUEUE}notify = ["ops", "log"]
 
 [notify.ops]
 type = "command"

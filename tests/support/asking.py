@@ -42,3 +42,13 @@ def asking(
         transport = _Transport(app, root_path, runner)
         with httpx.Client(transport=transport, base_url=base_url, **options) as client:
             yield client
+
+
+def ask(client: httpx.Client, path: str, **parameters: Any) -> Any:
+    """Return what the API answers with 200; a busy machine's 503 is tried again."""
+    for _ in range(5):
+        answer = client.get(f"/api/{path}", params=parameters)
+        if answer.status_code != 503:
+            break
+    assert answer.status_code == 200, answer.text
+    return answer.json()

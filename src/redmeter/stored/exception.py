@@ -31,7 +31,7 @@ from redmeter.types import Operation
 
 #: How long a group is kept after its last exception, seconds: 90 days.
 EXCEPTION_LIFE = 90 * 86400
-#: Most groups of a store, and most coarse groups besides.
+#: Most groups of a store, and most coarse groups in addition.
 MAX_GROUPS, MAX_COARSE = 1_000, 100
 
 #: Interval width -> number of intervals that are kept, seconds: a day, 10 days and 90 days.
@@ -141,7 +141,7 @@ def counted_group(groups: Collection[str], group: str, coarse: str, most: int = 
     Args:
         groups: those there are.
         group, coarse: that of the exception, and the one that has it if there is no room.
-        most: groups, besides coarse ones.
+        most: groups, without coarse ones.
     """
     if group in groups or group == OTHER:
         return group

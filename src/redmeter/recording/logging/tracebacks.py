@@ -43,6 +43,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -81,34 +82,21 @@ from redmeter.recording.logging.coalesce import LONGEST, Place
 #: Files that are cached.
 MAX_FILES = 4096
 
-_known: dict[str, bool] = {}
 
-
+@lru_cache(MAX_FILES)
 def in_library(file: str) -> bool:
     """Return whether a source file belongs to a library, the standard library, or Redmeter.
 
     Args:
         file: as a code object or a traceback names it.
     """
-    known = _known.get(file)
-    if known is None:
-        known = _is_library(file.replace("\\", "/"))
-        if len(_known) < MAX_FILES:
-            _known[file] = known
-    return known
+    return _is_library(file.replace("\\", "/"))
 
 
-_shown_paths: dict[str, str] = {}
-
-
+@lru_cache(MAX_FILES)
 def shown_path(file: str) -> str:
     """Return the path of a source file from the folder that Python imports it from."""
-    known = _shown_paths.get(file)
-    if known is None:
-        known = _from_root(file.replace("\\", "/"))
-        if len(_shown_paths) < MAX_FILES:
-            _shown_paths[file] = known
-    return known
+    return _from_root(file.replace("\\", "/"))
 
 
 def _from_root(path: str) -> str:
@@ -219,7 +207,7 @@ class Origin(NamedTuple):
     log_place: str
     #: Module and qualified name of the function of `place`: `shop.pay.Order.charge`; "" if none.
     function: str
-    #: What its exceptions have in common: see group_of().
+    #: The parts that all exceptions of its group share: see group_of().
     key: tuple[tuple[str, ...], ...]
 
 
@@ -542,8 +530,7 @@ def _is_own(traceback: TracebackType) -> bool:
     frame = traceback.tb_frame
     file = frame.f_code.co_filename
     if file[:1] != "<":
-        known = _known.get(file)
-        return not (in_library(file) if known is None else known)
+        return not in_library(file)
     file = frame.f_globals.get("__file__", file)  # compiled from text: its module decides
     return type(file) is not str or not in_library(file)
 

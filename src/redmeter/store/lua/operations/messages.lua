@@ -236,7 +236,7 @@ end
 -- exception: count exceptions of groups, and keep the newest of each group.
 -- Keys: exceptions:, a sorted set of groups scored with the time of their last exception; exception:(other),
 --   the hash of exceptions beyond the limit of groups; then the hash of a group, for each entry.
--- Arguments: seconds that a group lives; most groups; most coarse groups besides; most routes; most
+-- Arguments: seconds that a group lives; most groups; most coarse groups in addition; most routes; most
 --   releases; bytes of a hash's key before the group; how many precisions, and of each: its width, how
 --   many intervals; then for each entry: group, coarse group (may be the same; "": none), start of an
 --   interval, count, first, last (Unix seconds), type, message, place, log_place, function, traceback ("" for
